@@ -10,6 +10,7 @@
 //! nothing any more, and is found among those that are away. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
@@ -47,6 +48,12 @@ impl Book {
     /// An invitation.
     pub fn invitation(&self, id: &InvitationId) -> Option<&Invitation> {
         self.invitations.get(id)
+    }
+
+    /// Invitations after this one, in the order of their ids.
+    pub fn invitations_after(&self, after: Option<&InvitationId>) -> impl Iterator<Item = &Invitation> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.invitations.range::<InvitationId, _>((from, Bound::Unbounded)).map(|(_, invitation)| invitation)
     }
 
     /// All invitations.
@@ -127,6 +134,11 @@ impl Book {
             }
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);
+            }
+            Record::Revoked { invitation, .. } => {
+                if let Some(invitation) = self.invitations.get_mut(invitation) {
+                    invitation.is_revoked = true;
+                }
             }
             Record::Conflicted { invitation, .. } => {
                 if let Some(invitation) = self.invitations.get_mut(invitation) {

@@ -12,7 +12,7 @@ use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::text::Word;
 use thiserror::Error;
 
-use super::ids::MachineId;
+use super::ids::{InvitationId, MachineId};
 use super::machine::Machine;
 
 /// Records that an answer names; how many more there are is said.
@@ -40,6 +40,9 @@ pub enum Denied {
         /// The other one.
         by: Named,
     },
+    /// An id that no invitation has.
+    #[error("There is no invitation {:?}. Its id is the middle of its token; reveille invite --list shows all", .0.as_str())]
+    NoInvitation(InvitationId),
     /// An invitation that nobody could use.
     #[error("the invitation could not be used: it lasts no time, or has no uses; ask for another one")]
     Unusable,

@@ -1,7 +1,7 @@
 //! Who becomes known, and as whom: the token is judged, then the identity, then the machine is remembered.
 //!
 //! ```text
-//!  token ─ unknown, expired, used up, for another machine ─▶ refused
+//!  token ─ unknown, expired, taken back, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
@@ -220,6 +220,7 @@ impl Registry {
             && known.removed.is_none()
             && known.identity.differs(&claim.identity).is_none()
             && !invitation.is_expired(turn.now)
+            && !invitation.is_revoked
         {
             return Ok(As::Itself(known.id.clone()));
         }

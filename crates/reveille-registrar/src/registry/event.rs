@@ -13,7 +13,7 @@ use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, ServerFrame, Verb};
 
 use super::course::JoinOver;
-use super::denied::Denied;
+use super::denied::{Denied, Named};
 use super::ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 use super::invitation::Wish;
 use super::machine::Removal;
@@ -128,6 +128,13 @@ pub enum Event {
         /// By so much; less than nothing when it was set back.
         by: Span,
     },
+    /// A person takes an invitation back.
+    Revoke {
+        /// Who waits.
+        ask: Ask,
+        /// Which.
+        id: InvitationId,
+    },
     /// A machine, or its node, is to stay away.
     Remove {
         /// Who waits.
@@ -214,6 +221,8 @@ pub enum Reply {
         /// It lasts so long.
         ttl: Span,
     },
+    /// The invitation is taken back. These were let in by it, and stay.
+    Revoked(Vec<Named>),
     /// Sign a certificate for this key.
     Certify {
         /// The name in it.

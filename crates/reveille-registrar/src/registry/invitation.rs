@@ -6,6 +6,8 @@
 //!
 //! Who has a token can try names: each refusal tells what the machine that is known says of itself, and tells that one, too.
 //! So an invitation is void after a few conflicts.
+//!
+//! One that a person took back is kept until it is forgotten like any other: whoever has its secret is told so.
 
 use std::collections::BTreeSet;
 
@@ -77,6 +79,8 @@ pub struct Invitation {
     pub uses: u32,
     /// How often somebody came with it who claimed what another machine is known by.
     pub conflicts: u32,
+    /// A person took it back.
+    pub is_revoked: bool,
 }
 
 impl Invitation {
@@ -92,6 +96,9 @@ impl Invitation {
 
     /// What is wrong with it; to be said only to whoever has its secret.
     pub fn trouble(&self, now: Time) -> Option<Reason> {
+        if self.is_revoked {
+            return Some(Reason::TokenRevoked);
+        }
         if self.is_expired(now) {
             return Some(Reason::TokenExpired);
         }

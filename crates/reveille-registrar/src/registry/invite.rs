@@ -42,9 +42,23 @@ impl Registry {
             uses_max: wish.uses,
             uses: 0,
             conflicts: 0,
+            is_revoked: false,
         };
         self.record(turn, Record::Invited(Invited::from(&invitation)));
         turn.reply(ask, Reply::Invited { id, ttl: wish.ttl });
+    }
+
+    /// Who was let in by it stays: a person removes whom he does not know.
+    pub(super) fn revoke(&mut self, turn: &mut Turn, ask: Ask, id: &InvitationId) {
+        let Some(invitation) = self.book.invitation(id) else {
+            return turn.reply(ask, Denied::NoInvitation(id.clone()));
+        };
+        if !invitation.is_revoked {
+            self.record(turn, Record::Revoked { at: turn.now.into(), invitation: id.clone() });
+        }
+        let let_in = self.book.machines().filter(|known| known.invitation == *id && known.removed.is_none());
+        let let_in = let_in.map(Named::from).collect();
+        turn.reply(ask, Reply::Revoked(let_in));
     }
 
     /// Only a machine that is known can be made anew.

@@ -52,7 +52,7 @@ pub use course::{Course, JoinEnd, JoinOver};
 pub use denied::{Denied, Named};
 pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
-pub use invitation::{Reimage, Wish};
+pub use invitation::{Invitation, Reimage, Wish};
 pub use machine::{Machine, Removal};
 pub use plans::{Plans, Template};
 pub use record::Record;
@@ -153,6 +153,7 @@ impl Registry {
             }
             Event::TokenMade { machine, outcome } => self.token_made(&mut turn, &machine, outcome),
             Event::Order { id, machine, verb, within } => self.order(&mut turn, id, &machine, verb, within),
+            Event::Revoke { ask, id } => self.revoke(&mut turn, ask, &id),
             Event::Remove { ask, machine, what } => self.remove(&mut turn, ask, &machine, what),
             Event::InstancesSeen { roster, instances, gone } => {
                 self.instances_seen(&mut turn, &roster, &instances, gone);

@@ -31,8 +31,15 @@ use super::trace::{Leg, Report};
 pub enum Record {
     /// Somebody was invited.
     Invited(Invited),
-    /// An invitation is taken back, or was over for long.
+    /// An invitation was over for long, and is forgotten.
     Uninvited {
+        /// Which.
+        invitation: InvitationId,
+    },
+    /// A person took an invitation back.
+    Revoked {
+        /// When.
+        at: Stamp,
         /// Which.
         invitation: InvitationId,
     },
@@ -196,6 +203,9 @@ pub struct Invited {
     /// How often it led to a conflict; a checkpoint says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub conflicts: u32,
+    /// It was taken back; a checkpoint says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revoked: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -291,6 +301,7 @@ impl From<&Invitation> for Invited {
             uses_max: of.uses_max,
             uses: of.uses,
             conflicts: of.conflicts,
+            is_revoked: of.is_revoked,
         }
     }
 }
@@ -310,6 +321,7 @@ impl From<&Invited> for Invitation {
             uses_max: of.uses_max,
             uses: of.uses,
             conflicts: of.conflicts,
+            is_revoked: of.is_revoked,
         }
     }
 }

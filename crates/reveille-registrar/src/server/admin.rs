@@ -25,17 +25,20 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
+use super::listing::{InvitationRow, Page};
 use super::routes::Hall;
 use super::tls::Doorman;
 use super::token;
-use crate::registry::{Denied, Event, Reimage, Removal, Reply, Wish};
+use crate::registry::{Denied, Event, InvitationId, Reimage, Removal, Reply, Wish};
 
 /// Longest for one exchange.
 const WITHIN: Duration = Duration::from_secs(20);
 /// Exchanges at once; who comes beyond that waits for one to end.
 const EXCHANGES_MAX: usize = 16;
-/// Longest question and answer, bytes.
+/// Longest question, bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Longest answer, bytes: a page of a list.
+const ANSWER_BYTES_MAX: u64 = 2 << 20;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +63,17 @@ pub enum Ask {
         ttl_s: u32,
         /// How often it may be used.
         uses: u32,
+    },
+    /// Invitations, a page of them.
+    Invitations {
+        /// Those after this id.
+        #[serde(default)]
+        after: Option<Word>,
+    },
+    /// An invitation is to open nothing any more.
+    Revoke {
+        /// Its id.
+        id: Word,
     },
     /// A machine, or its node, is to stay away, or may come again.
     Remove {
@@ -90,6 +104,15 @@ pub enum Ask {
 pub enum Answer {
     /// The invitation.
     Invited(Invited),
+    /// Some of the invitations.
+    Invitations(Page<InvitationRow>),
+    /// The invitation opens nothing any more. Who was let in by it stays.
+    Revoked {
+        /// How many.
+        count: u32,
+        /// The first of them.
+        let_in: List<Sentence, 10>,
+    },
     /// The machine that stays away, or may come again.
     Removed(Word),
     /// The order's number; what comes of it is told to whoever listens to the machines.
@@ -151,7 +174,7 @@ pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
         line.push(b'\n');
         write.write_all(&line).await.ok()?;
         let mut answer = String::new();
-        BufReader::new(read.take(LINE_BYTES_MAX)).read_line(&mut answer).await.ok()?;
+        BufReader::new(read.take(ANSWER_BYTES_MAX)).read_line(&mut answer).await.ok()?;
         serde_json::from_str(&answer).ok()
     };
     timeout(WITHIN, exchange).await.ok().flatten().ok_or(AskError::Silent(path))
@@ -226,6 +249,18 @@ impl Office {
                 };
                 let (ttl, pool) = (Span::from_s(ttl_s.into()), PoolName::from(pool.as_str()));
                 self.invite(Wish { roster, pool, roles, machine, reimage, ttl, uses }).await
+            }
+            Ask::Invitations { after } => self.invitations(after).await,
+            Ask::Revoke { id } => {
+                let id = InvitationId::new(id.as_str());
+                match self.hall.hand.ask(|ask| Event::Revoke { ask, id }).await {
+                    Ok(Reply::Revoked(let_in)) => {
+                        let count = u32::try_from(let_in.len()).unwrap_or(u32::MAX);
+                        let some = let_in.iter().map(|named| Sentence::cut(&named.to_string()));
+                        Answer::Revoked { count, let_in: List::first(some) }
+                    }
+                    other => unexpected(other),
+                }
             }
             Ask::Remove { machine, what } => {
                 match self.hall.hand.ask(|ask| Event::Remove { ask, machine, what }).await {
@@ -335,7 +370,7 @@ fn address(name: &str, port: u16) -> String {
     if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
 }
 
-fn refused(why: String) -> Answer {
+pub(super) fn refused(why: String) -> Answer {
     Answer::Refused(Sentence::cut(&why))
 }
 

@@ -25,9 +25,12 @@ mod keeper;
 #[cfg(test)]
 mod killed;
 mod limits;
+pub mod listing;
 mod meter;
 mod nodes;
 mod pace;
+#[cfg(test)]
+mod people;
 mod request;
 mod routes;
 mod socket;

@@ -22,6 +22,8 @@ pub enum Reason {
     TokenUsedUp,
     /// The invitation came too often with identities of other machines, and opens nothing any more.
     TokenVoid,
+    /// A person took the invitation back.
+    TokenRevoked,
     /// The invitation is for something else.
     TokenForeign {
         /// What it is bound to and this machine is not: `machine`.
@@ -155,6 +157,7 @@ impl Reason {
             Self::TokenExpired => "TOKEN_EXPIRED",
             Self::TokenUsedUp => "TOKEN_USED_UP",
             Self::TokenVoid => "TOKEN_VOID",
+            Self::TokenRevoked => "TOKEN_REVOKED",
             Self::TokenForeign { .. } => "TOKEN_FOREIGN",
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
             Self::NodeRemoved => "NODE_REMOVED",
@@ -191,6 +194,7 @@ impl Reason {
             Self::IdentityConflict { .. } | Self::Replaced => 409,
             Self::TokenUsedUp
             | Self::TokenVoid
+            | Self::TokenRevoked
             | Self::NodeRemoved
             | Self::MachineRemoved
             | Self::MachineForgotten => 410,
@@ -227,6 +231,7 @@ impl Reason {
             | Self::TokenExpired
             | Self::TokenUsedUp
             | Self::TokenVoid
+            | Self::TokenRevoked
             | Self::TokenForeign { .. } => self.of_token(),
             Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
                 self.of_certificate()
@@ -255,6 +260,10 @@ impl Reason {
                 "this invitation is void: too many machines came with it that claim to be another one"
                     .to_owned(),
                 "look who has the token; then ask for another one for each machine: reveille invite --machine",
+            ),
+            Self::TokenRevoked => (
+                "this invitation was taken back".to_owned(),
+                "ask for another one: reveille invite; whoever took it back thinks that others have the token",
             ),
             Self::TokenForeign { bound_to } => (
                 format!("this invitation is for another {bound_to}"),

@@ -12,6 +12,7 @@ Examples:
   reveille invite --pool workers --machine w-3 --reimage  a machine that was made anew, when the old one is silent
   reveille invite --rotate-ca                             introduce the next authority; days later: --finish-rotation
   reveille invite --remove w-3                            its certificate counts no more; --readmit w-3 takes that back
+  reveille invite --list                                  all invitations; --revoke ID takes one back whose token leaked
 
 Asks the server of `reveille run --listen` on this host, with the same --state. Prints what to do on the machine; the token
 in it is shown once and kept nowhere.";
@@ -20,7 +21,7 @@ in it is shown once and kept nowhere.";
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Invite {
     /// The pool that the machine is to be of
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["rotate_ca", "finish_rotation", "remove", "readmit"])]
+    #[arg(long, value_name = "NAME", group = "form")]
     pub(crate) pool: Option<String>,
     /// The roster, where more than one has a pool of that name
     #[arg(long, value_name = "ROSTER")]
@@ -46,20 +47,26 @@ pub(crate) struct Invite {
     /// Where machines reach the server [default: the first name it listens under]
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// List the invitations: whether they open, for what and how long
+    #[arg(long, group = "form")]
+    pub(crate) list: bool,
+    /// Take an invitation back: nobody comes in by its token any more
+    #[arg(long, value_name = "ID", group = "form", value_parser = invitation)]
+    pub(crate) revoke: Option<String>,
     /// Introduce another authority; old and new are both accepted and printed from then on
-    #[arg(long, conflicts_with_all = ["pool", "finish_rotation", "remove", "readmit"])]
+    #[arg(long, group = "form")]
     pub(crate) rotate_ca: bool,
     /// Retire all authorities but the newest
-    #[arg(long, conflicts_with_all = ["pool", "remove", "readmit"])]
+    #[arg(long, group = "form")]
     pub(crate) finish_rotation: bool,
     /// Let this machine in no more
-    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["pool", "readmit"])]
+    #[arg(long, value_name = "MACHINE", group = "form")]
     pub(crate) remove: Option<String>,
     /// With --remove: its node is to stay away; the machine itself is still known
     #[arg(long, requires = "remove")]
     pub(crate) node: bool,
     /// Let this machine in again
-    #[arg(long, value_name = "MACHINE", conflicts_with = "pool")]
+    #[arg(long, value_name = "MACHINE", group = "form")]
     pub(crate) readmit: Option<String>,
 }
 
@@ -82,6 +89,14 @@ impl From<RoleName> for Role {
             RoleName::Worker => Self::Worker,
         }
     }
+}
+
+/// An id, or the token that it is the middle of: who took one back has often only that at hand. The secret goes no further.
+fn invitation(text: &str) -> Result<String, String> {
+    let id = text.strip_prefix("rvi1.").map_or(text, |rest| rest.split('.').next().unwrap_or(rest));
+    let is_id = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let wrong = || "write the invitation's id, 12 hex digits: reveille invite --list shows it".to_owned();
+    is_id.then(|| id.to_ascii_lowercase()).ok_or_else(wrong)
 }
 
 fn ttl(text: &str) -> Result<Span, String> {

@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 use anyhow::anyhow;
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Reimage, Removal};
-use reveille_registrar::server::admin::{Answer as Said, Ask, AskError, Invited, ask};
-use reveille_wire::agent::text::Word;
+use reveille_registrar::server::admin::{Answer as Said, Ask, Invited};
+use reveille_wire::agent::text::{Sentence, Word};
 use serde_json::json;
 
-use super::{Answer, Context};
+use super::{Answer, Context, listed};
 use crate::cli::Output;
 use crate::cli::failure::Failure;
 use crate::cli::invite::Invite;
-use crate::registration;
+use crate::registration::{self, asked};
 
 /// Where the token is put on the machine.
 const TOKEN_FILE: &str = "/etc/reveille/token";
@@ -24,16 +24,10 @@ const TOKEN_FILE: &str = "/etc/reveille/token";
 /// `invite`.
 pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, Failure> {
     let directory = registration::directory(context)?;
-    let said = ask(&directory, &question(args)).await.map_err(|error| {
-        let nobody = matches!(error, AskError::Nobody { .. });
-        let failure =
-            Failure::cannot_tell(anyhow::Error::new(error).context("cannot ask the registration server"));
-        if nobody {
-            failure.next("start it on this host with the same --state: reveille run --listen ADDRESS")
-        } else {
-            failure
-        }
-    })?;
+    if args.list {
+        return listed::invitations(context, &directory).await.map(Answer::fine);
+    }
+    let said = asked::ask(&directory, &question(args)?, "invite").await?;
     let text = match said {
         Said::Invited(invited) => print(context, args, &invited)?,
         Said::Removed(machine) if args.readmit.is_some() => format!("{machine} may come again.\n"),
@@ -51,7 +45,8 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
             });
             text
         }
-        Said::Ordered(_) => {
+        Said::Revoked { count, let_in } => revoked(args, count, &let_in),
+        Said::Ordered(_) | Said::Invitations(_) => {
             return Err(Failure::internal(anyhow!("the registration server answered something else")));
         }
         Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),
@@ -59,30 +54,59 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
     Ok(Answer::fine(text))
 }
 
-fn question(args: &Invite) -> Ask {
+/// What can be asked for, for whoever asked for nothing.
+const FORMS: &str = "\
+one of
+    reveille invite --pool NAME [--machine ID [--reimage [--at-once]]] [--uses COUNT] [--ttl TIME]
+    reveille invite --list
+    reveille invite --revoke ID
+    reveille invite --remove MACHINE [--node]
+    reveille invite --readmit MACHINE
+    reveille invite --rotate-ca
+    reveille invite --finish-rotation";
+
+fn question(args: &Invite) -> Result<Ask, Failure> {
     let word = |text: &String| Word::cut(text);
+    if let Some(id) = &args.revoke {
+        return Ok(Ask::Revoke { id: word(id) });
+    }
     if args.rotate_ca {
-        return Ask::RotateCa {};
+        return Ok(Ask::RotateCa {});
     }
     if args.finish_rotation {
-        return Ask::FinishRotation {};
+        return Ok(Ask::FinishRotation {});
     }
     if let Some(machine) = &args.remove {
         let what = if args.node { Removal::Node } else { Removal::Machine };
-        return Ask::Remove { machine: word(machine), what: Some(what) };
+        return Ok(Ask::Remove { machine: word(machine), what: Some(what) });
     }
     if let Some(machine) = &args.readmit {
-        return Ask::Remove { machine: word(machine), what: None };
+        return Ok(Ask::Remove { machine: word(machine), what: None });
     }
-    Ask::Invite {
+    let Some(pool) = &args.pool else {
+        return Err(Failure::usage(anyhow!("invite was not told what to do")).next(FORMS));
+    };
+    Ok(Ask::Invite {
         roster: args.of.as_ref().map(word),
-        pool: args.pool.as_ref().map(word).unwrap_or_default(),
+        pool: word(pool),
         roles: args.roles.iter().map(|role| (*role).into()).collect(),
         machine: args.machine.as_ref().map(word),
         reimage: args.reimage.then_some(if args.at_once { Reimage::AtOnce } else { Reimage::WhenSilent }),
         ttl_s: u32::try_from(args.ttl.ms / 1000).unwrap_or(u32::MAX),
         uses: args.uses,
+    })
+}
+
+fn revoked(args: &Invite, count: u32, let_in: &[Sentence]) -> String {
+    let id = args.revoke.as_deref().unwrap_or_default();
+    let mut text = format!("Invitation {id} is taken back: nobody comes in by it any more.\n");
+    if count > 0 {
+        let _ = writeln!(text, "Who was let in by it stays, {count} in all; --remove sends one away:");
+        for machine in let_in {
+            let _ = writeln!(text, "  {machine}");
+        }
     }
+    text
 }
 
 fn print(context: &Context, args: &Invite, invited: &Invited) -> Result<String, Failure> {
@@ -173,12 +197,30 @@ mod tests {
         );
     }
 
+    fn asked(line: &str) -> Ask {
+        question(&args(line)).unwrap()
+    }
+
+    #[test]
+    fn without_an_argument_all_forms_are_named() {
+        let text = question(&args("reveille invite")).unwrap_err().to_string();
+        for form in
+            ["--pool", "--list", "--revoke", "--remove", "--readmit", "--rotate-ca", "--finish-rotation"]
+        {
+            assert!(text.contains(form), "{text}");
+        }
+    }
+
     #[test]
     fn what_is_asked_for_is_what_was_written() {
-        assert_eq!(question(&args("reveille invite --rotate-ca")), Ask::RotateCa {});
-        let node = question(&args("reveille invite --remove w-1 --node"));
+        for token in ["6f0c4e21a9b3", "rvi1.6f0c4e21a9b3.secret"] {
+            let revoke = asked(&format!("reveille invite --revoke {token}"));
+            assert_eq!(revoke, Ask::Revoke { id: "6f0c4e21a9b3".into() }, "and a secret goes no further");
+        }
+        assert_eq!(asked("reveille invite --rotate-ca"), Ask::RotateCa {});
+        let node = asked("reveille invite --remove w-1 --node");
         assert_eq!(node, Ask::Remove { machine: "w-1".into(), what: Some(Removal::Node) });
-        let anew = question(&args("reveille invite --pool w --machine i-1 --reimage"));
+        let anew = asked("reveille invite --pool w --machine i-1 --reimage");
         assert!(
             matches!(anew, Ask::Invite { reimage: Some(Reimage::WhenSilent), ttl_s: 3600, uses: 1, .. }),
             "{anew:?}"

@@ -1,11 +1,21 @@
 //! What people ask for, by the names that they know machines by.
 
 use super::world::*;
-use crate::registry::{Effect, Event, Removal, Reply};
+use crate::registry::{Ask, Effect, Event, InvitationId, Registry, Removal, Reply, Settings};
 
 fn remove(world: &mut World, name: &str, what: Option<Removal>) -> Reply {
     let ask = world.ask();
     let effects = world.step(Event::Remove { ask, machine: name.into(), what });
+    answered(effects, ask)
+}
+
+fn revoke(world: &mut World, id: &InvitationId) -> Reply {
+    let ask = world.ask();
+    let effects = world.step(Event::Revoke { ask, id: id.clone() });
+    answered(effects, ask)
+}
+
+fn answered(effects: Vec<Effect>, ask: Ask) -> Reply {
     let replied = effects.into_iter().find_map(|effect| match effect {
         Effect::Reply(to, reply) if to == ask => Some(reply),
         _ => None,
@@ -70,4 +80,32 @@ fn whoever_took_its_place_is_named_to_the_person_who_wants_the_first_one_back() 
     let second = world.known(&second);
     let text = denied(remove(&mut world, first.as_str(), None));
     assert!(text.contains("node name") && text.contains(second.as_str()), "{text}");
+}
+
+#[test]
+fn an_invitation_that_was_taken_back_opens_nothing_more_and_stays_so_over_a_restart() {
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 3);
+    let first = certified(world.enrol(&id, &machine(1)));
+    for _ in 0..2 {
+        let Reply::Revoked(let_in) = revoke(&mut world, &id) else { panic!("not revoked") };
+        assert_eq!(let_in.iter().map(|named| &named.machine).collect::<Vec<_>>(), [&first]);
+    }
+    for records in [world.records.clone(), world.registry.book().checkpoint()] {
+        world.registry = Registry::restore(Settings::default(), world.now, &records);
+        assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_REVOKED");
+        assert_eq!(
+            refused(world.enrol(&id, &machine(1))),
+            "TOKEN_REVOKED",
+            "not even for an answer that was lost"
+        );
+        assert_eq!(
+            refused(world.enrol_with(&id, SECRET + 1, &machine(2))),
+            "TOKEN_UNKNOWN",
+            "a guess learns nothing"
+        );
+    }
+    let (conn, effects) = world.arrive(&first, &machine(1));
+    assert_eq!(closed(&effects, conn), None, "who was let in stays");
+    assert!(denied(revoke(&mut world, &InvitationId::new("nobody"))).contains("--list"));
 }

@@ -1,0 +1,144 @@
+//! What is known, as rows for people: a page at a time, and no secret in any of them.
+//!
+//! ```text
+//!  {"ask":"invitations","after":"6f0c…"} ─▶ a view of the registry ─▶ Page {rows, more} ─▶ again, after the last row, while there are more
+//! ```
+//!
+//! A page is bounded, so that fifty thousand machines neither fill an answer nor hold the registry's thread up. Pages are of
+//! different moments: what came or went between two of them may be in neither. Rows say how long something was ago or will
+//! last by this server's clock, because whoever reads them may have another.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::Role;
+use reveille_wire::agent::text::{List, Word};
+use reveille_wire::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+
+use super::admin::{Answer, Office, refused};
+use crate::registry::{Invitation, InvitationId};
+
+/// Rows of a page. A row of words at their longest is some four kilobytes.
+const ROWS_MAX: usize = 200;
+
+/// Some of the rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// They, in the order of their ids.
+    pub rows: List<T, ROWS_MAX>,
+    /// There are more after the last one.
+    pub more: bool,
+}
+
+/// An invitation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvitationRow {
+    /// Its public half.
+    pub id: Word,
+    /// Of which roster.
+    pub roster: Word,
+    /// For which pool.
+    pub pool: Word,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// For this machine alone.
+    pub machine: Option<Word>,
+    /// It makes a machine anew.
+    pub reimage: bool,
+    /// Whether it opens.
+    pub state: InvitationState,
+    /// How often it may still be used.
+    pub uses_left: u32,
+    /// How often it might be used at first.
+    pub uses: u32,
+    /// It ends then.
+    pub expires: Stamp,
+    /// In so many seconds; 0 when it has ended.
+    pub expires_in_seconds: u64,
+    /// How often somebody came with it who claimed to be another machine.
+    pub conflicts: u32,
+}
+
+/// Whether an invitation opens, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InvitationState {
+    /// It does.
+    Open,
+    /// It was used as often as it allows.
+    UsedUp,
+    /// Too many came with it who claimed to be another machine.
+    Void,
+    /// A person took it back.
+    Revoked,
+    /// Its time is over.
+    Expired,
+}
+
+impl InvitationState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::UsedUp => "used up",
+            Self::Void => "void",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
+
+    fn of(invitation: &Invitation, now: Time) -> Self {
+        if invitation.is_revoked {
+            Self::Revoked
+        } else if invitation.is_expired(now) {
+            Self::Expired
+        } else if invitation.is_void() {
+            Self::Void
+        } else if invitation.uses >= invitation.uses_max {
+            Self::UsedUp
+        } else {
+            Self::Open
+        }
+    }
+}
+
+impl InvitationRow {
+    fn of(invitation: &Invitation, now: Time) -> Self {
+        Self {
+            id: Word::cut(invitation.id.as_str()),
+            roster: Word::cut(invitation.roster.as_str()),
+            pool: Word::cut(invitation.pool.as_str()),
+            roles: invitation.roles.clone(),
+            machine: invitation.machine.clone(),
+            reimage: invitation.reimage.is_some(),
+            state: InvitationState::of(invitation, now),
+            uses_left: invitation.uses_max.saturating_sub(invitation.uses),
+            uses: invitation.uses_max,
+            expires: invitation.until.into(),
+            expires_in_seconds: seconds(invitation.until.since(now)),
+            conflicts: invitation.conflicts,
+        }
+    }
+}
+
+impl Office {
+    pub(super) async fn invitations(&self, after: Option<Word>) -> Answer {
+        let page = self.hall.hand.view(move |registry, now| {
+            let after = after.map(|after| InvitationId::new(after.as_str()));
+            page(registry.book().invitations_after(after.as_ref()).map(|it| InvitationRow::of(it, now)))
+        });
+        page.await.map_or_else(|over| refused(over.to_string()), Answer::Invitations)
+    }
+}
+
+fn page<T>(rows: impl Iterator<Item = T>) -> Page<T> {
+    let mut rows = rows.fuse();
+    let some = List::first(rows.by_ref().take(ROWS_MAX));
+    Page { rows: some, more: rows.next().is_some() }
+}
+
+fn seconds(span: Span) -> u64 {
+    u64::try_from(span.ms / 1000).unwrap_or(0)
+}

@@ -71,6 +71,12 @@ impl Book {
         self.machines.values()
     }
 
+    /// Machines after this one, in the order of their records.
+    pub fn machines_after(&self, after: Option<&MachineId>) -> impl Iterator<Item = &Machine> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.machines.range::<MachineId, _>((from, Bound::Unbounded)).map(|(_, machine)| machine)
+    }
+
     /// The machine that a text names: by its record, or by a lasting part of its identity or its node, where no other claims the
     /// same. A machine says what it is called by itself: a name of another's that it takes is nobody's from then on, not its own.
     pub fn find(&self, text: &str) -> Option<&Machine> {
@@ -154,6 +160,9 @@ impl Book {
                 self.offer(machine, Some(*key));
             }
             Record::KeyTaken { machine } => self.take_key(machine),
+            Record::Shown { machine, authority } => {
+                self.change(machine, |known| known.shown_by = Some(*authority));
+            }
             Record::Planned { machine, plan } => self.change(machine, |known| known.plan = plan.clone()),
             Record::Staged(staged) => {
                 let report = staged.report();
@@ -209,6 +218,9 @@ impl Book {
         for machine in self.machines.values() {
             let id = || machine.id.clone();
             records.push(Record::Enrolled(Enrolled::kept(machine)));
+            if let Some(authority) = machine.shown_by {
+                records.push(Record::Shown { machine: id(), authority });
+            }
             if machine.plan.version > 0 {
                 records.push(Record::Planned { machine: id(), plan: machine.plan.clone() });
             }
@@ -283,6 +295,7 @@ impl Book {
             node_name: enrolled.node_name.clone(),
             key: enrolled.key,
             next_key: None,
+            shown_by: None,
             enrolled_at: at,
             invitation: enrolled.invitation.clone(),
             removed: None,

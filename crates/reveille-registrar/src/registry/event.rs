@@ -14,7 +14,7 @@ use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, S
 
 use super::course::JoinOver;
 use super::denied::{Denied, Named};
-use super::ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+use super::ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 use super::invitation::Wish;
 use super::machine::Removal;
 use super::plans::Plans;
@@ -176,6 +176,8 @@ pub struct Peer {
     pub machine: MachineId,
     /// The certificate's key.
     pub key: KeyHash,
+    /// Who signed the certificate.
+    pub authority: AuthorityHash,
 }
 
 /// What is to be done. Records are durable before anything else of the same step is.

@@ -20,7 +20,7 @@ use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, JoinEnd};
-use super::ids::{InvitationId, KeyHash, MachineId, TokenHash};
+use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId, TokenHash};
 use super::invitation::{Invitation, Reimage};
 use super::machine::{Machine, Removal};
 use super::trace::{Leg, Report};
@@ -72,6 +72,13 @@ pub enum Record {
     KeyTaken {
         /// Which.
         machine: MachineId,
+    },
+    /// It came with a certificate of another authority than before.
+    Shown {
+        /// Which.
+        machine: MachineId,
+        /// The authority.
+        authority: AuthorityHash,
     },
     /// It has another plan.
     Planned {

@@ -25,9 +25,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
-use super::listing::{InvitationRow, Page};
+use super::listing::{InvitationRow, MachineRow, Page};
 use super::routes::Hall;
-use super::tls::Doorman;
 use super::token;
 use crate::registry::{Denied, Event, InvitationId, Reimage, Removal, Reply, Wish};
 
@@ -95,7 +94,17 @@ pub enum Ask {
     /// Introduce another authority.
     RotateCa {},
     /// Retire all authorities but the newest.
-    FinishRotation {},
+    FinishRotation {
+        /// Also when machines have no certificate of the newest one yet.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Machines, a page of them.
+    Machines {
+        /// Those after this record.
+        #[serde(default)]
+        after: Option<Word>,
+    },
 }
 
 /// An answer.
@@ -117,6 +126,15 @@ pub enum Answer {
     Removed(Word),
     /// The order's number; what comes of it is told to whoever listens to the machines.
     Ordered(u64),
+    /// Some of the machines.
+    Machines(Page<MachineRow>),
+    /// The rotation cannot be finished: these would be locked out.
+    Late {
+        /// How many.
+        count: u32,
+        /// The first of them.
+        machines: List<MachineRow, 10>,
+    },
     /// The authorities' pins now.
     Pins(List<Word, 8>),
     /// Why not, and what to do.
@@ -269,8 +287,9 @@ impl Office {
                 }
             }
             Ask::Order { machine, verb, within_s } => self.order(&machine, verb, within_s).await,
-            Ask::RotateCa {} => self.change(super::authority::Authorities::add).await,
-            Ask::FinishRotation {} => self.change(super::authority::Authorities::finish).await,
+            Ask::RotateCa {} => self.rotate().await,
+            Ask::FinishRotation { force } => self.finish_rotation(force).await,
+            Ask::Machines { after } => self.machines(after).await,
         }
     }
 
@@ -330,38 +349,9 @@ impl Office {
         Ok(roster.clone())
     }
 
-    fn pins(&self) -> List<Word, 8> {
+    pub(super) fn pins(&self) -> List<Word, 8> {
         let authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
         List::first(authorities.pins().iter().map(|pin| Word::cut(pin)))
-    }
-
-    async fn change(
-        &self,
-        change: impl FnOnce(&mut super::authority::Authorities) -> Result<(), super::authority::AuthorityError>,
-    ) -> Answer {
-        let changed = {
-            let mut authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-            change(&mut authorities).map_err(|error| error.to_string())
-        };
-        if let Err(why) = changed.and_then(|()| self.hall.reopen(&self.names)) {
-            return refused(why);
-        }
-        let pins = self.pins();
-        match self.hall.hand.pins(pins.iter().map(ToString::to_string).collect()).await {
-            Ok(()) => Answer::Pins(pins),
-            Err(over) => refused(over.to_string()),
-        }
-    }
-}
-
-impl Hall {
-    /// Another certificate of the server, after the authorities of this moment; those who are connected stay so.
-    pub(super) fn reopen(&self, names: &[String]) -> Result<(), String> {
-        let authorities = self.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-        let serving = authorities.serving(names).map_err(|error| error.to_string())?;
-        let doorman = Doorman::new(&authorities, serving).map_err(|error| error.to_string())?;
-        *self.doorman.write().unwrap_or_else(PoisonError::into_inner) = doorman;
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@
 //! last by this server's clock, because whoever reads them may have another.
 
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::Role;
@@ -17,7 +18,7 @@ use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use super::admin::{Answer, Office, refused};
-use crate::registry::{Invitation, InvitationId};
+use crate::registry::{AuthorityHash, Invitation, InvitationId, Machine, MachineId, Registry, Removal};
 
 /// Rows of a page. A row of words at their longest is some four kilobytes.
 const ROWS_MAX: usize = 200;
@@ -123,7 +124,100 @@ impl InvitationRow {
     }
 }
 
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineRow {
+    /// Its record.
+    pub machine: Word,
+    /// The name of its node.
+    pub node_name: Word,
+    /// Its instance, where it knows one.
+    pub instance_id: Option<Word>,
+    /// Of which roster.
+    pub roster: Word,
+    /// In which pool.
+    pub pool: Word,
+    /// Seconds since it was heard last; none: not since this server's start.
+    pub last_heard_seconds: Option<u64>,
+    /// It has a session.
+    pub connected: bool,
+    /// It, or its node, is to stay away.
+    pub removed: Option<Removal>,
+    /// Its instance is gone for good.
+    pub departed: bool,
+    /// By whom its certificate is.
+    pub certificate: Signed,
+}
+
+/// By which authority the certificate is that a machine came with last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signed {
+    /// By the newest.
+    Current,
+    /// By one before, which still counts.
+    Before,
+    /// By one that counts no more.
+    Retired,
+    /// It has not come with its certificate yet.
+    NotShown,
+}
+
+impl Signed {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Before => "of the one before",
+            Self::Retired => "of a retired one",
+            Self::NotShown => "not shown yet",
+        }
+    }
+
+    fn of(shown_by: Option<AuthorityHash>, authorities: &[AuthorityHash]) -> Self {
+        match shown_by {
+            None => Self::NotShown,
+            Some(authority) if authorities.last() == Some(&authority) => Self::Current,
+            Some(authority) if authorities.contains(&authority) => Self::Before,
+            Some(_) => Self::Retired,
+        }
+    }
+}
+
+impl MachineRow {
+    pub(super) fn of(registry: &Registry, now: Time, authorities: &[AuthorityHash], known: &Machine) -> Self {
+        Self {
+            machine: Word::cut(known.id.as_str()),
+            node_name: known.node_name.clone(),
+            instance_id: known.identity.instance_id.clone(),
+            roster: Word::cut(known.roster.as_str()),
+            pool: Word::cut(known.pool.as_str()),
+            last_heard_seconds: registry.heard_at(&known.id).map(|at| seconds(now.since(at))),
+            connected: registry.session_of(&known.id).is_some(),
+            removed: known.removed,
+            departed: known.departed.is_some(),
+            certificate: Signed::of(known.shown_by, authorities),
+        }
+    }
+}
+
 impl Office {
+    /// The authorities in force, oldest first.
+    pub(super) fn authorities(&self) -> Vec<AuthorityHash> {
+        self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner).keys()
+    }
+
+    pub(super) async fn machines(&self, after: Option<Word>) -> Answer {
+        let authorities = self.authorities();
+        let page = self.hall.hand.view(move |registry, now| {
+            let after = after.map(|after| MachineId::new(after.as_str()));
+            let some = registry.book().machines_after(after.as_ref());
+            page(some.map(|known| MachineRow::of(registry, now, &authorities, known)))
+        });
+        page.await.map_or_else(|over| refused(over.to_string()), Answer::Machines)
+    }
+
     pub(super) async fn invitations(&self, after: Option<Word>) -> Answer {
         let page = self.hall.hand.view(move |registry, now| {
             let after = after.map(|after| InvitationId::new(after.as_str()));

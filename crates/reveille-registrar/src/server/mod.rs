@@ -32,6 +32,7 @@ mod pace;
 #[cfg(test)]
 mod people;
 mod request;
+mod rotation;
 mod routes;
 mod socket;
 mod store;

@@ -12,6 +12,7 @@ Examples:
   reveille invite --pool workers --machine w-3 --reimage  a machine that was made anew, when the old one is silent
   reveille invite --rotate-ca                             introduce the next authority; days later: --finish-rotation
   reveille invite --remove w-3                            its certificate counts no more; --readmit w-3 takes that back
+  reveille invite --machines                              all machines that registered, and who signed their certificates
   reveille invite --list                                  all invitations; --revoke ID takes one back whose token leaked
 
 Asks the server of `reveille run --listen` on this host, with the same --state. Prints what to do on the machine; the token
@@ -53,12 +54,18 @@ pub(crate) struct Invite {
     /// Take an invitation back: nobody comes in by its token any more
     #[arg(long, value_name = "ID", group = "form", value_parser = invitation)]
     pub(crate) revoke: Option<String>,
+    /// List the machines: when each was heard, whether it is there or removed, and by which authority its certificate is
+    #[arg(long, group = "form")]
+    pub(crate) machines: bool,
     /// Introduce another authority; old and new are both accepted and printed from then on
     #[arg(long, group = "form")]
     pub(crate) rotate_ca: bool,
-    /// Retire all authorities but the newest
+    /// Retire all authorities but the newest; refused while a machine has no certificate of that one
     #[arg(long, group = "form")]
     pub(crate) finish_rotation: bool,
+    /// With --finish-rotation: also when machines are locked out by that
+    #[arg(long, requires = "finish_rotation")]
+    pub(crate) force: bool,
     /// Let this machine in no more
     #[arg(long, value_name = "MACHINE", group = "form")]
     pub(crate) remove: Option<String>,

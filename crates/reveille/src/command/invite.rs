@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Reimage, Removal};
 use reveille_registrar::server::admin::{Answer as Said, Ask, Invited};
+use reveille_registrar::server::listing::MachineRow;
 use reveille_wire::agent::text::{Sentence, Word};
 use serde_json::json;
 
@@ -26,6 +27,9 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
     let directory = registration::directory(context)?;
     if args.list {
         return listed::invitations(context, &directory).await.map(Answer::fine);
+    }
+    if args.machines {
+        return listed::machines(context, &directory).await.map(Answer::fine);
     }
     let said = asked::ask(&directory, &question(args)?, "invite").await?;
     let text = match said {
@@ -46,7 +50,8 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
             text
         }
         Said::Revoked { count, let_in } => revoked(args, count, &let_in),
-        Said::Ordered(_) | Said::Invitations(_) => {
+        Said::Late { count, machines } => return Err(late(count, &machines)),
+        Said::Ordered(_) | Said::Invitations(_) | Said::Machines(_) => {
             return Err(Failure::internal(anyhow!("the registration server answered something else")));
         }
         Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),
@@ -63,7 +68,8 @@ one of
     reveille invite --remove MACHINE [--node]
     reveille invite --readmit MACHINE
     reveille invite --rotate-ca
-    reveille invite --finish-rotation";
+    reveille invite --finish-rotation [--force]
+    reveille invite --machines";
 
 fn question(args: &Invite) -> Result<Ask, Failure> {
     let word = |text: &String| Word::cut(text);
@@ -74,7 +80,7 @@ fn question(args: &Invite) -> Result<Ask, Failure> {
         return Ok(Ask::RotateCa {});
     }
     if args.finish_rotation {
-        return Ok(Ask::FinishRotation {});
+        return Ok(Ask::FinishRotation { force: args.force });
     }
     if let Some(machine) = &args.remove {
         let what = if args.node { Removal::Node } else { Removal::Machine };
@@ -95,6 +101,29 @@ fn question(args: &Invite) -> Result<Ask, Failure> {
         ttl_s: u32::try_from(args.ttl.ms / 1000).unwrap_or(u32::MAX),
         uses: args.uses,
     })
+}
+
+/// Who would be locked out by the end of a rotation.
+fn late(count: u32, machines: &[MachineRow]) -> Failure {
+    let have = if count == 1 { "machine has" } else { "machines have" };
+    let mut text = format!(
+        "{count} {have} not come with a certificate of the newest authority, and would be locked out:"
+    );
+    for row in machines {
+        let (node, record, heard) = (&row.node_name, &row.machine, listed::heard(row));
+        let _ = write!(
+            text,
+            "\n    {node} ({record}), heard {heard}, its certificate is {}",
+            row.certificate.name()
+        );
+    }
+    if let more @ 1.. = (count as usize).saturating_sub(machines.len()) {
+        let _ = write!(text, "\n    and {more} more: reveille invite --machines");
+    }
+    Failure::usage(anyhow!("{text}")).next(
+        "wait until they came; remove those that are gone: reveille invite --remove MACHINE; or lock them out: \
+         reveille invite --finish-rotation --force",
+    )
 }
 
 fn revoked(args: &Invite, count: u32, let_in: &[Sentence]) -> String {
@@ -202,11 +231,41 @@ mod tests {
     }
 
     #[test]
+    fn whoever_would_be_locked_out_by_the_end_of_a_rotation_is_named_with_when_it_was_heard() {
+        let text = late(3, &[row(Some(5)), row(None)]).to_string();
+        for said in ["3 machines have", "w-1 (m-1), heard 5 s ago", "heard not since", "1 more", "--force"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+
+    fn row(last_heard_seconds: Option<u64>) -> MachineRow {
+        MachineRow {
+            machine: "m-1".into(),
+            node_name: "w-1".into(),
+            instance_id: None,
+            roster: "prod".into(),
+            pool: "workers".into(),
+            last_heard_seconds,
+            connected: false,
+            removed: None,
+            departed: false,
+            certificate: reveille_registrar::server::listing::Signed::Before,
+        }
+    }
+
+    #[test]
     fn without_an_argument_all_forms_are_named() {
         let text = question(&args("reveille invite")).unwrap_err().to_string();
-        for form in
-            ["--pool", "--list", "--revoke", "--remove", "--readmit", "--rotate-ca", "--finish-rotation"]
-        {
+        for form in [
+            "--pool",
+            "--list",
+            "--revoke",
+            "--remove",
+            "--readmit",
+            "--rotate-ca",
+            "--finish-rotation",
+            "--machines",
+        ] {
             assert!(text.contains(form), "{text}");
         }
     }

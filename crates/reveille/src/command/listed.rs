@@ -1,4 +1,4 @@
-//! `invite --list`: what the registration server knows, as a table or for programs.
+//! `invite --list` and `--machines`: what the registration server knows, as a table or for programs.
 //!
 //! ```text
 //!  a page, and the next one after its last row, until there is no more ─▶ sorted ─▶ table, json, yaml
@@ -10,8 +10,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use reveille_core::model::time::Span;
+use reveille_registrar::registry::Removal;
 use reveille_registrar::server::admin::{Answer as Said, Ask};
-use reveille_registrar::server::listing::{InvitationRow, InvitationState, Page};
+use reveille_registrar::server::listing::{InvitationRow, InvitationState, MachineRow, Page, Signed};
 use reveille_wire::agent::text::Word;
 use serde::Serialize;
 
@@ -40,6 +41,24 @@ pub(crate) async fn invitations(context: &Context, directory: &Path) -> Result<S
     invitations.sort_by_key(|row| (row.state, row.expires_in_seconds));
     let told = Invitations { invitations };
     context.print_own(&told, || invitations_page(&told.invitations, &context.paper))
+}
+
+#[derive(Serialize)]
+struct Machines {
+    machines: Vec<MachineRow>,
+}
+
+/// All machines.
+pub(crate) async fn machines(context: &Context, directory: &Path) -> Result<String, Failure> {
+    let ask = |after| Ask::Machines { after };
+    let page = |said| match said {
+        Said::Machines(page) => Ok(page),
+        other => Err(other),
+    };
+    let mut machines = all(directory, ask, page, |row: &MachineRow| row.machine.clone()).await?;
+    machines.sort_by(|one, other| (&one.roster, &one.node_name).cmp(&(&other.roster, &other.node_name)));
+    let told = Machines { machines };
+    context.print_own(&told, || machines_page(&told.machines, &context.paper))
 }
 
 async fn all<Row: Clone>(
@@ -97,4 +116,42 @@ fn invitations_page(invitations: &[InvitationRow], paper: &Paper) -> String {
         ]);
     }
     table::lines(paper, 0, rows)
+}
+
+fn machines_page(machines: &[MachineRow], paper: &Paper) -> String {
+    if machines.is_empty() {
+        return "No machine is known. To invite one: reveille invite --pool NAME\n".to_owned();
+    }
+    let columns =
+        ["NODE", "RECORD", "INSTANCE", "ROSTER/POOL", "HEARD", "CONNECTED", "CERTIFICATE", "REMOVED"];
+    let mut rows = vec![head(&columns)];
+    for row in machines {
+        let removed = match row.removed {
+            Some(Removal::Machine) => "removed",
+            Some(Removal::Node) => "its Node",
+            None if row.departed => "instance gone",
+            None => "–",
+        };
+        let connected = if row.connected { Text::plain("yes") } else { Text::toned(Tone::Doubt, "no") };
+        let tone = (row.certificate != Signed::Current).then_some(Tone::Doubt);
+        rows.push(vec![
+            Text::plain(row.node_name.as_str()),
+            Text::plain(row.machine.as_str()),
+            Text::plain(row.instance_id.as_ref().map_or("–", Word::as_str)),
+            Text::plain(format!("{}/{}", row.roster, row.pool)),
+            Text::plain(heard(row)),
+            connected,
+            Text(row.certificate.name().to_owned(), tone),
+            Text::plain(removed),
+        ]);
+    }
+    table::lines(paper, 0, rows)
+}
+
+/// When it was heard last. What was before the server's start is not remembered.
+pub(super) fn heard(row: &MachineRow) -> String {
+    match row.last_heard_seconds {
+        Some(ago) => format!("{} ago", Span::from_s(i64::try_from(ago).unwrap_or(i64::MAX / 1000))),
+        None => "not since the server's start".to_owned(),
+    }
 }

@@ -10,11 +10,12 @@ use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, Refused, R
 
 use crate::registry::invariants::Witness;
 use crate::registry::{
-    Ask, Conn, Effect, Event, InvitationId, KeyHash, MachineId, NodeSaid, Peer, Plans, Record, Registry,
-    Reimage, Reply, Settings, Template, TokenHash, What, Wish,
+    Ask, AuthorityHash, Conn, Effect, Event, InvitationId, KeyHash, MachineId, NodeSaid, Peer, Plans, Record,
+    Registry, Reimage, Reply, Settings, Template, TokenHash, What, Wish,
 };
 
 pub(super) const SECRET: u8 = 7;
+pub(super) const AUTHORITY: AuthorityHash = AuthorityHash([0; 32]);
 
 pub(super) struct World {
     pub(super) registry: Registry,
@@ -136,7 +137,7 @@ impl World {
     ) -> (Conn, Vec<Effect>) {
         self.count += 1;
         let conn = Conn(self.count);
-        let peer = Peer { machine: machine.clone(), key };
+        let peer = Peer { machine: machine.clone(), key, authority: AUTHORITY };
         let effects = self.step(Event::Arrived { conn, peer, hello });
         (conn, effects)
     }

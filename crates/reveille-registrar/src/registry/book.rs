@@ -98,6 +98,12 @@ impl Book {
         ids.into_iter().filter_map(|id| self.machines.get(id)).collect()
     }
 
+    /// Removed machines that have one of these ids, whatever kind of id it is to them.
+    pub(super) fn away_with(&self, identity: &Identity) -> impl Iterator<Item = &MachineId> {
+        let owners = identity.lasting().flat_map(|(_, word)| self.away.of(word));
+        owners.filter(|(_, part)| *part != Part::NodeName).map(|(id, _)| id)
+    }
+
     /// It was known, and its instance was gone for good.
     pub fn was_forgotten(&self, id: &MachineId) -> bool {
         self.forgotten.iter().any(|(_, forgotten)| forgotten == id)

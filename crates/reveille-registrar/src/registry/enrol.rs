@@ -7,6 +7,7 @@
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
+//!           ─ one that was removed, and an invitation that does not name it ─▶ refused ([`super::away`])
 //!           ─ new ─▶ a record of its own
 //! ```
 //!
@@ -228,7 +229,8 @@ impl Registry {
             return Err(trouble);
         }
         claim.is_sound()?;
-        if let Some(holder) = holder {
+        let away = self.away(&claim.identity, &claim.key);
+        if let Some(holder) = holder.filter(|holder| !away.contains(holder)) {
             return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim));
         }
         let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
@@ -238,7 +240,8 @@ impl Registry {
             let record = self.book.find(bound).map(|machine| machine.id.clone());
             let itself =
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
-            if !claim.is_called(bound) && !rivals.iter().any(itself) {
+            let is_back = self.book.away_with(&claim.identity).any(|id| self.is_called(id, bound));
+            if !claim.is_called(bound) && !is_back && !rivals.iter().any(itself) {
                 return Err(Reason::TokenForeign { bound_to: "machine".into() });
             }
         }
@@ -246,10 +249,16 @@ impl Registry {
         let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
         match (others.cloned(), rivals.into_iter().next()) {
             (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
-            (None, Some((_, itself))) => Ok(As::Anew(itself)),
+            (None, Some((_, itself))) => {
+                let away: Vec<_> =
+                    away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
+                self.let_in_again(invitation, &away).map(|()| As::Anew(itself))
+            }
             (None, None) => {
+                self.let_in_again(invitation, &away)?;
                 claim.is_called_by_its_own()?;
-                self.held_against_node(turn, invitation, claim).map(|()| As::New)
+                self.held_against_node(turn, invitation, claim)?;
+                Ok(away.into_iter().next().map_or(As::New, As::Anew))
             }
         }
     }

@@ -297,11 +297,11 @@ impl Reason {
         match self {
             Self::NodeRemoved => (
                 "its node was removed on purpose, and is not brought back".to_owned(),
-                "nothing, if that is meant; else take the removal back on the server",
+                "nothing, if that is meant; else take the removal back on the server: reveille invite --readmit MACHINE",
             ),
             Self::MachineRemoved => (
                 "the machine was removed from this server".to_owned(),
-                "nothing, if that is meant; else invite it anew: reveille invite",
+                "nothing, if that is meant; else let it in again on the server: reveille invite --readmit MACHINE, or with a new key: --pool … --machine MACHINE",
             ),
             Self::MachineForgotten => (
                 "its record was forgotten, because its instance is gone for good".to_owned(),

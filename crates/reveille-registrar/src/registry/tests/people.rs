@@ -1,7 +1,7 @@
 //! What people ask for, by the names that they know machines by.
 
 use super::world::*;
-use crate::registry::{Ask, Effect, Event, InvitationId, Registry, Removal, Reply, Settings};
+use crate::registry::{Ask, Effect, Event, InvitationId, KeyHash, Registry, Removal, Reply, Settings};
 
 fn remove(world: &mut World, name: &str, what: Option<Removal>) -> Reply {
     let ask = world.ask();
@@ -108,4 +108,69 @@ fn an_invitation_that_was_taken_back_opens_nothing_more_and_stays_so_over_a_rest
     let (conn, effects) = world.arrive(&first, &machine(1));
     assert_eq!(closed(&effects, conn), None, "who was let in stays");
     assert!(denied(revoke(&mut world, &InvitationId::new("nobody"))).contains("--list"));
+}
+
+#[test]
+fn a_removed_machine_is_let_in_by_no_invitation_that_does_not_name_it_whatever_key_it_has() {
+    let shares: [(&str, fn(&mut Claimed)); 4] = [
+        ("instance id", |who| who.identity.instance_id = machine(1).identity.instance_id),
+        ("machine id", |who| who.identity.machine_id = Some("MID-1".into())),
+        ("system UUID as instance id", |who| who.identity.instance_id = machine(1).identity.system_uuid),
+        ("all of it, its key, too", |who| *who = machine(1)),
+    ];
+    for (part, share) in shares {
+        let mut world = World::new();
+        let first = world.known(&machine(1));
+        remove(&mut world, "w-1", Some(Removal::Machine));
+        let mut again = machine(2);
+        share(&mut again);
+        let plain = world.invite(|wish| wish.uses = 20);
+        for _ in 0..30 {
+            assert_eq!(refused(world.enrol(&plain, &again)), "MACHINE_REMOVED", "{part}");
+        }
+        again.facts.hostname = "w-2".into();
+        let for_another = world.invite(|wish| wish.machine = Some("w-2".into()));
+        assert_eq!(refused(world.enrol(&for_another, &again)), "MACHINE_REMOVED", "{part}");
+        let mut copy = machine(2);
+        copy.key = machine(1).key;
+        assert_eq!(refused(world.enrol(&plain, &copy)), "MACHINE_REMOVED", "its key on another machine");
+        certified(world.enrol(&plain, &machine(3)));
+        for bound in [first.as_str(), "i-1", "w-1"] {
+            let mut world = world.branch();
+            let named = world.invite(|wish| wish.machine = Some(bound.into()));
+            assert_eq!(certified(world.enrol(&named, &again)), first, "{part}, {bound}: its own record");
+            assert_eq!(world.registry.book().machine(&first).unwrap().removed, None);
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_was_taken_back_needs_no_invitation_and_a_new_one_may_have_a_removed_ones_name() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    remove(&mut world, "w-1", Some(Removal::Machine));
+    let mut honest = machine(2);
+    honest.facts.hostname = "w-1".into();
+    let mut other = world.branch();
+    let second = other.known(&honest);
+    assert_ne!(second, first, "who is only called alike is another machine, with a record of its own");
+    remove(&mut world, "w-1", None);
+    let (conn, effects) = world.arrive(&first, &machine(1));
+    assert_eq!(closed(&effects, conn), None);
+}
+
+#[test]
+fn a_removed_machine_does_not_come_back_as_a_part_of_one_that_is_made_anew() {
+    let mut world = World::new();
+    world.known(&machine(1));
+    world.known(&machine(2));
+    remove(&mut world, "w-2", Some(Removal::Machine));
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    anew.identity.machine_id = machine(2).identity.machine_id;
+    let id = world.invite(|wish| {
+        ANEW(wish);
+        wish.reimage = Some(crate::registry::Reimage::AtOnce);
+    });
+    assert_eq!(refused(world.enrol(&id, &anew)), "MACHINE_REMOVED");
 }

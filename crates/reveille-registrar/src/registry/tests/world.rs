@@ -39,6 +39,16 @@ impl World {
         }
     }
 
+    /// The same world, to go on in another way.
+    pub(super) fn branch(&self) -> Self {
+        Self {
+            registry: self.registry.clone(),
+            witness: self.witness.clone(),
+            records: self.records.clone(),
+            ..*self
+        }
+    }
+
     pub(super) fn step(&mut self, event: Event) -> Vec<Effect> {
         let effects = self.registry.step(self.now, event.clone());
         if let Err(broken) = self.witness.check(self.now, &event, &effects) {

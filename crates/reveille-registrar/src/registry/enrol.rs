@@ -18,7 +18,7 @@ use reveille_core::model::stage::Stage;
 use reveille_wire::agent::frame::Trouble;
 use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
-use reveille_wire::agent::{Facts, Identity, Reason, StageWord};
+use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 
 use super::claims;
 use super::course::JoinEnd;
@@ -131,7 +131,7 @@ impl Registry {
         let invitation = invitation.clone();
         let known = match self.admit(turn, &invitation, &claim) {
             Ok(known) => known,
-            Err(reason) => return turn.reply(ask, reason),
+            Err(refused) => return turn.reply(ask, Reply::Refused(refused)),
         };
         let machine = match known {
             As::Itself(machine) => {
@@ -212,7 +212,7 @@ impl Registry {
         );
     }
 
-    fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Reason> {
+    fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
         // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
@@ -226,12 +226,12 @@ impl Registry {
             return Ok(As::Itself(known.id.clone()));
         }
         if let Some(trouble) = invitation.trouble(turn.now) {
-            return Err(trouble);
+            return Err(trouble.into());
         }
         claim.is_sound()?;
         let away = self.away(&claim.identity, &claim.key);
         if let Some(holder) = holder.filter(|holder| !away.contains(holder)) {
-            return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim));
+            return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim).into());
         }
         let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
         let rivals: Vec<(Part, MachineId)> =
@@ -242,17 +242,25 @@ impl Registry {
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
             let is_back = self.book.away_with(&claim.identity).any(|id| self.is_called(id, bound));
             if !claim.is_called(bound) && !is_back && !rivals.iter().any(itself) {
-                return Err(Reason::TokenForeign { bound_to: "machine".into() });
+                return Err(Reason::TokenForeign { bound_to: "machine".into() }.into());
             }
         }
         // Made anew it may keep all names of its own, and take nobody else's.
         let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
         match (others.cloned(), rivals.into_iter().next()) {
-            (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
+            (Some((part, first)), _) if self.is_to_be_anew(invitation, &first) => {
+                // No conflict of the invitation: it is for this machine, and comes again until the one before is silent.
+                let reason = self.refuse_rival(turn, part, &first, &claim.identity, &claim.facts);
+                Err(self.still_heard(turn.now, &first, reason))
+            }
+            (Some((part, first)), _) => {
+                Err(self.refuse_claim(turn, invitation, (part, &first), claim).into())
+            }
             (None, Some((_, itself))) => {
                 let away: Vec<_> =
                     away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
-                self.let_in_again(invitation, &away).map(|()| As::Anew(itself))
+                self.let_in_again(invitation, &away)?;
+                Ok(As::Anew(itself))
             }
             (None, None) => {
                 self.let_in_again(invitation, &away)?;
@@ -292,9 +300,15 @@ impl Registry {
         }
     }
 
-    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+    /// The invitation is to make this machine anew.
+    fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
         let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
-        if bound.is_none_or(|bound| bound.id != *machine || bound.removed.is_some()) {
+        invitation.reimage.is_some()
+            && bound.is_some_and(|bound| bound.id == *machine && bound.removed.is_none())
+    }
+
+    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+        if !self.is_to_be_anew(invitation, machine) {
             return false;
         }
         match invitation.reimage {

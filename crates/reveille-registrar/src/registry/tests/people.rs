@@ -1,5 +1,7 @@
 //! What people ask for, by the names that they know machines by.
 
+use reveille_core::model::time::Span;
+
 use super::world::*;
 use crate::registry::{Ask, Effect, Event, InvitationId, KeyHash, Registry, Removal, Reply, Settings};
 
@@ -173,4 +175,27 @@ fn a_removed_machine_does_not_come_back_as_a_part_of_one_that_is_made_anew() {
         wish.reimage = Some(crate::registry::Reimage::AtOnce);
     });
     assert_eq!(refused(world.enrol(&id, &anew)), "MACHINE_REMOVED");
+}
+
+#[test]
+fn whoever_is_made_anew_too_early_is_told_to_wait_and_may_come_as_often_as_it_likes() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let id = world.invite(ANEW);
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    for passed_s in 1..=20 {
+        world.now = world.now + Span::from_s(1);
+        let Reply::Refused(refused) = world.enrol(&id, &anew) else { panic!("let in") };
+        assert_eq!(refused.reason.code(), "IDENTITY_CONFLICT");
+        assert!(refused.says.contains("invitation is right"), "{refused}");
+        assert!(refused.says.contains(&format!("heard {} ago", Span::from_s(passed_s))), "{refused}");
+        assert!(refused.next.contains("10 min") && refused.next.contains("--at-once"), "{refused}");
+        assert_eq!(refused.retry_after_s, Some(60));
+    }
+    world.pass(Span::from_s(570));
+    let Reply::Refused(refused) = world.enrol(&id, &anew) else { panic!("let in") };
+    assert_eq!(refused.retry_after_s, Some(10), "and when to come again");
+    world.pass(Span::from_s(10));
+    assert_eq!(certified(world.enrol(&id, &anew)), first);
 }

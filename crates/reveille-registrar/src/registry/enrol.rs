@@ -278,7 +278,7 @@ impl Registry {
         turn: &mut Turn,
         invitation: &Invitation,
         claim: &Claim,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), Refused> {
         match &claim.node {
             None | Some(NodeSaid::Absent) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
@@ -287,14 +287,11 @@ impl Registry {
                     return Ok(());
                 };
                 self.conflicted(turn, invitation);
-                // By what it knows its machine stays untold: whoever says it next time is taken for that machine.
-                let facts = Facts { hostname: claim.node_name.clone(), ..Facts::default() };
-                let (part, other, facts) = (claim.part_of(another), Box::default(), Box::new(facts));
-                Err(Reason::IdentityConflict { part, other, facts })
+                Err(super::rivals::of_node(claim.part_of(another), &invitation.pool))
             }
             // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
             Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
-                Some(Some(_)) => Err(Reason::Unavailable),
+                Some(Some(_)) => Err(Reason::Unavailable.into()),
                 Some(None) | None => Ok(()),
             },
         }

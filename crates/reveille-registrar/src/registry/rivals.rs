@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use reveille_core::model::id::PoolName;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::Rival;
@@ -101,6 +102,18 @@ impl Registry {
             reason,
         }
     }
+}
+
+/// A Node of the cluster is another machine's, as far as is known. By what it knows its machine stays untold: whoever says it
+/// next time is taken for that machine.
+pub(super) fn of_node(part: Part, pool: &PoolName) -> Refused {
+    let says = format!("a Node of the cluster already has this {}", part.name());
+    let next = format!(
+        "if it is the Node of this machine, say so on the server: reveille invite --pool {pool} --machine NODE; else give this \
+         machine a name and ids of its own"
+    );
+    let reason = Reason::IdentityConflict { part, other: Box::default(), facts: Box::default() };
+    Refused { says: Sentence::cut(&says), next: Sentence::cut(&next), retry_after_s: None, reason }
 }
 
 /// The refusal, with the facts of the one that is known.

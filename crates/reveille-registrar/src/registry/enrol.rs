@@ -23,12 +23,12 @@ use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 use super::claims;
 use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
-use super::ids::{Ask, KeyHash, MachineId};
+use super::ids::{Ask, InvitationId, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
-use super::{Event, Peer, Registry, Turn};
+use super::{Effect, Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
 struct Claim {
@@ -154,7 +154,7 @@ impl Registry {
         let enrolled = Enrolled {
             at: turn.now.into(),
             machine: machine.clone(),
-            invitation: invitation.id,
+            invitation: invitation.id.clone(),
             used: true,
             roster: invitation.roster.to_string(),
             pool: invitation.pool.to_string(),
@@ -165,6 +165,7 @@ impl Registry {
             key: claim.key,
         };
         self.record(turn, Record::Enrolled(enrolled));
+        self.tell_over(turn, &invitation.id, false);
         if let Some(known) = self.book.machine(&machine) {
             turn.tell(known, What::Enrolled);
         }
@@ -331,8 +332,14 @@ impl Registry {
     }
 
     fn conflicted(&mut self, turn: &mut Turn, invitation: &Invitation) {
-        let (at, invitation) = (turn.now.into(), invitation.id.clone());
-        self.record(turn, Record::Conflicted { at, invitation });
+        let at = turn.now.into();
+        self.record(turn, Record::Conflicted { at, invitation: invitation.id.clone() });
+        self.tell_over(turn, &invitation.id, true);
+    }
+
+    fn tell_over(&self, turn: &mut Turn, id: &InvitationId, by_conflict: bool) {
+        let over = self.book.invitation(id).and_then(|invitation| invitation.over(by_conflict));
+        turn.out.extend(over.map(Effect::InvitationOver));
     }
 
     /// What this server has to say of a stage, if it is something new.

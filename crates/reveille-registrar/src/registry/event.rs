@@ -15,7 +15,7 @@ use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, S
 use super::course::JoinOver;
 use super::denied::{Denied, Named};
 use super::ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
-use super::invitation::Wish;
+use super::invitation::{InvitationOver, Wish};
 use super::machine::Removal;
 use super::plans::Plans;
 use super::record::Record;
@@ -209,6 +209,8 @@ pub enum Effect {
         /// In which roster's cluster.
         roster: RosterName,
     },
+    /// An invitation opens nothing any more, because of who came with it. Said once.
+    InvitationOver(InvitationOver),
     /// Tell whoever listens.
     Tell(Heard),
 }

@@ -83,7 +83,41 @@ pub struct Invitation {
     pub is_revoked: bool,
 }
 
+/// An invitation that was used for the last time, or is void.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvitationOver {
+    /// Its public half.
+    pub id: InvitationId,
+    /// Of which roster.
+    pub roster: RosterName,
+    /// For which pool.
+    pub pool: PoolName,
+    /// How often it was used.
+    pub uses: u32,
+    /// The conflicts that made it void; none when it was used up.
+    pub conflicts: Option<u32>,
+}
+
+impl InvitationOver {
+    /// It is void, and not only used up.
+    pub const fn is_void(&self) -> bool {
+        self.conflicts.is_some()
+    }
+}
+
 impl Invitation {
+    /// It has just been used for the last time, or met the conflict that makes it void.
+    pub(super) fn over(&self, by_conflict: bool) -> Option<InvitationOver> {
+        let is_over = if by_conflict { self.is_void() } else { self.uses == self.uses_max };
+        is_over.then(|| InvitationOver {
+            id: self.id.clone(),
+            roster: self.roster.clone(),
+            pool: self.pool.clone(),
+            uses: self.uses,
+            conflicts: by_conflict.then_some(self.conflicts),
+        })
+    }
+
     /// It opens with this secret.
     pub fn opens(&self, hash: &TokenHash) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash.0, &hash.0).is_ok()

@@ -53,7 +53,7 @@ pub use course::{Course, JoinEnd, JoinOver};
 pub use denied::{Denied, Named};
 pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
-pub use invitation::{Invitation, Reimage, Wish};
+pub use invitation::{Invitation, InvitationOver, Reimage, Wish};
 pub use machine::{Machine, Removal};
 pub use plans::{Plans, Template};
 pub use record::Record;

@@ -25,6 +25,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
+use super::audit::{self, Asker};
 use super::listing::{InvitationRow, MachineRow, Page};
 use super::routes::Hall;
 use super::token;
@@ -148,6 +149,8 @@ pub struct Invited {
     pub token: Secret,
     /// Its public half.
     pub id: Word,
+    /// Of which roster.
+    pub roster: Word,
     /// The pins of this server.
     pub ca_pins: List<Word, 8>,
     /// Where the server listens, `host:port`, as it would call itself.
@@ -243,11 +246,16 @@ pub(super) async fn serve(listener: UnixListener, office: Arc<Office>, mut stop:
 
 impl Office {
     async fn exchange(&self, stream: UnixStream) -> Option<()> {
+        let by = Asker::of(&stream);
         let (read, mut write) = stream.into_split();
         let mut line = String::new();
         BufReader::new(read.take(LINE_BYTES_MAX)).read_line(&mut line).await.ok()?;
         let answer = match serde_json::from_str(&line) {
-            Ok(ask) => self.answer(ask).await,
+            Ok(ask) => {
+                let answer = self.answer(&ask).await;
+                audit::done(by, &ask, &answer);
+                answer
+            }
             Err(error) => {
                 refused(format!("this server does not understand: {error}; use the program of its version"))
             }
@@ -258,8 +266,8 @@ impl Office {
         write.shutdown().await.ok()
     }
 
-    async fn answer(&self, ask: Ask) -> Answer {
-        match ask {
+    async fn answer(&self, ask: &Ask) -> Answer {
+        match ask.clone() {
             Ask::Invite { roster, pool, roles, machine, reimage, ttl_s, uses } => {
                 let roster = match self.roster(roster.as_ref(), &pool) {
                     Ok(roster) => roster,
@@ -320,11 +328,12 @@ impl Office {
         let Ok(drawn) = token::draw() else {
             return refused("the system gives no random numbers".to_owned());
         };
-        let (id, hash) = (drawn.id, drawn.hash);
+        let (id, hash, roster) = (drawn.id, drawn.hash, Word::cut(wish.roster.as_str()));
         match self.hall.hand.ask(|ask| Event::Invite { ask, wish, id, hash }).await {
             Ok(Reply::Invited { id, ttl }) => Answer::Invited(Invited {
                 token: drawn.token,
                 id: Word::cut(id.as_str()),
+                roster,
                 ca_pins: self.pins(),
                 listens: List::first(self.names.iter().map(|name| Word::cut(&address(name, self.port)))),
                 ttl_s: u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX),

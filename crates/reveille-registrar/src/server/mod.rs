@@ -16,6 +16,7 @@
 
 mod accept;
 pub mod admin;
+mod audit;
 mod authority;
 mod clock;
 mod door;

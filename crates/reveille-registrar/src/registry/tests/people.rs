@@ -199,3 +199,24 @@ fn whoever_is_made_anew_too_early_is_told_to_wait_and_may_come_as_often_as_it_li
     world.pass(Span::from_s(10));
     assert_eq!(certified(world.enrol(&id, &anew)), first);
 }
+
+#[test]
+fn that_an_invitation_is_used_up_or_void_is_said_once() {
+    let said = |effects: &[Effect]| {
+        let over = effects.iter().filter_map(|effect| match effect {
+            Effect::InvitationOver(over) => Some((over.uses, over.conflicts)),
+            _ => None,
+        });
+        over.collect::<Vec<_>>()
+    };
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 2);
+    let all: Vec<_> =
+        [1, 2, 2, 3].into_iter().flat_map(|number| said(&world.enrolling(&id, &machine(number)))).collect();
+    assert_eq!(all, [(2, None)]);
+    let id = world.invite(|_| {});
+    let mut liar = machine(9);
+    liar.facts.hostname = "w-1".into();
+    let all: Vec<_> = (0..9).flat_map(|_| said(&world.enrolling(&id, &liar))).collect();
+    assert_eq!(all, [(0, Some(5))]);
+}

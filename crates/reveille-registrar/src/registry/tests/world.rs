@@ -99,8 +99,28 @@ impl World {
     }
 
     fn enrols(&mut self, id: &InvitationId, secret: u8, who: &Claimed, node: Option<NodeSaid>) -> Reply {
+        let effects = self.enrolling_with(id, secret, who, node);
+        let replied = effects.into_iter().find_map(|effect| match effect {
+            Effect::Reply(_, reply) => Some(reply),
+            _ => None,
+        });
+        replied.expect("everyone is answered")
+    }
+
+    /// All that comes of it.
+    pub(super) fn enrolling(&mut self, id: &InvitationId, who: &Claimed) -> Vec<Effect> {
+        self.enrolling_with(id, SECRET, who, None)
+    }
+
+    fn enrolling_with(
+        &mut self,
+        id: &InvitationId,
+        secret: u8,
+        who: &Claimed,
+        node: Option<NodeSaid>,
+    ) -> Vec<Effect> {
         let ask = self.ask();
-        let effects = self.step(Event::Enrol {
+        self.step(Event::Enrol {
             ask,
             id: id.clone(),
             hash: TokenHash([secret; 32]),
@@ -110,12 +130,7 @@ impl World {
             node,
             key: who.key,
             fresh: MachineId::new(format!("m-{}", ask.0)),
-        });
-        let replied = effects.into_iter().find_map(|effect| match effect {
-            Effect::Reply(to, reply) if to == ask => Some(reply),
-            _ => None,
-        });
-        replied.expect("everyone is answered")
+        })
     }
 
     pub(super) fn enrol(&mut self, id: &InvitationId, who: &Claimed) -> Reply {

@@ -170,6 +170,14 @@ pub enum AskError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The socket is not for whoever asks.
+    #[error("the socket {} is another account's", path.display())]
+    Forbidden {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// It was not answered.
     #[error("the server at {} did not answer", .0.display())]
     Silent(PathBuf),
@@ -187,8 +195,13 @@ pub fn path(directory: &Path) -> PathBuf {
 /// Nobody runs with it, or does not answer.
 pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
     let path = path(directory);
-    let stream =
-        UnixStream::connect(&path).await.map_err(|source| AskError::Nobody { path: path.clone(), source })?;
+    let stream = UnixStream::connect(&path).await.map_err(|source| {
+        let path = path.clone();
+        match source.kind() {
+            std::io::ErrorKind::PermissionDenied => AskError::Forbidden { path, source },
+            _ => AskError::Nobody { path, source },
+        }
+    })?;
     let exchange = async {
         let (read, mut write) = stream.into_split();
         let mut line = serde_json::to_vec(ask).ok()?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{LogFormat, collect, hot, init, invite, play, rancher, rights};
+use super::{LogFormat, collect, hot, init, invite, play, rancher, reached, rights};
 
 /// Which rosters, and where what is known of them is kept.
 #[derive(Args, Clone, Debug)]
@@ -120,7 +120,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
     pub(crate) listen: Option<std::net::SocketAddr>,
     /// With --listen: a name or address that machines reach it by; may be given several times
-    #[arg(long, value_name = "NAME", requires = "listen")]
+    #[arg(long, value_name = "NAME", requires = "listen", value_parser = reached::name)]
     pub(crate) listen_name: Vec<String>,
     /// With --listen: what machines of each pool are to be
     #[arg(long, value_name = "FILE", requires = "listen")]

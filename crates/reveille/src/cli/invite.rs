@@ -46,7 +46,7 @@ pub(crate) struct Invite {
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) uses: u32,
     /// Where machines reach the server [default: the first name it listens under]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = super::reached::server)]
     pub(crate) server: Option<String>,
     /// List the invitations: whether they open, for what and how long
     #[arg(long, group = "form")]

@@ -357,6 +357,15 @@ impl Office {
 
     /// The roster of a pool: the one that was named, or the only one that has it.
     fn roster(&self, named: Option<&Word>, pool: &str) -> Result<RosterName, String> {
+        let rosters: BTreeSet<&str> = self.pools.iter().map(|(roster, _)| roster.as_str()).collect();
+        if let Some(named) = named.filter(|named| !rosters.contains(named.as_str())) {
+            let rosters: Vec<_> = rosters.into_iter().collect();
+            return Err(format!(
+                "There is no roster {:?}; there are: {}",
+                named.as_str(),
+                rosters.join(", ")
+            ));
+        }
         let mut with = self.pools.iter().filter(|(roster, has)| {
             has.as_str() == pool && named.is_none_or(|named| named.as_str() == roster.as_str())
         });

@@ -218,3 +218,20 @@ async fn a_rotation_that_everybody_has_met_is_finished_also_after_a_restart() {
     assert_eq!(pins.len(), 1);
     office.close().await;
 }
+
+#[tokio::test]
+async fn a_roster_that_is_not_there_is_told_with_those_that_are() {
+    let office = Office::open().await;
+    let question = Ask::Invite {
+        roster: Some("nope".into()),
+        pool: "workers".into(),
+        roles: BTreeSet::from([Role::Worker]),
+        machine: None,
+        reimage: None,
+        ttl_s: 60,
+        uses: 1,
+    };
+    let Answer::Refused(why) = office.ask(question).await else { panic!("invited") };
+    assert_eq!(why.as_str(), "There is no roster \"nope\"; there are: prod");
+    office.close().await;
+}

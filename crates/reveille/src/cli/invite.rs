@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use reveille_core::model::time::Span;
 use reveille_wire::agent::Role;
+use reveille_wire::duration::{self, DurationError};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -106,8 +107,48 @@ fn invitation(text: &str) -> Result<String, String> {
     is_id.then(|| id.to_ascii_lowercase()).ok_or_else(wrong)
 }
 
+/// Days are told here, where they are what people mean: an invitation may last a month.
 fn ttl(text: &str) -> Result<Span, String> {
-    let span = reveille_wire::duration::parse(text).map_err(|error| error.to_string())?;
-    let bounds = Span::from_min(1)..=Span::from_min(30 * 24 * 60);
-    if bounds.contains(&span) { Ok(span) } else { Err("write a time from 1m to 30d".to_owned()) }
+    let days = text.trim().strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let span = match days {
+        Some(days) => Span::from_min(i64::from(days) * 24 * 60),
+        None => duration::parse(text).map_err(|error| unread(text, error))?,
+    };
+    if span < Span::from_min(1) {
+        return Err("at least 1m".to_owned());
+    }
+    if span > Span::from_min(30 * 24 * 60) {
+        return Err("at most 30d".to_owned());
+    }
+    Ok(span)
+}
+
+fn unread(text: &str, error: DurationError) -> String {
+    match text.trim().parse::<u32>() {
+        Ok(seconds) => {
+            let (plain, short) = (format!("{seconds}s"), duration::text(Span::from_s(seconds.into())));
+            if plain == short { format!("write {plain}") } else { format!("write {plain} or {short}") }
+        }
+        Err(_) => format!("it {error}; write a time such as 90s, 15m, 1h30m or 7d"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_cannot_be_meant_says_what_to_write() {
+        for (text, said) in [
+            ("3600", "write 3600s or 1h"),
+            ("45", "write 45s"),
+            ("400d", "at most 30d"),
+            ("721h", "at most 30d"),
+            ("10s", "at least 1m"),
+            ("soon", "it is not a length of time; write a time such as 90s, 15m, 1h30m or 7d"),
+        ] {
+            assert_eq!(ttl(text), Err(said.to_owned()), "{text}");
+        }
+        assert_eq!((ttl("30d"), ttl("1h30m")), (Ok(Span::from_min(43_200)), Ok(Span::from_min(90))));
+    }
 }

@@ -1,6 +1,7 @@
 //! Where machines reach the registration server, as people write it: names in its certificate, and the address for an agent.
 //!
 //! ```text
+//!  run --listen ADDRESS ───▶ listen ─▶ an address and a port to bind
 //!  run --listen-name NAME ─▶ name ─▶ a host name or an address, which can stand in a certificate
 //!  invite --server URL ────▶ server ─▶ https://HOST:PORT, read by the agent's own parser
 //! ```
@@ -8,13 +9,19 @@
 //! What is wrong here would otherwise show on the machine, where a certificate is for another name or an agent refuses its
 //! argument.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use reveille_node::target::Endpoint;
 
 /// The longest host name, and one part of it between dots (RFC 1123).
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
+
+/// Where to listen.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+    let wrong = "Write IP:PORT, for example 0.0.0.0:9464; names go to --listen-name";
+    text.trim().parse().map_err(|_| wrong.to_owned())
+}
 
 /// A host name or an address, with nothing around it.
 pub(super) fn name(text: &str) -> Result<String, String> {
@@ -124,6 +131,8 @@ mod tests {
     fn what_cannot_be_used_is_refused_before_anything_is_started_or_printed() {
         for line in [
             "reveille run --listen 0.0.0.0:9464 --listen-name https://a.b",
+            "reveille run --listen localhost:9464",
+            "reveille run --listen 9464",
             "reveille invite --pool w --server foo",
         ] {
             let text = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap_err().to_string();

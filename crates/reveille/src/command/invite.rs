@@ -34,8 +34,7 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
     let said = asked::ask(&directory, &question(args)?, "invite").await?;
     let text = match said {
         Said::Invited(invited) => print(context, args, &invited)?,
-        Said::Removed(machine) if args.readmit.is_some() => format!("{machine} may come again.\n"),
-        Said::Removed(machine) => format!("{machine} is let in no more.\n"),
+        Said::Removed(machine) => removed(args, &machine),
         Said::Pins(pins) => {
             let mut text = "The server is known by\n".to_owned();
             for pin in pins.iter() {
@@ -124,6 +123,18 @@ fn late(count: u32, machines: &[MachineRow]) -> Failure {
         "wait until they came; remove those that are gone: reveille invite --remove MACHINE; or lock them out: \
          reveille invite --finish-rotation --force",
     )
+}
+
+fn removed(args: &Invite, machine: &str) -> String {
+    if args.readmit.is_some() {
+        format!("{machine} may come again.\n")
+    } else if args.node {
+        format!(
+            "The Node of {machine} stays away; the machine keeps its certificate, which counts again after --readmit.\n"
+        )
+    } else {
+        format!("{machine} is let in no more: its certificate counts no more.\n")
+    }
 }
 
 fn revoked(args: &Invite, count: u32, let_in: &[Sentence]) -> String {
@@ -253,6 +264,14 @@ mod tests {
             departed: false,
             certificate: reveille_registrar::server::listing::Signed::Before,
         }
+    }
+
+    #[test]
+    fn what_stays_of_a_machine_is_told_when_only_its_node_is_removed() {
+        let node = removed(&args("reveille invite --remove w-1 --node"), "m-1");
+        assert!(node.contains("Node of m-1 stays away") && node.contains("keeps its certificate"), "{node}");
+        let machine = removed(&args("reveille invite --remove w-1"), "m-1");
+        assert!(machine.contains("m-1 is let in no more") && !machine.contains("keeps"), "{machine}");
     }
 
     #[test]

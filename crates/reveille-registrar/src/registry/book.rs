@@ -7,7 +7,8 @@
 //!
 //! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
 //! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again; it claims
-//! nothing any more, and is found among those that are away. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
+//! nothing any more, and is found among those that are away. Of a machine that was forgotten its record's name is kept, for
+//! the newest few thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -18,6 +18,7 @@ use reveille_wire::agent::{Reason, Role};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{InvitationId, TokenHash};
+use super::record::Invited;
 
 /// Conflicts of identity that an invitation may lead to, beside one for each of its uses: a machine whose name is taken is
 /// corrected and comes again, and a rack of a hundred has its clones.
@@ -145,5 +146,45 @@ impl Invitation {
     /// Too often somebody came with it who claimed to be another machine.
     pub fn is_void(&self) -> bool {
         self.conflicts >= self.uses_max.saturating_add(CONFLICTS_MAX)
+    }
+}
+
+impl From<&Invitation> for Invited {
+    fn from(of: &Invitation) -> Self {
+        Self {
+            at: of.at.into(),
+            invitation: of.id.clone(),
+            hash: of.hash,
+            roster: of.roster.to_string(),
+            pool: of.pool.to_string(),
+            roles: of.roles.clone(),
+            machine: of.machine.clone(),
+            reimage: of.reimage,
+            until: of.until.into(),
+            uses_max: of.uses_max,
+            uses: of.uses,
+            conflicts: of.conflicts,
+            is_revoked: of.is_revoked,
+        }
+    }
+}
+
+impl From<&Invited> for Invitation {
+    fn from(of: &Invited) -> Self {
+        Self {
+            at: of.at.into(),
+            id: of.invitation.clone(),
+            hash: of.hash,
+            roster: RosterName::from(of.roster.as_str()),
+            pool: PoolName::from(of.pool.as_str()),
+            roles: of.roles.clone(),
+            machine: of.machine.clone(),
+            reimage: of.reimage,
+            until: of.until.into(),
+            uses_max: of.uses_max,
+            uses: of.uses,
+            conflicts: of.conflicts,
+            is_revoked: of.is_revoked,
+        }
     }
 }

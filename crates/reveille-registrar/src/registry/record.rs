@@ -9,7 +9,6 @@
 
 use std::collections::BTreeSet;
 
-use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::{StageStep, Trouble};
@@ -21,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::course::{Course, JoinEnd};
 use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId, TokenHash};
-use super::invitation::{Invitation, Reimage};
+use super::invitation::Reimage;
 use super::machine::{Machine, Removal};
 use super::trace::{Leg, Report};
 
@@ -291,46 +290,6 @@ pub struct KeptLeg {
     pub server_says: Option<Trouble>,
     /// When, on the machine's clock.
     pub stamp: Word,
-}
-
-impl From<&Invitation> for Invited {
-    fn from(of: &Invitation) -> Self {
-        Self {
-            at: of.at.into(),
-            invitation: of.id.clone(),
-            hash: of.hash,
-            roster: of.roster.to_string(),
-            pool: of.pool.to_string(),
-            roles: of.roles.clone(),
-            machine: of.machine.clone(),
-            reimage: of.reimage,
-            until: of.until.into(),
-            uses_max: of.uses_max,
-            uses: of.uses,
-            conflicts: of.conflicts,
-            is_revoked: of.is_revoked,
-        }
-    }
-}
-
-impl From<&Invited> for Invitation {
-    fn from(of: &Invited) -> Self {
-        Self {
-            at: of.at.into(),
-            id: of.invitation.clone(),
-            hash: of.hash,
-            roster: RosterName::from(of.roster.as_str()),
-            pool: PoolName::from(of.pool.as_str()),
-            roles: of.roles.clone(),
-            machine: of.machine.clone(),
-            reimage: of.reimage,
-            until: of.until.into(),
-            uses_max: of.uses_max,
-            uses: of.uses,
-            conflicts: of.conflicts,
-            is_revoked: of.is_revoked,
-        }
-    }
 }
 
 impl Enrolled {

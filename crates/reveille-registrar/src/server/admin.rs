@@ -29,7 +29,7 @@ use super::audit::{self, Asker};
 use super::listing::{InvitationRow, MachineRow, Page};
 use super::routes::Hall;
 use super::token;
-use crate::registry::{Denied, Event, InvitationId, Reimage, Removal, Reply, Wish};
+use crate::registry::{Denied, Event, Reimage, Removal, Reply, Wish};
 
 /// Longest for one exchange.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -290,17 +290,7 @@ impl Office {
                 self.invite(Wish { roster, pool, roles, machine, reimage, ttl, uses }).await
             }
             Ask::Invitations { after } => self.invitations(after).await,
-            Ask::Revoke { id } => {
-                let id = InvitationId::new(id.as_str());
-                match self.hall.hand.ask(|ask| Event::Revoke { ask, id }).await {
-                    Ok(Reply::Revoked(let_in)) => {
-                        let count = u32::try_from(let_in.len()).unwrap_or(u32::MAX);
-                        let some = let_in.iter().map(|named| Sentence::cut(&named.to_string()));
-                        Answer::Revoked { count, let_in: List::first(some) }
-                    }
-                    other => unexpected(other),
-                }
-            }
+            Ask::Revoke { id } => self.revoke(&id).await,
             Ask::Remove { machine, what } => {
                 match self.hall.hand.ask(|ask| Event::Remove { ask, machine, what }).await {
                     Ok(Reply::Done(machine)) => Answer::Removed(Word::cut(machine.as_str())),
@@ -395,7 +385,7 @@ pub(super) fn refused(why: String) -> Answer {
     Answer::Refused(Sentence::cut(&why))
 }
 
-fn unexpected(reply: Result<Reply, super::keeper::Over>) -> Answer {
+pub(super) fn unexpected(reply: Result<Reply, super::keeper::Over>) -> Answer {
     match reply {
         Ok(Reply::Denied(denied)) => refused(denied.to_string()),
         Ok(_) => refused("the server gave another answer than was asked for; its log says more".to_owned()),

@@ -1,7 +1,7 @@
 //! What is known, as rows for people: a page at a time, and no secret in any of them.
 //!
 //! ```text
-//!  {"ask":"invitations","after":"6f0c…"} ─▶ a view of the registry ─▶ Page {rows, more} ─▶ again, after the last row, while there are more
+//!  {"ask":"invitations","after":"6f0c…"} ─▶ a view of the registry ─▶ Page {rows, more} ─▶ again after its last row, while more
 //! ```
 //!
 //! A page is bounded, so that fifty thousand machines neither fill an answer nor hold the registry's thread up. Pages are of
@@ -13,12 +13,14 @@ use std::sync::PoisonError;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::Role;
-use reveille_wire::agent::text::{List, Word};
+use reveille_wire::agent::text::{List, Sentence, Word};
 use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
-use super::admin::{Answer, Office, refused};
-use crate::registry::{AuthorityHash, Invitation, InvitationId, Machine, MachineId, Registry, Removal};
+use super::admin::{Answer, Office, refused, unexpected};
+use crate::registry::{
+    AuthorityHash, Event, Invitation, InvitationId, Machine, MachineId, Registry, Removal, Reply,
+};
 
 /// Rows of a page. A row of words at their longest is some four kilobytes.
 const ROWS_MAX: usize = 200;
@@ -216,6 +218,18 @@ impl Office {
             page(some.map(|known| MachineRow::of(registry, now, &authorities, known)))
         });
         page.await.map_or_else(|over| refused(over.to_string()), Answer::Machines)
+    }
+
+    pub(super) async fn revoke(&self, id: &Word) -> Answer {
+        let id = InvitationId::new(id.as_str());
+        match self.hall.hand.ask(|ask| Event::Revoke { ask, id }).await {
+            Ok(Reply::Revoked(let_in)) => {
+                let count = u32::try_from(let_in.len()).unwrap_or(u32::MAX);
+                let some = let_in.iter().map(|named| Sentence::cut(&named.to_string()));
+                Answer::Revoked { count, let_in: List::first(some) }
+            }
+            other => unexpected(other),
+        }
     }
 
     pub(super) async fn invitations(&self, after: Option<Word>) -> Answer {

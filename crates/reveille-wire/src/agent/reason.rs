@@ -120,35 +120,6 @@ pub struct Answered {
     pub begins: Word,
 }
 
-/// A reason with all that a reader needs who does not know the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// Why.
-    #[serde(flatten)]
-    pub reason: Reason,
-    /// That, as a sentence.
-    pub says: Sentence,
-    /// What to do.
-    pub next: Sentence,
-    /// Ask again after so long, seconds; none: not before somebody did something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_s: Option<u32>,
-}
-
-impl From<Reason> for Refused {
-    fn from(reason: Reason) -> Self {
-        let (says, next) = reason.words();
-        let retry_after_s = reason.retry_after_s();
-        Self { says: Sentence::cut(&says), next: Sentence::cut(next), retry_after_s, reason }
-    }
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}; {}", self.reason.code(), self.says, self.next)
-    }
-}
-
 impl Reason {
     /// Its code.
     pub const fn code(&self) -> &'static str {
@@ -225,7 +196,7 @@ impl Reason {
         matches!(self, Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. })
     }
 
-    fn words(&self) -> (String, &'static str) {
+    pub(super) fn words(&self) -> (String, &'static str) {
         match self {
             Self::TokenUnknown
             | Self::TokenExpired

@@ -6,10 +6,12 @@
 //! ```
 //!
 //! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
-//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims
-//! nothing any more. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
+//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again; it claims
+//! nothing any more, and is found among those that are away. Of a machine that was forgotten its record's name is kept, for
+//! the newest few thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
@@ -37,6 +39,8 @@ pub struct Book {
     invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Machine>,
     claims: Claims,
+    /// What those are known by that were removed: they claim it no more.
+    away: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
     forgotten: BTreeSet<(Time, MachineId)>,
 }
@@ -45,6 +49,12 @@ impl Book {
     /// An invitation.
     pub fn invitation(&self, id: &InvitationId) -> Option<&Invitation> {
         self.invitations.get(id)
+    }
+
+    /// Invitations after this one, in the order of their ids.
+    pub fn invitations_after(&self, after: Option<&InvitationId>) -> impl Iterator<Item = &Invitation> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.invitations.range::<InvitationId, _>((from, Bound::Unbounded)).map(|(_, invitation)| invitation)
     }
 
     /// All invitations.
@@ -62,6 +72,12 @@ impl Book {
         self.machines.values()
     }
 
+    /// Machines after this one, in the order of their records.
+    pub fn machines_after(&self, after: Option<&MachineId>) -> impl Iterator<Item = &Machine> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.machines.range::<MachineId, _>((from, Bound::Unbounded)).map(|(_, machine)| machine)
+    }
+
     /// The machine that a text names: by its record, or by a lasting part of its identity or its node, where no other claims the
     /// same. A machine says what it is called by itself: a name of another's that it takes is nobody's from then on, not its own.
     pub fn find(&self, text: &str) -> Option<&Machine> {
@@ -71,6 +87,22 @@ impl Book {
         let mut named = self.claims.of(text).map(|(id, _)| id);
         let first = named.next()?;
         named.all(|id| id == first).then(|| self.machines.get(first))?
+    }
+
+    /// All machines that a text names, those that were removed, too: a person who takes a removal back writes what he wrote then.
+    pub fn named(&self, text: &str) -> Vec<&Machine> {
+        if let Some(known) = self.machines.get(&MachineId::new(text)) {
+            return vec![known];
+        }
+        let ids: BTreeSet<&MachineId> =
+            self.claims.of(text).chain(self.away.of(text)).map(|(id, _)| id).collect();
+        ids.into_iter().filter_map(|id| self.machines.get(id)).collect()
+    }
+
+    /// Removed machines that have one of these ids, whatever kind of id it is to them.
+    pub(super) fn away_with(&self, identity: &Identity) -> impl Iterator<Item = &MachineId> {
+        let owners = identity.lasting().flat_map(|(_, word)| self.away.of(word));
+        owners.filter(|(_, part)| *part != Part::NodeName).map(|(id, _)| id)
     }
 
     /// It was known, and its instance was gone for good.
@@ -116,6 +148,11 @@ impl Book {
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);
             }
+            Record::Revoked { invitation, .. } => {
+                if let Some(invitation) = self.invitations.get_mut(invitation) {
+                    invitation.is_revoked = true;
+                }
+            }
             Record::Conflicted { invitation, .. } => {
                 if let Some(invitation) = self.invitations.get_mut(invitation) {
                     invitation.conflicts = invitation.conflicts.saturating_add(1);
@@ -130,6 +167,9 @@ impl Book {
                 self.offer(machine, Some(*key));
             }
             Record::KeyTaken { machine } => self.take_key(machine),
+            Record::Shown { machine, authority } => {
+                self.change(machine, |known| known.shown_by = Some(*authority));
+            }
             Record::Planned { machine, plan } => self.change(machine, |known| known.plan = plan.clone()),
             Record::Staged(staged) => {
                 let report = staged.report();
@@ -185,6 +225,9 @@ impl Book {
         for machine in self.machines.values() {
             let id = || machine.id.clone();
             records.push(Record::Enrolled(Enrolled::kept(machine)));
+            if let Some(authority) = machine.shown_by {
+                records.push(Record::Shown { machine: id(), authority });
+            }
             if machine.plan.version > 0 {
                 records.push(Record::Planned { machine: id(), plan: machine.plan.clone() });
             }
@@ -259,6 +302,7 @@ impl Book {
             node_name: enrolled.node_name.clone(),
             key: enrolled.key,
             next_key: None,
+            shown_by: None,
             enrolled_at: at,
             invitation: enrolled.invitation.clone(),
             removed: None,
@@ -305,9 +349,10 @@ impl Book {
             self.by_key.insert(key, id());
         }
         if machine.removed == Some(Removal::Machine) {
-            return;
+            self.away.add(machine);
+        } else {
+            self.claims.add(machine);
         }
-        self.claims.add(machine);
     }
 
     /// What is another machine's by now stays with it.
@@ -319,5 +364,6 @@ impl Book {
             }
         }
         self.claims.take_out(machine);
+        self.away.take_out(machine);
     }
 }

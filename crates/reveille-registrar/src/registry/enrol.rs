@@ -1,12 +1,13 @@
 //! Who becomes known, and as whom: the token is judged, then the identity, then the machine is remembered.
 //!
 //! ```text
-//!  token ─ unknown, expired, used up, for another machine ─▶ refused
+//!  token ─ unknown, expired, taken back, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
+//!           ─ one that was removed, and an invitation that does not name it ─▶ refused ([`super::away`])
 //!           ─ new ─▶ a record of its own
 //! ```
 //!
@@ -17,17 +18,17 @@ use reveille_core::model::stage::Stage;
 use reveille_wire::agent::frame::Trouble;
 use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
-use reveille_wire::agent::{Facts, Identity, Reason, StageWord};
+use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 
 use super::claims;
 use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
-use super::ids::{Ask, KeyHash, MachineId};
+use super::ids::{Ask, InvitationId, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
-use super::{Event, Peer, Registry, Turn};
+use super::{Effect, Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
 struct Claim {
@@ -135,7 +136,7 @@ impl Registry {
         let invitation = invitation.clone();
         let known = match self.admit(turn, &invitation, &claim) {
             Ok(known) => known,
-            Err(reason) => return turn.reply(ask, reason),
+            Err(refused) => return turn.reply(ask, Reply::Refused(refused)),
         };
         let machine = match known {
             As::Itself(machine) => {
@@ -158,7 +159,7 @@ impl Registry {
         let enrolled = Enrolled {
             at: turn.now.into(),
             machine: machine.clone(),
-            invitation: invitation.id,
+            invitation: invitation.id.clone(),
             used: true,
             roster: invitation.roster.to_string(),
             pool: invitation.pool.to_string(),
@@ -169,6 +170,7 @@ impl Registry {
             key: claim.key,
         };
         self.record(turn, Record::Enrolled(enrolled));
+        self.tell_over(turn, &invitation.id, false);
         if let Some(known) = self.book.machine(&machine) {
             turn.tell(known, What::Enrolled);
         }
@@ -216,7 +218,7 @@ impl Registry {
         );
     }
 
-    fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Reason> {
+    fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
         // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
@@ -225,15 +227,17 @@ impl Registry {
             && known.removed.is_none()
             && known.identity.differs(&claim.identity).is_none()
             && !invitation.is_expired(turn.now)
+            && !invitation.is_revoked
         {
             return Ok(As::Itself(known.id.clone()));
         }
         if let Some(trouble) = invitation.trouble(turn.now) {
-            return Err(trouble);
+            return Err(trouble.into());
         }
         claim.is_sound()?;
-        if let Some(holder) = holder {
-            return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim));
+        let away = self.away(&claim.identity, &claim.key);
+        if let Some(holder) = holder.filter(|holder| !away.contains(holder)) {
+            return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim).into());
         }
         let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
         let rivals: Vec<(Part, MachineId)> =
@@ -242,18 +246,33 @@ impl Registry {
             let record = self.book.find(bound).map(|machine| machine.id.clone());
             let itself =
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
-            if !claim.is_called(bound) && !rivals.iter().any(itself) {
-                return Err(Reason::TokenForeign { bound_to: "machine".into() });
+            let is_back = self.book.away_with(&claim.identity).any(|id| self.is_called(id, bound));
+            if !claim.is_called(bound) && !is_back && !rivals.iter().any(itself) {
+                return Err(Reason::TokenForeign { bound_to: "machine".into() }.into());
             }
         }
         // Made anew it may keep all names of its own, and take nobody else's.
         let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
         match (others.cloned(), rivals.into_iter().next()) {
-            (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
-            (None, Some((_, itself))) => Ok(As::Anew(itself)),
+            (Some((part, first)), _) if self.is_to_be_anew(invitation, &first) => {
+                // No conflict of the invitation: it is for this machine, and comes again until the one before is silent.
+                let reason = self.refuse_rival(turn, part, &first, &claim.identity, &claim.facts);
+                Err(self.still_heard(turn.now, &first, reason))
+            }
+            (Some((part, first)), _) => {
+                Err(self.refuse_claim(turn, invitation, (part, &first), claim).into())
+            }
+            (None, Some((_, itself))) => {
+                let away: Vec<_> =
+                    away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
+                self.let_in_again(invitation, &away)?;
+                Ok(As::Anew(itself))
+            }
             (None, None) => {
+                self.let_in_again(invitation, &away)?;
                 claim.is_called_by_its_own()?;
-                self.held_against_node(turn, invitation, claim).map(|()| As::New)
+                self.held_against_node(turn, invitation, claim)?;
+                Ok(away.into_iter().next().map_or(As::New, As::Anew))
             }
         }
     }
@@ -265,7 +284,7 @@ impl Registry {
         turn: &mut Turn,
         invitation: &Invitation,
         claim: &Claim,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), Refused> {
         match &claim.node {
             None | Some(NodeSaid::Absent) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
@@ -274,22 +293,25 @@ impl Registry {
                     return Ok(());
                 };
                 self.conflicted(turn, invitation);
-                // By what it knows its machine stays untold: whoever says it next time is taken for that machine.
-                let facts = Facts { hostname: claim.node_name.clone(), ..Facts::default() };
-                let (part, other, facts) = (claim.part_of(another), Box::default(), Box::new(facts));
-                Err(Reason::IdentityConflict { part, other, facts })
+                Err(super::rivals::of_node(claim.part_of(another), &invitation.pool))
             }
             // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
             Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
-                Some(Some(_)) => Err(Reason::Unavailable),
+                Some(Some(_)) => Err(Reason::Unavailable.into()),
                 Some(None) | None => Ok(()),
             },
         }
     }
 
-    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+    /// The invitation is to make this machine anew.
+    fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
         let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
-        if bound.is_none_or(|bound| bound.id != *machine || bound.removed.is_some()) {
+        invitation.reimage.is_some()
+            && bound.is_some_and(|bound| bound.id == *machine && bound.removed.is_none())
+    }
+
+    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+        if !self.is_to_be_anew(invitation, machine) {
             return false;
         }
         match invitation.reimage {
@@ -315,8 +337,14 @@ impl Registry {
     }
 
     fn conflicted(&mut self, turn: &mut Turn, invitation: &Invitation) {
-        let (at, invitation) = (turn.now.into(), invitation.id.clone());
-        self.record(turn, Record::Conflicted { at, invitation });
+        let at = turn.now.into();
+        self.record(turn, Record::Conflicted { at, invitation: invitation.id.clone() });
+        self.tell_over(turn, &invitation.id, true);
+    }
+
+    fn tell_over(&self, turn: &mut Turn, id: &InvitationId, by_conflict: bool) {
+        let over = self.book.invitation(id).and_then(|invitation| invitation.over(by_conflict));
+        turn.out.extend(over.map(Effect::InvitationOver));
     }
 
     /// What this server has to say of a stage, if it is something new.

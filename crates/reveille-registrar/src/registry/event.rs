@@ -13,8 +13,9 @@ use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, ServerFrame, Verb};
 
 use super::course::JoinOver;
-use super::ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
-use super::invitation::Wish;
+use super::denied::{Denied, Named};
+use super::ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+use super::invitation::{InvitationOver, Wish};
 use super::machine::Removal;
 use super::plans::Plans;
 use super::record::Record;
@@ -127,6 +128,13 @@ pub enum Event {
         /// By so much; less than nothing when it was set back.
         by: Span,
     },
+    /// A person takes an invitation back.
+    Revoke {
+        /// Who waits.
+        ask: Ask,
+        /// Which.
+        id: InvitationId,
+    },
     /// A machine, or its node, is to stay away.
     Remove {
         /// Who waits.
@@ -168,6 +176,8 @@ pub struct Peer {
     pub machine: MachineId,
     /// The certificate's key.
     pub key: KeyHash,
+    /// Who signed the certificate.
+    pub authority: AuthorityHash,
 }
 
 /// What is to be done. Records are durable before anything else of the same step is.
@@ -199,6 +209,8 @@ pub enum Effect {
         /// In which roster's cluster.
         roster: RosterName,
     },
+    /// An invitation opens nothing any more, because of who came with it. Said once.
+    InvitationOver(InvitationOver),
     /// Tell whoever listens.
     Tell(Heard),
 }
@@ -213,6 +225,8 @@ pub enum Reply {
         /// It lasts so long.
         ttl: Span,
     },
+    /// The invitation is taken back. These were let in by it, and stay.
+    Revoked(Vec<Named>),
     /// Sign a certificate for this key.
     Certify {
         /// The name in it.
@@ -226,8 +240,16 @@ pub enum Reply {
     },
     /// The machine, or its node, stays away; or may come again.
     Done(MachineId),
-    /// No.
+    /// No, to a machine.
     Refused(Refused),
+    /// No, to a person.
+    Denied(Denied),
+}
+
+impl From<Denied> for Reply {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
 }
 
 impl From<Reason> for Reply {

@@ -83,6 +83,8 @@ digests! {
     TokenHash,
     /// SHA-256 of a machine's public key.
     KeyHash,
+    /// SHA-256 of an authority's public key: its pin.
+    AuthorityHash,
 }
 
 fn digest(text: &str) -> Option<[u8; 32]> {

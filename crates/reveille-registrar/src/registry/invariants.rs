@@ -1,7 +1,7 @@
 //! What must hold after every step, judged by a book of its own that never looks into the registry.
 //!
 //! 1. Nobody is certified or welcomed who was not made durable, and for no other key than that.
-//! 2. No invitation is used without its secret, after its end, or more often than it allows.
+//! 2. No invitation is used without its secret, after its end, after it was taken back, or more often than it allows.
 //! 3. Two machines never share a key, a lasting part of an identity in any spelling or as any kind of id, or the name of a
 //!    node in one roster.
 //! 4. A connection gets nothing before its welcome but a close, and nothing after it.
@@ -154,6 +154,11 @@ impl Witness {
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);
             }
+            Record::Revoked { invitation, .. } => {
+                if let Some(invited) = self.invitations.get_mut(invitation) {
+                    invited.is_revoked = true;
+                }
+            }
             Record::Enrolled(enrolled) => return self.enrolled(now, token, enrolled),
             Record::KeyOffered { machine, key } => {
                 if let Some(known) = self.machines.get_mut(machine) {
@@ -184,6 +189,7 @@ impl Witness {
         };
         ensure(token == Some((id, &invited.hash)), 2, || format!("{id} is used without its secret"))?;
         ensure(now < Time::from(invited.until), 2, || format!("{id} is used after its end"))?;
+        ensure(!invited.is_revoked, 2, || format!("{id} is used after it was taken back"))?;
         invited.uses += 1;
         ensure(invited.uses <= invited.uses_max, 2, || format!("{id} is used {} times", invited.uses))?;
         let claims = enrolled.identity.lasting().map(|(_, word)| normal(word)).collect();

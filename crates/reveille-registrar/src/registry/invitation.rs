@@ -6,6 +6,8 @@
 //!
 //! Who has a token can try names: each refusal tells what the machine that is known says of itself, and tells that one, too.
 //! So an invitation is void after a few conflicts.
+//!
+//! One that a person took back is kept until it is forgotten like any other: whoever has its secret is told so.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +18,7 @@ use reveille_wire::agent::{Reason, Role};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{InvitationId, TokenHash};
+use super::record::Invited;
 
 /// Conflicts of identity that an invitation may lead to, beside one for each of its uses: a machine whose name is taken is
 /// corrected and comes again, and a rack of a hundred has its clones.
@@ -77,9 +80,45 @@ pub struct Invitation {
     pub uses: u32,
     /// How often somebody came with it who claimed what another machine is known by.
     pub conflicts: u32,
+    /// A person took it back.
+    pub is_revoked: bool,
+}
+
+/// An invitation that was used for the last time, or is void.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvitationOver {
+    /// Its public half.
+    pub id: InvitationId,
+    /// Of which roster.
+    pub roster: RosterName,
+    /// For which pool.
+    pub pool: PoolName,
+    /// How often it was used.
+    pub uses: u32,
+    /// The conflicts that made it void; none when it was used up.
+    pub conflicts: Option<u32>,
+}
+
+impl InvitationOver {
+    /// It is void, and not only used up.
+    pub const fn is_void(&self) -> bool {
+        self.conflicts.is_some()
+    }
 }
 
 impl Invitation {
+    /// It has just been used for the last time, or met the conflict that makes it void.
+    pub(super) fn over(&self, by_conflict: bool) -> Option<InvitationOver> {
+        let is_over = if by_conflict { self.is_void() } else { self.uses == self.uses_max };
+        is_over.then(|| InvitationOver {
+            id: self.id.clone(),
+            roster: self.roster.clone(),
+            pool: self.pool.clone(),
+            uses: self.uses,
+            conflicts: by_conflict.then_some(self.conflicts),
+        })
+    }
+
     /// It opens with this secret.
     pub fn opens(&self, hash: &TokenHash) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash.0, &hash.0).is_ok()
@@ -92,6 +131,9 @@ impl Invitation {
 
     /// What is wrong with it; to be said only to whoever has its secret.
     pub fn trouble(&self, now: Time) -> Option<Reason> {
+        if self.is_revoked {
+            return Some(Reason::TokenRevoked);
+        }
         if self.is_expired(now) {
             return Some(Reason::TokenExpired);
         }
@@ -104,5 +146,45 @@ impl Invitation {
     /// Too often somebody came with it who claimed to be another machine.
     pub fn is_void(&self) -> bool {
         self.conflicts >= self.uses_max.saturating_add(CONFLICTS_MAX)
+    }
+}
+
+impl From<&Invitation> for Invited {
+    fn from(of: &Invitation) -> Self {
+        Self {
+            at: of.at.into(),
+            invitation: of.id.clone(),
+            hash: of.hash,
+            roster: of.roster.to_string(),
+            pool: of.pool.to_string(),
+            roles: of.roles.clone(),
+            machine: of.machine.clone(),
+            reimage: of.reimage,
+            until: of.until.into(),
+            uses_max: of.uses_max,
+            uses: of.uses,
+            conflicts: of.conflicts,
+            is_revoked: of.is_revoked,
+        }
+    }
+}
+
+impl From<&Invited> for Invitation {
+    fn from(of: &Invited) -> Self {
+        Self {
+            at: of.at.into(),
+            id: of.invitation.clone(),
+            hash: of.hash,
+            roster: RosterName::from(of.roster.as_str()),
+            pool: PoolName::from(of.pool.as_str()),
+            roles: of.roles.clone(),
+            machine: of.machine.clone(),
+            reimage: of.reimage,
+            until: of.until.into(),
+            uses_max: of.uses_max,
+            uses: of.uses,
+            conflicts: of.conflicts,
+            is_revoked: of.is_revoked,
+        }
     }
 }

@@ -3,10 +3,11 @@
 use reveille_wire::agent::Reason;
 use reveille_wire::agent::text::Word;
 
+use super::denied::{Denied, Named};
 use super::event::Reply;
-use super::ids::{Ask, InvitationId, MachineId, TokenHash};
+use super::ids::{Ask, InvitationId, TokenHash};
 use super::invitation::{Invitation, Wish};
-use super::machine::Removal;
+use super::machine::{Machine, Removal};
 use super::record::{Invited, Record};
 use super::{Effect, Registry, Turn};
 
@@ -20,25 +21,13 @@ impl Registry {
         hash: TokenHash,
     ) {
         if self.book.counts().0 >= self.settings.invitations_max {
-            return turn.reply(ask, Reason::TooMany { of: "invitations".into() });
+            return turn.reply(ask, Denied::Full(self.settings.invitations_max));
         }
         if wish.uses == 0 || wish.ttl.ms <= 0 || self.book.invitation(&id).is_some() {
-            return turn.reply(ask, bad("invitation", "it could not be used"));
+            return turn.reply(ask, Denied::Unusable);
         }
-        if wish.reimage.is_some() {
-            let Some(machine) = wish.machine.as_deref().and_then(|machine| self.book.find(machine)) else {
-                return turn.reply(
-                    ask,
-                    bad(
-                        "machine",
-                        "only a machine that is known can be made anew, and none is known by this name",
-                    ),
-                );
-            };
-            if wish.uses > 1 || machine.roster != wish.roster {
-                return turn
-                    .reply(ask, bad("invitation", "one machine is made anew once, in its own roster"));
-            }
+        if let Err(denied) = self.may_reimage(wish) {
+            return turn.reply(ask, denied);
         }
         let invitation = Invitation {
             at: turn.now,
@@ -53,15 +42,62 @@ impl Registry {
             uses_max: wish.uses,
             uses: 0,
             conflicts: 0,
+            is_revoked: false,
         };
         self.record(turn, Record::Invited(Invited::from(&invitation)));
         turn.reply(ask, Reply::Invited { id, ttl: wish.ttl });
     }
 
+    /// Who was let in by it stays: a person removes whom he does not know.
+    pub(super) fn revoke(&mut self, turn: &mut Turn, ask: Ask, id: &InvitationId) {
+        let Some(invitation) = self.book.invitation(id) else {
+            return turn.reply(ask, Denied::NoInvitation(id.clone()));
+        };
+        if !invitation.is_revoked {
+            self.record(turn, Record::Revoked { at: turn.now.into(), invitation: id.clone() });
+        }
+        let let_in = self.book.machines().filter(|known| known.invitation == *id && known.removed.is_none());
+        let let_in = let_in.map(Named::from).collect();
+        turn.reply(ask, Reply::Revoked(let_in));
+    }
+
+    /// Only a machine that is known can be made anew.
+    fn may_reimage(&self, wish: &Wish) -> Result<(), Denied> {
+        if wish.reimage.is_none() {
+            return Ok(());
+        }
+        let name = wish.machine.clone().unwrap_or_default();
+        let known = self.meant(&name, |known| known.removed.is_none())?;
+        if known.removed == Some(Removal::Node) {
+            return Err(Denied::NodeAway(Named::from(known)));
+        }
+        let is_its_own = wish.uses == 1 && known.roster == wish.roster;
+        if is_its_own { Ok(()) } else { Err(Denied::NotOneMachine(known.roster.clone())) }
+    }
+
+    /// The machine that a person means by a name: of several that have it, the one that can be meant.
+    ///
+    /// # Errors
+    ///
+    /// Nobody has this name, or several have that can be meant.
+    pub fn meant(&self, name: &Word, can_be: impl Fn(&Machine) -> bool) -> Result<&Machine, Denied> {
+        let all = self.book.named(name);
+        let able: Vec<&Machine> = all.iter().copied().filter(|known| can_be(known)).collect();
+        let several = if able.is_empty() { all } else { able };
+        match several.as_slice() {
+            [] => Err(Denied::NoMachine(name.clone())),
+            [one] => Ok(one),
+            several => {
+                let named = several.iter().map(|known| Named::from(*known)).collect();
+                Err(Denied::Several(name.clone(), named))
+            }
+        }
+    }
+
     pub(super) fn remove(&mut self, turn: &mut Turn, ask: Ask, machine: &Word, what: Option<Removal>) {
-        let found = self.book.find(machine).or_else(|| self.book.machine(&MachineId::new(machine.as_str())));
-        let Some(known) = found else {
-            return turn.reply(ask, bad("machine", "none is known by this name, or several are"));
+        let known = match self.meant(machine, |known| known.removed != what) {
+            Ok(known) => known,
+            Err(denied) => return turn.reply(ask, denied),
         };
         let id = known.id.clone();
         if known.removed == what {
@@ -71,7 +107,8 @@ impl Registry {
         let rivals = self.book.rivals(&known.identity, &known.node_name, &known.roster);
         let taken = rivals.into_iter().find(|(_, rival)| rival.id != id);
         if let (None | Some(Removal::Node), Some((part, rival))) = (what, taken) {
-            return turn.reply(ask, super::rivals::conflict(part, rival));
+            let by = Named::from(rival);
+            return turn.reply(ask, Denied::Taken { machine: id, part, by });
         }
         match what {
             Some(what) => {

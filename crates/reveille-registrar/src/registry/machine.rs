@@ -11,7 +11,7 @@ use reveille_wire::agent::{Facts, Identity, Reason, Role};
 use serde::{Deserialize, Serialize};
 
 use super::course::Course;
-use super::ids::{InvitationId, KeyHash, MachineId};
+use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId};
 use super::trace::Trace;
 
 /// A machine.
@@ -35,6 +35,8 @@ pub struct Machine {
     pub key: KeyHash,
     /// A key that it asked a certificate for; counts when it comes with it.
     pub next_key: Option<KeyHash>,
+    /// By which authority the certificate is that its last session came with; none before the first one with this key.
+    pub shown_by: Option<AuthorityHash>,
     /// When it was enrolled last.
     pub enrolled_at: Time,
     /// By which invitation.
@@ -57,6 +59,12 @@ impl Machine {
     /// The instance that it is on: its instance id, or its system UUID where it knows no instance.
     pub fn instance(&self) -> Option<&str> {
         self.identity.part(Part::InstanceId).or_else(|| self.identity.part(Part::SystemUuid))
+    }
+
+    /// It has to have a certificate of this authority before those before are ended: nothing of it was seen since, and it is
+    /// one that is to come again.
+    pub fn waits_for(&self, newest: &AuthorityHash) -> bool {
+        self.removed.is_none() && self.departed.is_none() && self.shown_by.as_ref() != Some(newest)
     }
 
     /// It is on this instance.

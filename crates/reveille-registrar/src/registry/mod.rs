@@ -15,9 +15,11 @@
 //! arguments. All that can grow has a bound ([`Settings`]). The registry never sees a token of either kind: of an invitation it
 //! knows a hash, of a join's token that there is one.
 
+mod away;
 pub mod book;
 mod claims;
 pub mod course;
+mod denied;
 mod departed;
 mod enrol;
 pub mod event;
@@ -49,10 +51,11 @@ use reveille_wire::agent::{Reason, Role};
 pub use book::Book;
 pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
+pub use denied::{Denied, Named};
 pub(crate) use enrol::is_sound;
 pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
-pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
-pub use invitation::{Reimage, Wish};
+pub use ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+pub use invitation::{Invitation, InvitationOver, Reimage, Wish};
 pub use machine::{Machine, Removal};
 pub use plans::{Plans, Template};
 pub use record::Record;
@@ -153,6 +156,7 @@ impl Registry {
             }
             Event::TokenMade { machine, outcome } => self.token_made(&mut turn, &machine, outcome),
             Event::Order { id, machine, verb, within } => self.order(&mut turn, id, &machine, verb, within),
+            Event::Revoke { ask, id } => self.revoke(&mut turn, ask, &id),
             Event::Remove { ask, machine, what } => self.remove(&mut turn, ask, &machine, what),
             Event::InstancesSeen { roster, instances, gone } => {
                 self.instances_seen(&mut turn, &roster, &instances, gone);

@@ -9,7 +9,6 @@
 
 use std::collections::BTreeSet;
 
-use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::{StageStep, Trouble};
@@ -20,8 +19,8 @@ use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, JoinEnd};
-use super::ids::{InvitationId, KeyHash, MachineId, TokenHash};
-use super::invitation::{Invitation, Reimage};
+use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId, TokenHash};
+use super::invitation::Reimage;
 use super::machine::{Machine, Removal};
 use super::trace::{Leg, Report};
 
@@ -31,8 +30,15 @@ use super::trace::{Leg, Report};
 pub enum Record {
     /// Somebody was invited.
     Invited(Invited),
-    /// An invitation is taken back, or was over for long.
+    /// An invitation was over for long, and is forgotten.
     Uninvited {
+        /// Which.
+        invitation: InvitationId,
+    },
+    /// A person took an invitation back.
+    Revoked {
+        /// When.
+        at: Stamp,
         /// Which.
         invitation: InvitationId,
     },
@@ -65,6 +71,13 @@ pub enum Record {
     KeyTaken {
         /// Which.
         machine: MachineId,
+    },
+    /// It came with a certificate of another authority than before.
+    Shown {
+        /// Which.
+        machine: MachineId,
+        /// The authority.
+        authority: AuthorityHash,
     },
     /// It has another plan.
     Planned {
@@ -196,6 +209,9 @@ pub struct Invited {
     /// How often it led to a conflict; a checkpoint says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub conflicts: u32,
+    /// It was taken back; a checkpoint says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revoked: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -274,44 +290,6 @@ pub struct KeptLeg {
     pub server_says: Option<Trouble>,
     /// When, on the machine's clock.
     pub stamp: Word,
-}
-
-impl From<&Invitation> for Invited {
-    fn from(of: &Invitation) -> Self {
-        Self {
-            at: of.at.into(),
-            invitation: of.id.clone(),
-            hash: of.hash,
-            roster: of.roster.to_string(),
-            pool: of.pool.to_string(),
-            roles: of.roles.clone(),
-            machine: of.machine.clone(),
-            reimage: of.reimage,
-            until: of.until.into(),
-            uses_max: of.uses_max,
-            uses: of.uses,
-            conflicts: of.conflicts,
-        }
-    }
-}
-
-impl From<&Invited> for Invitation {
-    fn from(of: &Invited) -> Self {
-        Self {
-            at: of.at.into(),
-            id: of.invitation.clone(),
-            hash: of.hash,
-            roster: RosterName::from(of.roster.as_str()),
-            pool: PoolName::from(of.pool.as_str()),
-            roles: of.roles.clone(),
-            machine: of.machine.clone(),
-            reimage: of.reimage,
-            until: of.until.into(),
-            uses_max: of.uses_max,
-            uses: of.uses,
-            conflicts: of.conflicts,
-        }
-    }
 }
 
 impl Enrolled {

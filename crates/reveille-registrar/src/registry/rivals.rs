@@ -10,11 +10,13 @@
 
 use std::collections::BTreeMap;
 
+use reveille_core::model::id::PoolName;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::Rival;
 use reveille_wire::agent::identity::Part;
-use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame};
+use reveille_wire::agent::text::Sentence;
+use reveille_wire::agent::{Facts, Identity, Reason, Refused, ServerFrame};
 
 use super::event::What;
 use super::ids::MachineId;
@@ -73,6 +75,45 @@ impl Registry {
         self.note(turn, first, Stage::Authenticate, Some((reason.code(), &text)));
         reason
     }
+}
+
+impl Registry {
+    /// The invitation to make it anew is right, and the one before is not silent yet.
+    pub(super) fn still_heard(&self, now: Time, machine: &MachineId, reason: Reason) -> Refused {
+        let after = self.settings.reimage_after;
+        let is_there = self.conn_of.contains_key(machine);
+        let (since, heard) = match self.heard_at(machine) {
+            Some(at) => (now.since(at), "the machine that is to be made anew was heard"),
+            None => (
+                now.since(self.started_at),
+                "this server was started, and listens for the old machine since,",
+            ),
+        };
+        let left = if is_there { after } else { Span::from_ms(after.ms - since.ms) };
+        let again_s = u32::try_from(left.ms / 1000).unwrap_or(0).max(1);
+        let next = format!(
+            "wait until it was silent for {after}; if it no longer exists: reveille invite --pool … --machine … --reimage --at-once"
+        );
+        Refused {
+            says: Sentence::cut(&format!("the invitation is right, but {heard} {since} ago")),
+            next: Sentence::cut(&next),
+            // Often enough to come soon after the time is over, which each word of the old one begins anew.
+            retry_after_s: Some(again_s.min(60)),
+            reason,
+        }
+    }
+}
+
+/// A Node of the cluster is another machine's, as far as is known. By what it knows its machine stays untold: whoever says it
+/// next time is taken for that machine.
+pub(super) fn of_node(part: Part, pool: &PoolName) -> Refused {
+    let says = format!("a Node of the cluster already has this {}", part.name());
+    let next = format!(
+        "if it is the Node of this machine, say so on the server: reveille invite --pool {pool} --machine NODE; else give this \
+         machine a name and ids of its own"
+    );
+    let reason = Reason::IdentityConflict { part, other: Box::default(), facts: Box::default() };
+    Refused { says: Sentence::cut(&says), next: Sentence::cut(&next), retry_after_s: None, reason }
 }
 
 /// The refusal, with the facts of the one that is known.

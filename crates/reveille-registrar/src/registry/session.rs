@@ -74,6 +74,7 @@ impl Registry {
             return Err(self.refuse_rival(turn, part, &peer.machine, &hello.identity, &hello.facts));
         }
         let (boot_before, reports_kept) = (known.identity.boot_id.clone(), known.reports_kept);
+        let shown_before = known.shown_by;
         let facts_differ = known.facts != hello.facts;
         if let Some(before) = self.conn_of.get(&peer.machine).copied() {
             let other_boot =
@@ -93,6 +94,10 @@ impl Registry {
         if facts_differ || boot_before != hello.identity.boot_id {
             let (boot_id, facts) = (hello.identity.boot_id.clone(), hello.facts.clone());
             self.record(turn, Record::Described { machine: peer.machine.clone(), boot_id, facts });
+        }
+        if shown_before != Some(peer.authority) {
+            let (machine, authority) = (peer.machine.clone(), peer.authority);
+            self.record(turn, Record::Shown { machine, authority });
         }
         // Higher than before a restart, too: no two sessions of a machine have one number.
         self.last_session = self.last_session.saturating_add(1).max(u64::try_from(turn.now.ms).unwrap_or(0));

@@ -25,17 +25,20 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
+use super::audit::{self, Asker};
+use super::listing::{InvitationRow, MachineRow, Page};
 use super::routes::Hall;
-use super::tls::Doorman;
 use super::token;
-use crate::registry::{Event, Reimage, Removal, Reply, Wish};
+use crate::registry::{Denied, Event, Reimage, Removal, Reply, Wish};
 
 /// Longest for one exchange.
 const WITHIN: Duration = Duration::from_secs(20);
 /// Exchanges at once; who comes beyond that waits for one to end.
 const EXCHANGES_MAX: usize = 16;
-/// Longest question and answer, bytes.
+/// Longest question, bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
+/// Longest answer, bytes: a page of a list.
+const ANSWER_BYTES_MAX: u64 = 2 << 20;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +64,17 @@ pub enum Ask {
         /// How often it may be used.
         uses: u32,
     },
+    /// Invitations, a page of them.
+    Invitations {
+        /// Those after this id.
+        #[serde(default)]
+        after: Option<Word>,
+    },
+    /// An invitation is to open nothing any more.
+    Revoke {
+        /// Its id.
+        id: Word,
+    },
     /// A machine, or its node, is to stay away, or may come again.
     Remove {
         /// Which.
@@ -81,7 +95,17 @@ pub enum Ask {
     /// Introduce another authority.
     RotateCa {},
     /// Retire all authorities but the newest.
-    FinishRotation {},
+    FinishRotation {
+        /// Also when machines have no certificate of the newest one yet.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Machines, a page of them.
+    Machines {
+        /// Those after this record.
+        #[serde(default)]
+        after: Option<Word>,
+    },
 }
 
 /// An answer.
@@ -90,10 +114,28 @@ pub enum Ask {
 pub enum Answer {
     /// The invitation.
     Invited(Invited),
+    /// Some of the invitations.
+    Invitations(Page<InvitationRow>),
+    /// The invitation opens nothing any more. Who was let in by it stays.
+    Revoked {
+        /// How many.
+        count: u32,
+        /// The first of them.
+        let_in: List<Sentence, 10>,
+    },
     /// The machine that stays away, or may come again.
     Removed(Word),
     /// The order's number; what comes of it is told to whoever listens to the machines.
     Ordered(u64),
+    /// Some of the machines.
+    Machines(Page<MachineRow>),
+    /// The rotation cannot be finished: these would be locked out.
+    Late {
+        /// How many.
+        count: u32,
+        /// The first of them.
+        machines: List<MachineRow, 10>,
+    },
     /// The authorities' pins now.
     Pins(List<Word, 8>),
     /// Why not, and what to do.
@@ -107,6 +149,8 @@ pub struct Invited {
     pub token: Secret,
     /// Its public half.
     pub id: Word,
+    /// Of which roster.
+    pub roster: Word,
     /// The pins of this server.
     pub ca_pins: List<Word, 8>,
     /// Where the server listens, `host:port`, as it would call itself.
@@ -122,6 +166,14 @@ pub enum AskError {
     #[error("no server listens at {}", path.display())]
     Nobody {
         /// Where it would.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The socket is not for whoever asks.
+    #[error("the socket {} is another account's", path.display())]
+    Forbidden {
+        /// Which.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -143,15 +195,20 @@ pub fn path(directory: &Path) -> PathBuf {
 /// Nobody runs with it, or does not answer.
 pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
     let path = path(directory);
-    let stream =
-        UnixStream::connect(&path).await.map_err(|source| AskError::Nobody { path: path.clone(), source })?;
+    let stream = UnixStream::connect(&path).await.map_err(|source| {
+        let path = path.clone();
+        match source.kind() {
+            std::io::ErrorKind::PermissionDenied => AskError::Forbidden { path, source },
+            _ => AskError::Nobody { path, source },
+        }
+    })?;
     let exchange = async {
         let (read, mut write) = stream.into_split();
         let mut line = serde_json::to_vec(ask).ok()?;
         line.push(b'\n');
         write.write_all(&line).await.ok()?;
         let mut answer = String::new();
-        BufReader::new(read.take(LINE_BYTES_MAX)).read_line(&mut answer).await.ok()?;
+        BufReader::new(read.take(ANSWER_BYTES_MAX)).read_line(&mut answer).await.ok()?;
         serde_json::from_str(&answer).ok()
     };
     timeout(WITHIN, exchange).await.ok().flatten().ok_or(AskError::Silent(path))
@@ -202,11 +259,16 @@ pub(super) async fn serve(listener: UnixListener, office: Arc<Office>, mut stop:
 
 impl Office {
     async fn exchange(&self, stream: UnixStream) -> Option<()> {
+        let by = Asker::of(&stream);
         let (read, mut write) = stream.into_split();
         let mut line = String::new();
         BufReader::new(read.take(LINE_BYTES_MAX)).read_line(&mut line).await.ok()?;
         let answer = match serde_json::from_str(&line) {
-            Ok(ask) => self.answer(ask).await,
+            Ok(ask) => {
+                let answer = self.answer(&ask).await;
+                audit::done(by, &ask, &answer);
+                answer
+            }
             Err(error) => {
                 refused(format!("this server does not understand: {error}; use the program of its version"))
             }
@@ -217,8 +279,8 @@ impl Office {
         write.shutdown().await.ok()
     }
 
-    async fn answer(&self, ask: Ask) -> Answer {
-        match ask {
+    async fn answer(&self, ask: &Ask) -> Answer {
+        match ask.clone() {
             Ask::Invite { roster, pool, roles, machine, reimage, ttl_s, uses } => {
                 let roster = match self.roster(roster.as_ref(), &pool) {
                     Ok(roster) => roster,
@@ -227,6 +289,8 @@ impl Office {
                 let (ttl, pool) = (Span::from_s(ttl_s.into()), PoolName::from(pool.as_str()));
                 self.invite(Wish { roster, pool, roles, machine, reimage, ttl, uses }).await
             }
+            Ask::Invitations { after } => self.invitations(after).await,
+            Ask::Revoke { id } => self.revoke(&id).await,
             Ask::Remove { machine, what } => {
                 match self.hall.hand.ask(|ask| Event::Remove { ask, machine, what }).await {
                     Ok(Reply::Done(machine)) => Answer::Removed(Word::cut(machine.as_str())),
@@ -234,8 +298,9 @@ impl Office {
                 }
             }
             Ask::Order { machine, verb, within_s } => self.order(&machine, verb, within_s).await,
-            Ask::RotateCa {} => self.change(super::authority::Authorities::add).await,
-            Ask::FinishRotation {} => self.change(super::authority::Authorities::finish).await,
+            Ask::RotateCa {} => self.rotate().await,
+            Ask::FinishRotation { force } => self.finish_rotation(force).await,
+            Ask::Machines { after } => self.machines(after).await,
         }
     }
 
@@ -246,13 +311,13 @@ impl Office {
         }
         let named = machine.clone();
         let found = self.hall.hand.view(move |registry, _| {
-            let known = registry.book().find(&named)?;
-            Some((known.id.clone(), registry.session_of(&known.id).is_some()))
+            let known = registry.meant(&named, |known| known.removed.is_none())?;
+            Ok::<_, Denied>((known.id.clone(), registry.session_of(&known.id).is_some()))
         });
         let machine = match found.await {
-            Ok(Some((machine, true))) => machine,
-            Ok(Some((_, false))) => return refused(format!("{machine} is known, and is not connected now")),
-            Ok(None) => return refused(format!("no machine is known as {machine}, or several are")),
+            Ok(Ok((machine, true))) => machine,
+            Ok(Ok((_, false))) => return refused(format!("{machine} is known, and is not connected now")),
+            Ok(Err(denied)) => return refused(denied.to_string()),
             Err(over) => return refused(over.to_string()),
         };
         let (id, within) = (self.hall.hand.order_id(), Span::from_s(within_s.clamp(1, 600).into()));
@@ -266,11 +331,12 @@ impl Office {
         let Ok(drawn) = token::draw() else {
             return refused("the system gives no random numbers".to_owned());
         };
-        let (id, hash) = (drawn.id, drawn.hash);
+        let (id, hash, roster) = (drawn.id, drawn.hash, Word::cut(wish.roster.as_str()));
         match self.hall.hand.ask(|ask| Event::Invite { ask, wish, id, hash }).await {
             Ok(Reply::Invited { id, ttl }) => Answer::Invited(Invited {
                 token: drawn.token,
                 id: Word::cut(id.as_str()),
+                roster,
                 ca_pins: self.pins(),
                 listens: List::first(self.names.iter().map(|name| Word::cut(&address(name, self.port)))),
                 ttl_s: u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX),
@@ -281,6 +347,15 @@ impl Office {
 
     /// The roster of a pool: the one that was named, or the only one that has it.
     fn roster(&self, named: Option<&Word>, pool: &str) -> Result<RosterName, String> {
+        let rosters: BTreeSet<&str> = self.pools.iter().map(|(roster, _)| roster.as_str()).collect();
+        if let Some(named) = named.filter(|named| !rosters.contains(named.as_str())) {
+            let rosters: Vec<_> = rosters.into_iter().collect();
+            return Err(format!(
+                "There is no roster {:?}; there are: {}",
+                named.as_str(),
+                rosters.join(", ")
+            ));
+        }
         let mut with = self.pools.iter().filter(|(roster, has)| {
             has.as_str() == pool && named.is_none_or(|named| named.as_str() == roster.as_str())
         });
@@ -295,38 +370,9 @@ impl Office {
         Ok(roster.clone())
     }
 
-    fn pins(&self) -> List<Word, 8> {
+    pub(super) fn pins(&self) -> List<Word, 8> {
         let authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
         List::first(authorities.pins().iter().map(|pin| Word::cut(pin)))
-    }
-
-    async fn change(
-        &self,
-        change: impl FnOnce(&mut super::authority::Authorities) -> Result<(), super::authority::AuthorityError>,
-    ) -> Answer {
-        let changed = {
-            let mut authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-            change(&mut authorities).map_err(|error| error.to_string())
-        };
-        if let Err(why) = changed.and_then(|()| self.hall.reopen(&self.names)) {
-            return refused(why);
-        }
-        let pins = self.pins();
-        match self.hall.hand.pins(pins.iter().map(ToString::to_string).collect()).await {
-            Ok(()) => Answer::Pins(pins),
-            Err(over) => refused(over.to_string()),
-        }
-    }
-}
-
-impl Hall {
-    /// Another certificate of the server, after the authorities of this moment; those who are connected stay so.
-    pub(super) fn reopen(&self, names: &[String]) -> Result<(), String> {
-        let authorities = self.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-        let serving = authorities.serving(names).map_err(|error| error.to_string())?;
-        let doorman = Doorman::new(&authorities, serving).map_err(|error| error.to_string())?;
-        *self.doorman.write().unwrap_or_else(PoisonError::into_inner) = doorman;
-        Ok(())
     }
 }
 
@@ -335,13 +381,13 @@ fn address(name: &str, port: u16) -> String {
     if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
 }
 
-fn refused(why: String) -> Answer {
+pub(super) fn refused(why: String) -> Answer {
     Answer::Refused(Sentence::cut(&why))
 }
 
-fn unexpected(reply: Result<Reply, super::keeper::Over>) -> Answer {
+pub(super) fn unexpected(reply: Result<Reply, super::keeper::Over>) -> Answer {
     match reply {
-        Ok(Reply::Refused(refusal)) => refused(refusal.to_string()),
+        Ok(Reply::Denied(denied)) => refused(denied.to_string()),
         Ok(_) => refused("the server gave another answer than was asked for; its log says more".to_owned()),
         Err(over) => refused(over.to_string()),
     }

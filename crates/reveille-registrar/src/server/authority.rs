@@ -26,9 +26,11 @@ use thiserror::Error;
 use time::{Duration, OffsetDateTime};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::request::key_hash;
-use crate::registry::{KeyHash, MachineId};
+use super::tls::Signer;
+use crate::registry::{AuthorityHash, KeyHash, MachineId};
 
 /// An authority lasts this long, days: nobody should meet its end by surprise, and rotating is for the day that it leaks.
 const AUTHORITY_DAYS: i64 = 3650;
@@ -125,6 +127,21 @@ impl Authorities {
     /// Pins, oldest first, as kubeadm prints them.
     pub(super) fn pins(&self) -> Vec<String> {
         self.list.iter().map(|authority| authority.key.to_string()).collect()
+    }
+
+    /// The same, as the registry knows them.
+    pub(super) fn keys(&self) -> Vec<AuthorityHash> {
+        self.list.iter().map(|authority| AuthorityHash(authority.key.0)).collect()
+    }
+
+    /// By which name in a certificate each of them is known.
+    pub(super) fn signers(&self) -> Vec<Signer> {
+        let named = self.list.iter().filter_map(|authority| {
+            let (_, certificate) = X509Certificate::from_der(&authority.certificate).ok()?;
+            let subject = certificate.subject().as_raw().to_vec();
+            Some(Signer { subject, authority: AuthorityHash(authority.key.0) })
+        });
+        named.collect()
     }
 
     /// The certificates, oldest first.

@@ -22,6 +22,7 @@ use reveille_wire::agent::text::{List, Sentence, Word as Text};
 use reveille_wire::agent::{Reason, Refused, Secret, ServerFrame};
 use tokio::sync::{mpsc, oneshot};
 
+use super::audit;
 use super::clock;
 use super::store::Store;
 use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Registry, Reply};
@@ -352,6 +353,7 @@ impl Keeper {
                     drop(self.mints.try_send(Mint::Drop { roster, token }));
                 }
             }
+            Effect::InvitationOver(over) => audit::over(&over),
             Effect::Tell(heard) => {
                 if self.heard.try_send(heard).is_err() && !self.heard.is_closed() {
                     tracing::warn!(

@@ -14,8 +14,8 @@ use reveille_wire::agent::{
 
 use super::store::Store;
 use crate::registry::{
-    Ask, Conn, Effect, Event, InvitationId, KeyHash, MachineId, Peer, Plans, Record, Registry, Reply,
-    Settings, Template, TokenHash, What, Wish,
+    Ask, AuthorityHash, Conn, Effect, Event, InvitationId, KeyHash, MachineId, Peer, Plans, Record, Registry,
+    Reply, Settings, Template, TokenHash, What, Wish,
 };
 
 /// A server and its disk, and when it is killed.
@@ -160,7 +160,7 @@ impl Agent {
             plan: self.plan.as_ref().map(held),
             joined: self.joined,
         };
-        let peer = Peer { machine: self.machine.clone()?, key: self.key };
+        let peer = Peer { machine: self.machine.clone()?, key: self.key, authority: AuthorityHash([0; 32]) };
         self.n = 0;
         let effects = server.step(Event::Arrived { conn, peer, hello })?;
         let refused = |effect: &Effect| matches!(effect, Effect::Close(to, _) if *to == conn);
@@ -298,7 +298,8 @@ fn course(kill_at: usize) -> bool {
         agent.again(&mut server);
     }
     // Its next certificate, and the first use of it.
-    let peer = Peer { machine: agent.machine.clone().unwrap(), key: first };
+    let peer =
+        Peer { machine: agent.machine.clone().unwrap(), key: first, authority: AuthorityHash([0; 32]) };
     loop {
         let (ask, peer) = (server.next_ask(), peer.clone());
         if let Some(effects) = server.step(Event::Renew { ask, peer, key: second }) {

@@ -16,6 +16,7 @@
 
 mod accept;
 pub mod admin;
+mod audit;
 mod authority;
 mod clock;
 mod door;
@@ -25,10 +26,14 @@ mod keeper;
 #[cfg(test)]
 mod killed;
 mod limits;
+pub mod listing;
 mod meter;
 mod nodes;
 mod pace;
+#[cfg(test)]
+mod people;
 mod request;
+mod rotation;
 mod routes;
 mod socket;
 mod store;

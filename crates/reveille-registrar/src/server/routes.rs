@@ -293,7 +293,9 @@ fn certified(
     let (machine, node_name, ttl) = match reply {
         Reply::Certify { machine, node_name, ttl, .. } => (machine, node_name, ttl),
         Reply::Refused(refused) => return Ok(refusal(hall, refused)),
-        Reply::Invited { .. } | Reply::Done(_) => return Err(Reason::Unavailable),
+        Reply::Invited { .. } | Reply::Revoked(_) | Reply::Done(_) | Reply::Denied(_) => {
+            return Err(Reason::Unavailable);
+        }
     };
     let certificate = match draft.filter(|(of, _)| *of == machine) {
         Some((_, made)) => made,

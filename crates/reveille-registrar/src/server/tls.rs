@@ -21,7 +21,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::authority::{Authorities, Serving};
 use super::request::key_hash;
-use crate::registry::{MachineId, Peer};
+use crate::registry::{AuthorityHash, MachineId, Peer};
 
 /// Why there is no TLS.
 #[derive(Debug, Error)]
@@ -52,6 +52,13 @@ pub(super) enum Shown {
 pub(super) struct Doorman {
     pub(super) config: Arc<ServerConfig>,
     judge: Arc<dyn ClientCertVerifier>,
+    signers: Arc<[Signer]>,
+}
+
+/// An authority by its name, which no other one of this server has or had.
+pub(super) struct Signer {
+    pub(super) subject: Vec<u8>,
+    pub(super) authority: AuthorityHash,
 }
 
 impl Doorman {
@@ -73,28 +80,31 @@ impl Doorman {
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         config.max_early_data_size = 0;
-        Ok(Self { config: Arc::new(config), judge })
+        Ok(Self { config: Arc::new(config), judge, signers: authorities.signers().into() })
     }
 
     /// What was shown is worth.
     pub(super) fn who(&self, chain: Option<&[CertificateDer<'static>]>) -> Shown {
         let Some((leaf, rest)) = chain.and_then(<[_]>::split_first) else { return Shown::Nothing };
         match self.judge.verify_client_cert(leaf, rest, UnixTime::now()) {
-            Ok(_) => read(leaf).map_or(Shown::Strange, Shown::Machine),
+            Ok(_) => self.read(leaf).map_or(Shown::Strange, Shown::Machine),
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::Expired | CertificateError::ExpiredContext { .. },
             )) => Shown::Expired,
             Err(_) => Shown::Strange,
         }
     }
-}
 
-fn read(leaf: &CertificateDer<'_>) -> Option<Peer> {
-    let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
-    let mut names = certificate.subject().iter_common_name();
-    let name = names.next()?.as_str().ok()?;
-    let key = key_hash(certificate.public_key().raw);
-    names.next().is_none().then(|| Peer { machine: MachineId::new(name), key })
+    /// Of a certificate that was verified.
+    fn read(&self, leaf: &CertificateDer<'_>) -> Option<Peer> {
+        let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
+        let mut names = certificate.subject().iter_common_name();
+        let machine = MachineId::new(names.next()?.as_str().ok()?);
+        let key = key_hash(certificate.public_key().raw);
+        let issuer = certificate.issuer().as_raw();
+        let signer = self.signers.iter().find(|signer| signer.subject == issuer)?;
+        names.next().is_none().then(|| Peer { machine, key, authority: signer.authority })
+    }
 }
 
 /// Verifies the signature of the handshake, and leaves the certificate to be judged later.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::{Facts, Identity};
 use super::plan::{Held, Plan, StepOutcome};
-use super::reason::Refused;
+use super::refused::Refused;
 use super::text::{List, Secret, Sentence, Tail, Text, Word};
 use super::words::{StageWord, Verb};
 

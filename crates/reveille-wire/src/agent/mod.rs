@@ -30,6 +30,7 @@ pub mod plan;
 pub mod poll;
 pub mod read;
 pub mod reason;
+mod refused;
 pub mod text;
 pub mod words;
 
@@ -39,7 +40,8 @@ pub use identity::{Facts, Identity};
 pub use plan::{JoinOrder, Plan, Step};
 pub use poll::{Poll, Polled};
 pub use read::{BadFrame, read};
-pub use reason::{Reason, Refused};
+pub use reason::Reason;
+pub use refused::Refused;
 pub use text::{List, Secret, Text, Word};
 pub use words::{Distribution, Role, StageWord, Verb};
 

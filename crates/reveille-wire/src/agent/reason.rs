@@ -22,6 +22,8 @@ pub enum Reason {
     TokenUsedUp,
     /// The invitation came too often with identities of other machines, and opens nothing any more.
     TokenVoid,
+    /// A person took the invitation back.
+    TokenRevoked,
     /// The invitation is for something else.
     TokenForeign {
         /// What it is bound to and this machine is not: `machine`.
@@ -118,35 +120,6 @@ pub struct Answered {
     pub begins: Word,
 }
 
-/// A reason with all that a reader needs who does not know the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// Why.
-    #[serde(flatten)]
-    pub reason: Reason,
-    /// That, as a sentence.
-    pub says: Sentence,
-    /// What to do.
-    pub next: Sentence,
-    /// Ask again after so long, seconds; none: not before somebody did something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_after_s: Option<u32>,
-}
-
-impl From<Reason> for Refused {
-    fn from(reason: Reason) -> Self {
-        let (says, next) = reason.words();
-        let retry_after_s = reason.retry_after_s();
-        Self { says: Sentence::cut(&says), next: Sentence::cut(next), retry_after_s, reason }
-    }
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}; {}", self.reason.code(), self.says, self.next)
-    }
-}
-
 impl Reason {
     /// Its code.
     pub const fn code(&self) -> &'static str {
@@ -155,6 +128,7 @@ impl Reason {
             Self::TokenExpired => "TOKEN_EXPIRED",
             Self::TokenUsedUp => "TOKEN_USED_UP",
             Self::TokenVoid => "TOKEN_VOID",
+            Self::TokenRevoked => "TOKEN_REVOKED",
             Self::TokenForeign { .. } => "TOKEN_FOREIGN",
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
             Self::NodeRemoved => "NODE_REMOVED",
@@ -191,6 +165,7 @@ impl Reason {
             Self::IdentityConflict { .. } | Self::Replaced => 409,
             Self::TokenUsedUp
             | Self::TokenVoid
+            | Self::TokenRevoked
             | Self::NodeRemoved
             | Self::MachineRemoved
             | Self::MachineForgotten => 410,
@@ -221,12 +196,13 @@ impl Reason {
         matches!(self, Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. })
     }
 
-    fn words(&self) -> (String, &'static str) {
+    pub(super) fn words(&self) -> (String, &'static str) {
         match self {
             Self::TokenUnknown
             | Self::TokenExpired
             | Self::TokenUsedUp
             | Self::TokenVoid
+            | Self::TokenRevoked
             | Self::TokenForeign { .. } => self.of_token(),
             Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
                 self.of_certificate()
@@ -255,6 +231,10 @@ impl Reason {
                 "this invitation is void: too many machines came with it that claim to be another one"
                     .to_owned(),
                 "look who has the token; then ask for another one for each machine: reveille invite --machine",
+            ),
+            Self::TokenRevoked => (
+                "this invitation was taken back".to_owned(),
+                "ask for another one: reveille invite; whoever took it back thinks that others have the token",
             ),
             Self::TokenForeign { bound_to } => (
                 format!("this invitation is for another {bound_to}"),
@@ -288,11 +268,11 @@ impl Reason {
         match self {
             Self::NodeRemoved => (
                 "its node was removed on purpose, and is not brought back".to_owned(),
-                "nothing, if that is meant; else take the removal back on the server",
+                "nothing, if that is meant; else take the removal back on the server: reveille invite --readmit MACHINE",
             ),
             Self::MachineRemoved => (
                 "the machine was removed from this server".to_owned(),
-                "nothing, if that is meant; else invite it anew: reveille invite",
+                "nothing, if that is meant; else let it in again on the server: reveille invite --readmit MACHINE, or with a new key: --pool … --machine MACHINE",
             ),
             Self::MachineForgotten => (
                 "its record was forgotten, because its instance is gone for good".to_owned(),

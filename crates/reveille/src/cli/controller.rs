@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{LogFormat, collect, hot, init, invite, play, rancher, rights};
+use super::{LogFormat, collect, hot, init, invite, play, rancher, reached, rights};
 
 /// Which rosters, and where what is known of them is kept.
 #[derive(Args, Clone, Debug)]
@@ -117,10 +117,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MIB", default_value_t = 1024, requires = "record", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub(crate) record_max_mib: u32,
     /// Also be the registration server of machines that join: listen at this address
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once", value_parser = reached::listen)]
     pub(crate) listen: Option<std::net::SocketAddr>,
     /// With --listen: a name or address that machines reach it by; may be given several times
-    #[arg(long, value_name = "NAME", requires = "listen")]
+    #[arg(long, value_name = "NAME", requires = "listen", value_parser = reached::name)]
     pub(crate) listen_name: Vec<String>,
     /// With --listen: what machines of each pool are to be
     #[arg(long, value_name = "FILE", requires = "listen")]

@@ -60,6 +60,7 @@ impl From<anyhow::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = self.error.to_string();
+        let mut all = vec![said.clone()];
         write!(f, "reveille: {}", printable(&said))?;
         for cause in self.error.chain().skip(1) {
             let text = cause.to_string();
@@ -67,9 +68,11 @@ impl fmt::Display for Failure {
             if !said.contains(&text) {
                 write!(f, "\n  because: {}", printable(&text))?;
             }
+            all.push(text.clone());
             said = text;
         }
-        if let Some(next) = &self.next {
+        // A cause that says what to do is not said again as what to do.
+        if let Some(next) = self.next.as_ref().filter(|next| !all.contains(next)) {
             write!(f, "\n  next: {next}")?;
         }
         Ok(())
@@ -99,6 +102,14 @@ mod tests {
             "reveille: cannot take the roll of prod\n  because: cannot list nodes: no route to host\n  next: look at the network"
         );
         assert_eq!(failure.exit().code(), 2);
+    }
+
+    #[test]
+    fn a_cause_that_is_also_the_next_step_is_said_once() {
+        let again = "name it with --pool";
+        let error = Err::<(), _>(std::io::Error::other(again)).context("refused").unwrap_err();
+        let text = Failure::usage(error).next(again).to_string();
+        assert_eq!(text, "reveille: refused\n  because: name it with --pool");
     }
 
     #[test]

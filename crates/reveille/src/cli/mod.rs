@@ -30,6 +30,8 @@ pub(crate) mod play;
 #[cfg(feature = "controller")]
 pub(crate) mod rancher;
 #[cfg(feature = "controller")]
+mod reached;
+#[cfg(feature = "controller")]
 pub(crate) mod rights;
 pub(crate) mod target;
 

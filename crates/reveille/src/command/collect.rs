@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
-use reveille_registrar::server::admin::{Answer as Said, Ask, AskError, ask};
+use reveille_registrar::server::admin::{Answer as Said, Ask};
 use reveille_wire::agent::Verb;
 use reveille_wire::agent::text::Word;
 use reveille_wire::report::{CollectedReport, Report};
@@ -16,7 +16,7 @@ use super::{Answer, Context};
 use crate::cli::collect::Collect;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::registration::{self, evidence};
+use crate::registration::{self, asked, evidence};
 
 /// Between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -28,16 +28,7 @@ pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer,
     let directory = registration::directory(context)?;
     let verb = if args.probe { Verb::Probe } else { Verb::CollectEvidence };
     let order = Ask::Order { machine: Word::cut(&args.machine), verb, within_s: args.within };
-    let said = ask(&directory, &order).await.map_err(|error| {
-        let nobody = matches!(error, AskError::Nobody { .. });
-        let failure =
-            Failure::cannot_tell(anyhow::Error::new(error).context("cannot ask the registration server"));
-        if nobody {
-            failure.next("start it on this host with the same --state: reveille run --listen ADDRESS")
-        } else {
-            failure
-        }
-    })?;
+    let said = asked::ask(&directory, &order, "collect").await?;
     let order = match said {
         Said::Ordered(order) => order,
         Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),

@@ -8,15 +8,16 @@ use std::fmt::Write as _;
 use anyhow::anyhow;
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Reimage, Removal};
-use reveille_registrar::server::admin::{Answer as Said, Ask, AskError, Invited, ask};
-use reveille_wire::agent::text::Word;
+use reveille_registrar::server::admin::{Answer as Said, Ask, Invited};
+use reveille_registrar::server::listing::MachineRow;
+use reveille_wire::agent::text::{Sentence, Word};
 use serde_json::json;
 
-use super::{Answer, Context};
+use super::{Answer, Context, listed};
 use crate::cli::Output;
 use crate::cli::failure::Failure;
 use crate::cli::invite::Invite;
-use crate::registration;
+use crate::registration::{self, asked};
 
 /// Where the token is put on the machine.
 const TOKEN_FILE: &str = "/etc/reveille/token";
@@ -24,20 +25,16 @@ const TOKEN_FILE: &str = "/etc/reveille/token";
 /// `invite`.
 pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, Failure> {
     let directory = registration::directory(context)?;
-    let said = ask(&directory, &question(args)).await.map_err(|error| {
-        let nobody = matches!(error, AskError::Nobody { .. });
-        let failure =
-            Failure::cannot_tell(anyhow::Error::new(error).context("cannot ask the registration server"));
-        if nobody {
-            failure.next("start it on this host with the same --state: reveille run --listen ADDRESS")
-        } else {
-            failure
-        }
-    })?;
+    if args.list {
+        return listed::invitations(context, &directory).await.map(Answer::fine);
+    }
+    if args.machines {
+        return listed::machines(context, &directory).await.map(Answer::fine);
+    }
+    let said = asked::ask(&directory, &question(args)?, "invite").await?;
     let text = match said {
         Said::Invited(invited) => print(context, args, &invited)?,
-        Said::Removed(machine) if args.readmit.is_some() => format!("{machine} may come again.\n"),
-        Said::Removed(machine) => format!("{machine} is let in no more.\n"),
+        Said::Removed(machine) => removed(args, &machine),
         Said::Pins(pins) => {
             let mut text = "The server is known by\n".to_owned();
             for pin in pins.iter() {
@@ -51,7 +48,9 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
             });
             text
         }
-        Said::Ordered(_) => {
+        Said::Revoked { count, let_in } => revoked(args, count, &let_in),
+        Said::Late { count, machines } => return Err(late(count, &machines)),
+        Said::Ordered(_) | Said::Invitations(_) | Said::Machines(_) => {
             return Err(Failure::internal(anyhow!("the registration server answered something else")));
         }
         Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),
@@ -59,30 +58,95 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
     Ok(Answer::fine(text))
 }
 
-fn question(args: &Invite) -> Ask {
+/// What can be asked for, for whoever asked for nothing.
+const FORMS: &str = "\
+one of
+    reveille invite --pool NAME [--machine ID [--reimage [--at-once]]] [--uses COUNT] [--ttl TIME]
+    reveille invite --list
+    reveille invite --revoke ID
+    reveille invite --remove MACHINE [--node]
+    reveille invite --readmit MACHINE
+    reveille invite --rotate-ca
+    reveille invite --finish-rotation [--force]
+    reveille invite --machines";
+
+fn question(args: &Invite) -> Result<Ask, Failure> {
     let word = |text: &String| Word::cut(text);
+    if let Some(id) = &args.revoke {
+        return Ok(Ask::Revoke { id: word(id) });
+    }
     if args.rotate_ca {
-        return Ask::RotateCa {};
+        return Ok(Ask::RotateCa {});
     }
     if args.finish_rotation {
-        return Ask::FinishRotation {};
+        return Ok(Ask::FinishRotation { force: args.force });
     }
     if let Some(machine) = &args.remove {
         let what = if args.node { Removal::Node } else { Removal::Machine };
-        return Ask::Remove { machine: word(machine), what: Some(what) };
+        return Ok(Ask::Remove { machine: word(machine), what: Some(what) });
     }
     if let Some(machine) = &args.readmit {
-        return Ask::Remove { machine: word(machine), what: None };
+        return Ok(Ask::Remove { machine: word(machine), what: None });
     }
-    Ask::Invite {
+    let Some(pool) = &args.pool else {
+        return Err(Failure::usage(anyhow!("invite was not told what to do")).next(FORMS));
+    };
+    Ok(Ask::Invite {
         roster: args.of.as_ref().map(word),
-        pool: args.pool.as_ref().map(word).unwrap_or_default(),
+        pool: word(pool),
         roles: args.roles.iter().map(|role| (*role).into()).collect(),
         machine: args.machine.as_ref().map(word),
         reimage: args.reimage.then_some(if args.at_once { Reimage::AtOnce } else { Reimage::WhenSilent }),
         ttl_s: u32::try_from(args.ttl.ms / 1000).unwrap_or(u32::MAX),
         uses: args.uses,
+    })
+}
+
+/// Who would be locked out by the end of a rotation.
+fn late(count: u32, machines: &[MachineRow]) -> Failure {
+    let have = if count == 1 { "machine has" } else { "machines have" };
+    let mut text = format!(
+        "{count} {have} not come with a certificate of the newest authority, and would be locked out:"
+    );
+    for row in machines {
+        let (node, record, heard) = (&row.node_name, &row.machine, listed::heard(row));
+        let _ = write!(
+            text,
+            "\n    {node} ({record}), heard {heard}, its certificate is {}",
+            row.certificate.name()
+        );
     }
+    if let more @ 1.. = (count as usize).saturating_sub(machines.len()) {
+        let _ = write!(text, "\n    and {more} more: reveille invite --machines");
+    }
+    Failure::usage(anyhow!("{text}")).next(
+        "wait until they came; remove those that are gone: reveille invite --remove MACHINE; or lock them out: \
+         reveille invite --finish-rotation --force",
+    )
+}
+
+fn removed(args: &Invite, machine: &str) -> String {
+    if args.readmit.is_some() {
+        format!("{machine} may come again.\n")
+    } else if args.node {
+        format!(
+            "The Node of {machine} stays away; the machine keeps its certificate, which counts again after --readmit.\n"
+        )
+    } else {
+        format!("{machine} is let in no more: its certificate counts no more.\n")
+    }
+}
+
+fn revoked(args: &Invite, count: u32, let_in: &[Sentence]) -> String {
+    let id = args.revoke.as_deref().unwrap_or_default();
+    let mut text = format!("Invitation {id} is taken back: nobody comes in by it any more.\n");
+    if count > 0 {
+        let _ = writeln!(text, "Who was let in by it stays, {count} in all; --remove sends one away:");
+        for machine in let_in {
+            let _ = writeln!(text, "  {machine}");
+        }
+    }
+    text
 }
 
 fn print(context: &Context, args: &Invite, invited: &Invited) -> Result<String, Failure> {
@@ -103,6 +167,7 @@ fn print(context: &Context, args: &Invite, invited: &Invited) -> Result<String, 
                 "server": server,
                 "token": invited.token.expose(),
                 "id": invited.id,
+                "roster": invited.roster,
                 "caPins": pins,
                 "ttlSeconds": invited.ttl_s,
                 "uses": args.uses,
@@ -159,6 +224,7 @@ mod tests {
         let invited = Invited {
             token: Secret::new("rvi1.ab.cd"),
             id: "ab".into(),
+            roster: "prod".into(),
             ca_pins: List::first(["sha256:1".into(), "sha256:2".into()]),
             listens: List::first(["10.0.0.9:9464".into()]),
             ttl_s: 3600,
@@ -173,12 +239,68 @@ mod tests {
         );
     }
 
+    fn asked(line: &str) -> Ask {
+        question(&args(line)).unwrap()
+    }
+
+    #[test]
+    fn whoever_would_be_locked_out_by_the_end_of_a_rotation_is_named_with_when_it_was_heard() {
+        let text = late(3, &[row(Some(5)), row(None)]).to_string();
+        for said in ["3 machines have", "w-1 (m-1), heard 5 s ago", "heard not since", "1 more", "--force"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+
+    fn row(last_heard_seconds: Option<u64>) -> MachineRow {
+        MachineRow {
+            machine: "m-1".into(),
+            node_name: "w-1".into(),
+            instance_id: None,
+            roster: "prod".into(),
+            pool: "workers".into(),
+            last_heard_seconds,
+            connected: false,
+            removed: None,
+            departed: false,
+            certificate: reveille_registrar::server::listing::Signed::Before,
+        }
+    }
+
+    #[test]
+    fn what_stays_of_a_machine_is_told_when_only_its_node_is_removed() {
+        let node = removed(&args("reveille invite --remove w-1 --node"), "m-1");
+        assert!(node.contains("Node of m-1 stays away") && node.contains("keeps its certificate"), "{node}");
+        let machine = removed(&args("reveille invite --remove w-1"), "m-1");
+        assert!(machine.contains("m-1 is let in no more") && !machine.contains("keeps"), "{machine}");
+    }
+
+    #[test]
+    fn without_an_argument_all_forms_are_named() {
+        let text = question(&args("reveille invite")).unwrap_err().to_string();
+        for form in [
+            "--pool",
+            "--list",
+            "--revoke",
+            "--remove",
+            "--readmit",
+            "--rotate-ca",
+            "--finish-rotation",
+            "--machines",
+        ] {
+            assert!(text.contains(form), "{text}");
+        }
+    }
+
     #[test]
     fn what_is_asked_for_is_what_was_written() {
-        assert_eq!(question(&args("reveille invite --rotate-ca")), Ask::RotateCa {});
-        let node = question(&args("reveille invite --remove w-1 --node"));
+        for token in ["6f0c4e21a9b3", "rvi1.6f0c4e21a9b3.secret"] {
+            let revoke = asked(&format!("reveille invite --revoke {token}"));
+            assert_eq!(revoke, Ask::Revoke { id: "6f0c4e21a9b3".into() }, "and a secret goes no further");
+        }
+        assert_eq!(asked("reveille invite --rotate-ca"), Ask::RotateCa {});
+        let node = asked("reveille invite --remove w-1 --node");
         assert_eq!(node, Ask::Remove { machine: "w-1".into(), what: Some(Removal::Node) });
-        let anew = question(&args("reveille invite --pool w --machine i-1 --reimage"));
+        let anew = asked("reveille invite --pool w --machine i-1 --reimage");
         assert!(
             matches!(anew, Ask::Invite { reimage: Some(Reimage::WhenSilent), ttl_s: 3600, uses: 1, .. }),
             "{anew:?}"

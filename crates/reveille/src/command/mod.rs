@@ -30,6 +30,8 @@ mod init;
 mod invite;
 mod join;
 #[cfg(feature = "controller")]
+mod listed;
+#[cfg(feature = "controller")]
 pub(crate) mod look;
 #[cfg(feature = "controller")]
 mod looking;

@@ -7,8 +7,8 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_registrar::registry::event::What;
 use reveille_registrar::registry::{
-    Ask, Conn, Effect, Event, InvitationId, JoinOver, KeyHash, MachineId, Peer, Plans, Registry, Settings,
-    Template, TokenHash, Who, Wish,
+    Ask, AuthorityHash, Conn, Effect, Event, InvitationId, JoinOver, KeyHash, MachineId, Peer, Plans,
+    Registry, Settings, Template, TokenHash, Who, Wish,
 };
 use reveille_wire::agent::frame::{Heartbeat, Hello, StageReport, StageStep, Trouble};
 use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, Role, StageWord, Word};
@@ -57,7 +57,14 @@ pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
                 fresh: machine.clone(),
             },
         ),
-        (2, Event::Arrived { conn: Conn(1), peer: Peer { machine, key }, hello: hello.clone() }),
+        (
+            2,
+            Event::Arrived {
+                conn: Conn(1),
+                peer: Peer { machine, key, authority: AuthorityHash([0; 32]) },
+                hello: hello.clone(),
+            },
+        ),
         (3, said(1, staged(1, Stage::FetchConfig, StageStep::Entered, None))),
         (4, said(2, staged(2, Stage::FetchConfig, StageStep::Left, None))),
         (4, said(3, staged(3, Stage::Authenticate, StageStep::Entered, None))),
@@ -67,7 +74,11 @@ pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
             90,
             Event::Arrived {
                 conn: Conn(1),
-                peer: Peer { machine: MachineId::new("m-1".to_owned()), key },
+                peer: Peer {
+                    machine: MachineId::new("m-1".to_owned()),
+                    key,
+                    authority: AuthorityHash([0; 32]),
+                },
                 hello,
             },
         ),

@@ -10,6 +10,7 @@
 //! A thread of its own, because five thousand machines that come at once must not hold up a decision of the engine, nor one of
 //! these a heartbeat.
 
+pub(crate) mod asked;
 pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;

@@ -170,7 +170,7 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let next = KeyHash([8; 32]);
-    let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key });
+    let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY });
     world.step(Event::Renew { ask, peer: peer.clone(), key: next });
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), None, "the answer may have been lost: the old key still counts");
@@ -179,7 +179,7 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"));
     let other = world.known(&machine(2));
-    let (ask, peer) = (world.ask(), Peer { machine: other, key: machine(2).key });
+    let (ask, peer) = (world.ask(), Peer { machine: other, key: machine(2).key, authority: AUTHORITY });
     let effects = world.step(Event::Renew { ask, peer, key: next });
     assert!(
         effects

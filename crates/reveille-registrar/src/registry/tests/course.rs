@@ -65,7 +65,10 @@ fn play(world: &mut World, act: Act, orders: &mut u64) {
         // A connection that has not come yet cannot go.
         Act::Gone(conn) => Event::Gone(Conn(conn.min(world.ask().0))),
         Act::Renew { machine, key, next } => {
-            let (ask, peer) = (world.ask(), Peer { machine: record(machine), key: KeyHash([key; 32]) });
+            let (ask, peer) = (
+                world.ask(),
+                Peer { machine: record(machine), key: KeyHash([key; 32]), authority: AUTHORITY },
+            );
             Event::Renew { ask, peer, key: KeyHash([next; 32]) }
         }
         Act::Remove { machine, what } => {
@@ -141,7 +144,11 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
             identity.boot_id = Word::cut(&format!("boot-{boot}"));
             let conn = Conn(world.ask().0);
             let hello = Hello { protocol: 1, identity, facts: who.facts, plan: None, joined };
-            Event::Arrived { conn, peer: Peer { machine: record(number), key: KeyHash([key; 32]) }, hello }
+            Event::Arrived {
+                conn,
+                peer: Peer { machine: record(number), key: KeyHash([key; 32]), authority: AUTHORITY },
+                hello,
+            }
         }
         Act::Say { conn, seq, stage, joined } => {
             let stage = StageWord(Stage::ALL[stage]);

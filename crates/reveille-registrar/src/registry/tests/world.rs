@@ -10,11 +10,12 @@ use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, Refused, R
 
 use crate::registry::invariants::Witness;
 use crate::registry::{
-    Ask, Conn, Effect, Event, InvitationId, KeyHash, MachineId, NodeSaid, Peer, Plans, Record, Registry,
-    Reimage, Reply, Settings, Template, TokenHash, What, Wish,
+    Ask, AuthorityHash, Conn, Effect, Event, InvitationId, KeyHash, MachineId, NodeSaid, Peer, Plans, Record,
+    Registry, Reimage, Reply, Settings, Template, TokenHash, What, Wish,
 };
 
 pub(super) const SECRET: u8 = 7;
+pub(super) const AUTHORITY: AuthorityHash = AuthorityHash([0; 32]);
 
 pub(super) struct World {
     pub(super) registry: Registry,
@@ -35,6 +36,16 @@ impl World {
             records: Vec::new(),
             count: 0,
             n: 0,
+        }
+    }
+
+    /// The same world, to go on in another way.
+    pub(super) fn branch(&self) -> Self {
+        Self {
+            registry: self.registry.clone(),
+            witness: self.witness.clone(),
+            records: self.records.clone(),
+            ..*self
         }
     }
 
@@ -88,8 +99,28 @@ impl World {
     }
 
     fn enrols(&mut self, id: &InvitationId, secret: u8, who: &Claimed, node: Option<NodeSaid>) -> Reply {
+        let effects = self.enrolling_with(id, secret, who, node);
+        let replied = effects.into_iter().find_map(|effect| match effect {
+            Effect::Reply(_, reply) => Some(reply),
+            _ => None,
+        });
+        replied.expect("everyone is answered")
+    }
+
+    /// All that comes of it.
+    pub(super) fn enrolling(&mut self, id: &InvitationId, who: &Claimed) -> Vec<Effect> {
+        self.enrolling_with(id, SECRET, who, None)
+    }
+
+    fn enrolling_with(
+        &mut self,
+        id: &InvitationId,
+        secret: u8,
+        who: &Claimed,
+        node: Option<NodeSaid>,
+    ) -> Vec<Effect> {
         let ask = self.ask();
-        let effects = self.step(Event::Enrol {
+        self.step(Event::Enrol {
             ask,
             id: id.clone(),
             hash: TokenHash([secret; 32]),
@@ -99,12 +130,7 @@ impl World {
             node,
             key: who.key,
             fresh: MachineId::new(format!("m-{}", ask.0)),
-        });
-        let replied = effects.into_iter().find_map(|effect| match effect {
-            Effect::Reply(to, reply) if to == ask => Some(reply),
-            _ => None,
-        });
-        replied.expect("everyone is answered")
+        })
     }
 
     pub(super) fn enrol(&mut self, id: &InvitationId, who: &Claimed) -> Reply {
@@ -136,7 +162,7 @@ impl World {
     ) -> (Conn, Vec<Effect>) {
         self.count += 1;
         let conn = Conn(self.count);
-        let peer = Peer { machine: machine.clone(), key };
+        let peer = Peer { machine: machine.clone(), key, authority: AUTHORITY };
         let effects = self.step(Event::Arrived { conn, peer, hello });
         (conn, effects)
     }

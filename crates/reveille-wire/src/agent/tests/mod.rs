@@ -19,6 +19,7 @@ fn reasons() -> Vec<Reason> {
         Reason::TokenExpired,
         Reason::TokenUsedUp,
         Reason::TokenVoid,
+        Reason::TokenRevoked,
         Reason::TokenForeign { bound_to: "machine".into() },
         Reason::IdentityConflict { part: Part::Key, other, facts },
         Reason::NodeRemoved,

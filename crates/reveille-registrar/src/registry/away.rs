@@ -1,0 +1,57 @@
+//! Who was removed comes back only when a person says so: by --readmit, or by an invitation that names it.
+//!
+//! ```text
+//!  a claim ─▶ an instance id, machine id, system UUID or key of a removed machine?
+//!             no  ─▶ whoever it is: a Node name alone is nobody, and a new machine may be called as one that was removed
+//!             yes ─▶ the invitation is for one of its names ─▶ its own record, with the new key      else MACHINE_REMOVED
+//! ```
+//!
+//! The refusal is no conflict of the invitation: a removed machine that tries on and on would void it for the rest of its rack.
+
+use std::collections::BTreeSet;
+
+use reveille_wire::agent::identity::normal;
+use reveille_wire::agent::{Identity, Reason};
+
+use super::Registry;
+use super::claims::names;
+use super::ids::{KeyHash, MachineId};
+use super::invitation::Invitation;
+use super::machine::{Machine, Removal};
+
+impl Registry {
+    /// The removed machines that one with this identity and key is. Whose key it is comes first.
+    pub(super) fn away(&self, identity: &Identity, key: &KeyHash) -> Vec<MachineId> {
+        let is_removed = |known: &&Machine| known.removed == Some(Removal::Machine);
+        let holder = self.book.holder(key).filter(is_removed).map(|known| known.id.clone());
+        let mut of_ids: BTreeSet<MachineId> = self.book.away_with(identity).cloned().collect();
+        if let Some(holder) = &holder {
+            of_ids.remove(holder);
+        }
+        holder.into_iter().chain(of_ids).collect()
+    }
+
+    /// These may come with this invitation: it is for each of them by name.
+    pub(super) fn let_in_again(&self, invitation: &Invitation, away: &[MachineId]) -> Result<(), Reason> {
+        let is_meant =
+            |id: &MachineId| invitation.machine.as_ref().is_some_and(|bound| self.is_called(id, bound));
+        if away.iter().all(is_meant) { Ok(()) } else { Err(Reason::MachineRemoved) }
+    }
+
+    /// The machine of this record has this name, or it is the record.
+    pub(super) fn is_called(&self, id: &MachineId, name: &str) -> bool {
+        let is = |known: &Machine| {
+            names(&known.identity, &known.node_name).any(|(_, word)| normal(word) == normal(name))
+        };
+        id.as_str() == name || self.book.machine(id).is_some_and(is)
+    }
+
+    /// Two records of one machine, of which one was removed when the other was let in.
+    pub(super) fn is_another_of(&self, one: &MachineId, other: &MachineId) -> bool {
+        let (Some(one), Some(other)) = (self.book.machine(one), self.book.machine(other)) else {
+            return false;
+        };
+        let has = |word: &str| other.identity.lasting().any(|(_, theirs)| normal(theirs) == normal(word));
+        one.identity.lasting().any(|(_, word)| has(word))
+    }
+}

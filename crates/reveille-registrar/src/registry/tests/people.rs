@@ -1,0 +1,222 @@
+//! What people ask for, by the names that they know machines by.
+
+use reveille_core::model::time::Span;
+
+use super::world::*;
+use crate::registry::{Ask, Effect, Event, InvitationId, KeyHash, Registry, Removal, Reply, Settings};
+
+fn remove(world: &mut World, name: &str, what: Option<Removal>) -> Reply {
+    let ask = world.ask();
+    let effects = world.step(Event::Remove { ask, machine: name.into(), what });
+    answered(effects, ask)
+}
+
+fn revoke(world: &mut World, id: &InvitationId) -> Reply {
+    let ask = world.ask();
+    let effects = world.step(Event::Revoke { ask, id: id.clone() });
+    answered(effects, ask)
+}
+
+fn answered(effects: Vec<Effect>, ask: Ask) -> Reply {
+    let replied = effects.into_iter().find_map(|effect| match effect {
+        Effect::Reply(to, reply) if to == ask => Some(reply),
+        _ => None,
+    });
+    replied.expect("everyone is answered")
+}
+
+fn denied(reply: Reply) -> String {
+    match reply {
+        Reply::Denied(denied) => denied.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_machine_that_was_removed_is_found_by_each_name_that_it_was_removed_by() {
+    for name in ["record", "i-1", "mid-1", "uuid-1", "W-1"] {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let name = if name == "record" { id.as_str() } else { name };
+        for what in [Some(Removal::Machine), None, Some(Removal::Machine), Some(Removal::Node), None] {
+            assert_eq!(remove(&mut world, name, what), Reply::Done(id.clone()), "{name}: {what:?}");
+            assert_eq!(world.registry.book().machine(&id).unwrap().removed, what);
+        }
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_says_which_names_are_taken_and_one_of_several_lists_their_records() {
+    let mut world = World::new();
+    let unknown =
+        "No machine is known as \"w-99\". Use its record (m-...), instance id, machine id or Node name";
+    for what in [Some(Removal::Machine), Some(Removal::Node), None] {
+        assert_eq!(denied(remove(&mut world, "w-99", what)), unknown);
+    }
+    let mut gone = Vec::new();
+    for number in 1..=2 {
+        let mut who = machine(number);
+        who.facts.hostname = "w-7".into();
+        gone.push(world.known(&who));
+        assert!(matches!(remove(&mut world, "w-7", Some(Removal::Machine)), Reply::Done(_)));
+    }
+    let text = denied(remove(&mut world, "w-7", None));
+    assert!(gone.iter().all(|id| text.contains(id.as_str())) && text.contains("2 machines"), "{text}");
+    let mut third = machine(3);
+    third.facts.hostname = "w-7".into();
+    let third = world.known(&third);
+    assert_eq!(
+        remove(&mut world, "w-7", Some(Removal::Machine)),
+        Reply::Done(third),
+        "the one that is not removed yet is the one that can be"
+    );
+}
+
+#[test]
+fn whoever_took_its_place_is_named_to_the_person_who_wants_the_first_one_back() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    remove(&mut world, "w-1", Some(Removal::Machine));
+    let mut second = machine(2);
+    second.facts.hostname = "w-1".into();
+    let second = world.known(&second);
+    let text = denied(remove(&mut world, first.as_str(), None));
+    assert!(text.contains("node name") && text.contains(second.as_str()), "{text}");
+}
+
+#[test]
+fn an_invitation_that_was_taken_back_opens_nothing_more_and_stays_so_over_a_restart() {
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 3);
+    let first = certified(world.enrol(&id, &machine(1)));
+    for _ in 0..2 {
+        let Reply::Revoked(let_in) = revoke(&mut world, &id) else { panic!("not revoked") };
+        assert_eq!(let_in.iter().map(|named| &named.machine).collect::<Vec<_>>(), [&first]);
+    }
+    for records in [world.records.clone(), world.registry.book().checkpoint()] {
+        world.registry = Registry::restore(Settings::default(), world.now, &records);
+        assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_REVOKED");
+        assert_eq!(
+            refused(world.enrol(&id, &machine(1))),
+            "TOKEN_REVOKED",
+            "not even for an answer that was lost"
+        );
+        assert_eq!(
+            refused(world.enrol_with(&id, SECRET + 1, &machine(2))),
+            "TOKEN_UNKNOWN",
+            "a guess learns nothing"
+        );
+    }
+    let (conn, effects) = world.arrive(&first, &machine(1));
+    assert_eq!(closed(&effects, conn), None, "who was let in stays");
+    assert!(denied(revoke(&mut world, &InvitationId::new("nobody"))).contains("--list"));
+}
+
+#[test]
+fn a_removed_machine_is_let_in_by_no_invitation_that_does_not_name_it_whatever_key_it_has() {
+    let shares: [(&str, fn(&mut Claimed)); 4] = [
+        ("instance id", |who| who.identity.instance_id = machine(1).identity.instance_id),
+        ("machine id", |who| who.identity.machine_id = Some("MID-1".into())),
+        ("system UUID as instance id", |who| who.identity.instance_id = machine(1).identity.system_uuid),
+        ("all of it, its key, too", |who| *who = machine(1)),
+    ];
+    for (part, share) in shares {
+        let mut world = World::new();
+        let first = world.known(&machine(1));
+        remove(&mut world, "w-1", Some(Removal::Machine));
+        let mut again = machine(2);
+        share(&mut again);
+        let plain = world.invite(|wish| wish.uses = 20);
+        for _ in 0..30 {
+            assert_eq!(refused(world.enrol(&plain, &again)), "MACHINE_REMOVED", "{part}");
+        }
+        again.facts.hostname = "w-2".into();
+        let for_another = world.invite(|wish| wish.machine = Some("w-2".into()));
+        assert_eq!(refused(world.enrol(&for_another, &again)), "MACHINE_REMOVED", "{part}");
+        let mut copy = machine(2);
+        copy.key = machine(1).key;
+        assert_eq!(refused(world.enrol(&plain, &copy)), "MACHINE_REMOVED", "its key on another machine");
+        certified(world.enrol(&plain, &machine(3)));
+        for bound in [first.as_str(), "i-1", "w-1"] {
+            let mut world = world.branch();
+            let named = world.invite(|wish| wish.machine = Some(bound.into()));
+            assert_eq!(certified(world.enrol(&named, &again)), first, "{part}, {bound}: its own record");
+            assert_eq!(world.registry.book().machine(&first).unwrap().removed, None);
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_was_taken_back_needs_no_invitation_and_a_new_one_may_have_a_removed_ones_name() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    remove(&mut world, "w-1", Some(Removal::Machine));
+    let mut honest = machine(2);
+    honest.facts.hostname = "w-1".into();
+    let mut other = world.branch();
+    let second = other.known(&honest);
+    assert_ne!(second, first, "who is only called alike is another machine, with a record of its own");
+    remove(&mut world, "w-1", None);
+    let (conn, effects) = world.arrive(&first, &machine(1));
+    assert_eq!(closed(&effects, conn), None);
+}
+
+#[test]
+fn a_removed_machine_does_not_come_back_as_a_part_of_one_that_is_made_anew() {
+    let mut world = World::new();
+    world.known(&machine(1));
+    world.known(&machine(2));
+    remove(&mut world, "w-2", Some(Removal::Machine));
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    anew.identity.machine_id = machine(2).identity.machine_id;
+    let id = world.invite(|wish| {
+        ANEW(wish);
+        wish.reimage = Some(crate::registry::Reimage::AtOnce);
+    });
+    assert_eq!(refused(world.enrol(&id, &anew)), "MACHINE_REMOVED");
+}
+
+#[test]
+fn whoever_is_made_anew_too_early_is_told_to_wait_and_may_come_as_often_as_it_likes() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let id = world.invite(ANEW);
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    for passed_s in 1..=20 {
+        world.now = world.now + Span::from_s(1);
+        let Reply::Refused(refused) = world.enrol(&id, &anew) else { panic!("let in") };
+        assert_eq!(refused.reason.code(), "IDENTITY_CONFLICT");
+        assert!(refused.says.contains("invitation is right"), "{refused}");
+        assert!(refused.says.contains(&format!("heard {} ago", Span::from_s(passed_s))), "{refused}");
+        assert!(refused.next.contains("10 min") && refused.next.contains("--at-once"), "{refused}");
+        assert_eq!(refused.retry_after_s, Some(60));
+    }
+    world.pass(Span::from_s(570));
+    let Reply::Refused(refused) = world.enrol(&id, &anew) else { panic!("let in") };
+    assert_eq!(refused.retry_after_s, Some(10), "and when to come again");
+    world.pass(Span::from_s(10));
+    assert_eq!(certified(world.enrol(&id, &anew)), first);
+}
+
+#[test]
+fn that_an_invitation_is_used_up_or_void_is_said_once() {
+    let said = |effects: &[Effect]| {
+        let over = effects.iter().filter_map(|effect| match effect {
+            Effect::InvitationOver(over) => Some((over.uses, over.conflicts)),
+            _ => None,
+        });
+        over.collect::<Vec<_>>()
+    };
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 2);
+    let all: Vec<_> =
+        [1, 2, 2, 3].into_iter().flat_map(|number| said(&world.enrolling(&id, &machine(number)))).collect();
+    assert_eq!(all, [(2, None)]);
+    let id = world.invite(|_| {});
+    let mut liar = machine(9);
+    liar.facts.hostname = "w-1".into();
+    let all: Vec<_> = (0..9).flat_map(|_| said(&world.enrolling(&id, &liar))).collect();
+    assert_eq!(all, [(0, Some(5))]);
+}

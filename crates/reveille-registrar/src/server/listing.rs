@@ -1,0 +1,252 @@
+//! What is known, as rows for people: a page at a time, and no secret in any of them.
+//!
+//! ```text
+//!  {"ask":"invitations","after":"6f0c…"} ─▶ a view of the registry ─▶ Page {rows, more} ─▶ again after its last row, while more
+//! ```
+//!
+//! A page is bounded, so that fifty thousand machines neither fill an answer nor hold the registry's thread up. Pages are of
+//! different moments: what came or went between two of them may be in neither. Rows say how long something was ago or will
+//! last by this server's clock, because whoever reads them may have another.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::Role;
+use reveille_wire::agent::text::{List, Sentence, Word};
+use reveille_wire::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+
+use super::admin::{Answer, Office, refused, unexpected};
+use crate::registry::{
+    AuthorityHash, Event, Invitation, InvitationId, Machine, MachineId, Registry, Removal, Reply,
+};
+
+/// Rows of a page. A row of words at their longest is some four kilobytes.
+const ROWS_MAX: usize = 200;
+
+/// Some of the rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// They, in the order of their ids.
+    pub rows: List<T, ROWS_MAX>,
+    /// There are more after the last one.
+    pub more: bool,
+}
+
+/// An invitation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvitationRow {
+    /// Its public half.
+    pub id: Word,
+    /// Of which roster.
+    pub roster: Word,
+    /// For which pool.
+    pub pool: Word,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// For this machine alone.
+    pub machine: Option<Word>,
+    /// It makes a machine anew.
+    pub reimage: bool,
+    /// Whether it opens.
+    pub state: InvitationState,
+    /// How often it may still be used.
+    pub uses_left: u32,
+    /// How often it might be used at first.
+    pub uses: u32,
+    /// It ends then.
+    pub expires: Stamp,
+    /// In so many seconds; 0 when it has ended.
+    pub expires_in_seconds: u64,
+    /// How often somebody came with it who claimed to be another machine.
+    pub conflicts: u32,
+}
+
+/// Whether an invitation opens, or why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InvitationState {
+    /// It does.
+    Open,
+    /// It was used as often as it allows.
+    UsedUp,
+    /// Too many came with it who claimed to be another machine.
+    Void,
+    /// A person took it back.
+    Revoked,
+    /// Its time is over.
+    Expired,
+}
+
+impl InvitationState {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::UsedUp => "used up",
+            Self::Void => "void",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
+
+    fn of(invitation: &Invitation, now: Time) -> Self {
+        if invitation.is_revoked {
+            Self::Revoked
+        } else if invitation.is_expired(now) {
+            Self::Expired
+        } else if invitation.is_void() {
+            Self::Void
+        } else if invitation.uses >= invitation.uses_max {
+            Self::UsedUp
+        } else {
+            Self::Open
+        }
+    }
+}
+
+impl InvitationRow {
+    fn of(invitation: &Invitation, now: Time) -> Self {
+        Self {
+            id: Word::cut(invitation.id.as_str()),
+            roster: Word::cut(invitation.roster.as_str()),
+            pool: Word::cut(invitation.pool.as_str()),
+            roles: invitation.roles.clone(),
+            machine: invitation.machine.clone(),
+            reimage: invitation.reimage.is_some(),
+            state: InvitationState::of(invitation, now),
+            uses_left: invitation.uses_max.saturating_sub(invitation.uses),
+            uses: invitation.uses_max,
+            expires: invitation.until.into(),
+            expires_in_seconds: seconds(invitation.until.since(now)),
+            conflicts: invitation.conflicts,
+        }
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineRow {
+    /// Its record.
+    pub machine: Word,
+    /// The name of its node.
+    pub node_name: Word,
+    /// Its instance, where it knows one.
+    pub instance_id: Option<Word>,
+    /// Of which roster.
+    pub roster: Word,
+    /// In which pool.
+    pub pool: Word,
+    /// Seconds since it was heard last; none: not since this server's start.
+    pub last_heard_seconds: Option<u64>,
+    /// It has a session.
+    pub connected: bool,
+    /// It, or its node, is to stay away.
+    pub removed: Option<Removal>,
+    /// Its instance is gone for good.
+    pub departed: bool,
+    /// By whom its certificate is.
+    pub certificate: Signed,
+}
+
+/// By which authority the certificate is that a machine came with last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signed {
+    /// By the newest.
+    Current,
+    /// By one before, which still counts.
+    Before,
+    /// By one that counts no more.
+    Retired,
+    /// It has not come with its certificate yet.
+    NotShown,
+}
+
+impl Signed {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Before => "of the one before",
+            Self::Retired => "of a retired one",
+            Self::NotShown => "not shown yet",
+        }
+    }
+
+    fn of(shown_by: Option<AuthorityHash>, authorities: &[AuthorityHash]) -> Self {
+        match shown_by {
+            None => Self::NotShown,
+            Some(authority) if authorities.last() == Some(&authority) => Self::Current,
+            Some(authority) if authorities.contains(&authority) => Self::Before,
+            Some(_) => Self::Retired,
+        }
+    }
+}
+
+impl MachineRow {
+    pub(super) fn of(registry: &Registry, now: Time, authorities: &[AuthorityHash], known: &Machine) -> Self {
+        Self {
+            machine: Word::cut(known.id.as_str()),
+            node_name: known.node_name.clone(),
+            instance_id: known.identity.instance_id.clone(),
+            roster: Word::cut(known.roster.as_str()),
+            pool: Word::cut(known.pool.as_str()),
+            last_heard_seconds: registry.heard_at(&known.id).map(|at| seconds(now.since(at))),
+            connected: registry.session_of(&known.id).is_some(),
+            removed: known.removed,
+            departed: known.departed.is_some(),
+            certificate: Signed::of(known.shown_by, authorities),
+        }
+    }
+}
+
+impl Office {
+    /// The authorities in force, oldest first.
+    pub(super) fn authorities(&self) -> Vec<AuthorityHash> {
+        self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner).keys()
+    }
+
+    pub(super) async fn machines(&self, after: Option<Word>) -> Answer {
+        let authorities = self.authorities();
+        let page = self.hall.hand.view(move |registry, now| {
+            let after = after.map(|after| MachineId::new(after.as_str()));
+            let some = registry.book().machines_after(after.as_ref());
+            page(some.map(|known| MachineRow::of(registry, now, &authorities, known)))
+        });
+        page.await.map_or_else(|over| refused(over.to_string()), Answer::Machines)
+    }
+
+    pub(super) async fn revoke(&self, id: &Word) -> Answer {
+        let id = InvitationId::new(id.as_str());
+        match self.hall.hand.ask(|ask| Event::Revoke { ask, id }).await {
+            Ok(Reply::Revoked(let_in)) => {
+                let count = u32::try_from(let_in.len()).unwrap_or(u32::MAX);
+                let some = let_in.iter().map(|named| Sentence::cut(&named.to_string()));
+                Answer::Revoked { count, let_in: List::first(some) }
+            }
+            other => unexpected(other),
+        }
+    }
+
+    pub(super) async fn invitations(&self, after: Option<Word>) -> Answer {
+        let page = self.hall.hand.view(move |registry, now| {
+            let after = after.map(|after| InvitationId::new(after.as_str()));
+            page(registry.book().invitations_after(after.as_ref()).map(|it| InvitationRow::of(it, now)))
+        });
+        page.await.map_or_else(|over| refused(over.to_string()), Answer::Invitations)
+    }
+}
+
+fn page<T>(rows: impl Iterator<Item = T>) -> Page<T> {
+    let mut rows = rows.fuse();
+    let some = List::first(rows.by_ref().take(ROWS_MAX));
+    Page { rows: some, more: rows.next().is_some() }
+}
+
+fn seconds(span: Span) -> u64 {
+    u64::try_from(span.ms / 1000).unwrap_or(0)
+}

@@ -1,0 +1,91 @@
+//! Whatever lets machines in or sends them away is one line of the log, with who asked, and never with a secret.
+//!
+//! A test of its own process: the log of every thread is heard here.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+mod support;
+
+use std::io::Write;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::{Arc, Mutex};
+
+use reveille_registrar::registry::{Reimage, Removal};
+use reveille_registrar::server::admin::Ask;
+use support::{site, who};
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and_without_the_secret() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
+    let site = site().await;
+    let invited = site.invite(|wish| (wish.uses, wish.ttl_s) = (1, 600)).await;
+    site.enrol(&invited.token, &who(1)).await.unwrap();
+    let leaked = site.invite(|wish| wish.uses = 3).await;
+    let remove = |what| Ask::Remove { machine: "w-1".into(), what };
+    site.people(remove(Some(Removal::Machine))).await;
+    site.people(remove(None)).await;
+    let anew = |wish: &mut support::Wished| {
+        (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce));
+    };
+    site.invite(anew).await;
+    site.people(Ask::Revoke { id: leaked.id.clone() }).await;
+    site.people(Ask::RotateCa {}).await;
+    site.people(Ask::FinishRotation { force: true }).await;
+    let of_liars = site.invite(|_| {}).await;
+    let mut liar = who(9);
+    liar.facts.hostname = "w-1".into();
+    for _ in 0..5 {
+        // It knows the authority of before alone; what it says is heard by the registry all the same.
+        let mut link = site.link.clone();
+        link.pins = pins(&of_liars.ca_pins);
+        support::enrol(&link, &of_liars.token, &liar).await.unwrap_err();
+    }
+    let uid = std::fs::metadata(site.directory.path()).unwrap().uid();
+    let by = format!("by=uid {uid} ");
+    drop(site.end().await);
+
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let wanted: [(bool, &[&str]); 10] = [
+        (true, &["invitation was made", "roster=prod", "pool=workers", "uses=1", "ttl_s=600", &invited.id]),
+        (false, &["used for the last time", &invited.id, "pool=workers"]),
+        (true, &["invitation was made", "uses=3", "ttl_s=3600", &leaked.id]),
+        (true, &["a machine was removed", "machine=m-", "name=w-1"]),
+        (true, &["let in again", "machine=m-", "name=w-1"]),
+        (true, &["made anew at once", "machine=\"w-1\""]),
+        (true, &["taken back", &leaked.id, "let_in=0"]),
+        (true, &["another authority was introduced", "sha256:"]),
+        (true, &["WARN", "locked out"]),
+        (false, &["WARN", "an invitation is void", &of_liars.id, "conflicts=5"]),
+    ];
+    for (is_asked, parts) in wanted {
+        let is_it = |line: &&str| {
+            parts.iter().all(|part| line.contains(part)) && (!is_asked || format!("{line} ").contains(&by))
+        };
+        assert_eq!(text.lines().filter(is_it).count(), 1, "{parts:?}:\n{text}");
+    }
+    for token in [&invited.token, &leaked.token, &of_liars.token] {
+        let secret = token.expose().rsplit('.').next().unwrap();
+        assert!(!text.contains(secret), "{text}");
+    }
+}
+
+fn pins(told: &[reveille_wire::agent::text::Word]) -> reveille_node::pin::Pins {
+    reveille_node::pin::Pins::new(told.iter().map(|pin| pin.parse().unwrap()).collect()).unwrap()
+}

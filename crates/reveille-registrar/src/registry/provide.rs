@@ -30,7 +30,7 @@ pub(super) struct Token {
     state: State,
     failures: u32,
     why: Sentence,
-    /// So many were asked for since.
+    /// So many were made since. What failed is no token, and is held back by its backoff.
     count: u32,
     counted_since: Time,
 }
@@ -152,7 +152,6 @@ impl Registry {
         if token.count >= self.settings.tokens_a_day {
             return Err(Reason::TooMany { of: "tokens for one machine in a day".into() });
         }
-        token.count += 1;
         let before = match token.state {
             State::Made { at, until } if turn.now < until => Some((at, until)),
             _ => None,
@@ -168,6 +167,7 @@ impl Registry {
         match outcome {
             Ok(()) => {
                 token.failures = 0;
+                token.count = token.count.saturating_add(1);
                 token.state = State::Made { at: turn.now, until: turn.now + self.settings.token_ttl };
             }
             Err(why) => {
@@ -220,7 +220,9 @@ impl Registry {
                 .filter(|conn| self.sessions.get(conn).is_some_and(|session| !session.joined));
             match (waits, self.book.machine(&id).map(|known| known.roster.clone())) {
                 (Some(conn), Some(roster)) => {
-                    if self.make_token(turn, &id, roster).is_ok() {
+                    let is_asked_for = self.make_token(turn, &id, roster).is_ok();
+                    // One that lasts is not sent again for that; whoever has none is told why.
+                    if is_asked_for || !self.has_token(now, &id) {
                         self.provide(turn, conn);
                     }
                 }
@@ -234,6 +236,11 @@ impl Registry {
             }
         }
         self.tokens.retain(|_, token| token.state != State::None || now.since(token.counted_since) < DAY);
+    }
+
+    fn has_token(&self, now: Time, id: &MachineId) -> bool {
+        let state = self.tokens.get(id).map(|token| token.state);
+        matches!(state, Some(State::Made { until, .. }) if now < until)
     }
 
     fn tell_wait(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId, wait: Option<Reason>) {

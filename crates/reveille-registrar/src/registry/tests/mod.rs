@@ -8,4 +8,5 @@ mod departed;
 mod given;
 mod joins;
 mod names;
+mod tokens;
 mod world;

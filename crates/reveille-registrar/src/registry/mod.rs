@@ -263,6 +263,7 @@ impl Registry {
         times.for_each(|at| *at = *at + by);
         self.rivals.clock_set(by);
         self.rates.clock_set(by);
+        self.tokens.values_mut().for_each(|token| token.clock_set(by));
         self.round.clock_set(by);
     }
 

@@ -47,6 +47,17 @@ enum State {
     None,
 }
 
+impl Token {
+    /// The pause after a failed attempt is as long as it was. A token that is there ends when it ends for others, too.
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.counted_since = self.counted_since + by;
+        match &mut self.state {
+            State::Making { until: at, .. } | State::Failed { again_at: at } => *at = *at + by,
+            State::Made { .. } | State::None => {}
+        }
+    }
+}
+
 impl Registry {
     /// Everyone that has a session and is meant.
     pub(super) fn provide_all(&mut self, turn: &mut Turn, meant: impl Fn(&Machine) -> bool) {

@@ -139,3 +139,19 @@ fn a_machine_whose_tokens_of_the_day_are_used_up_is_told_so_when_its_last_one_en
     }
     assert_eq!(told, [Reason::TooMany { of: Default::default() }.code()]);
 }
+
+#[test]
+fn a_clock_that_is_set_back_puts_off_no_attempt() {
+    for fails in [true, false] {
+        let mut world = World::new();
+        let (id, conn) = waiting(&mut world);
+        if fails {
+            world.step(Event::TokenMade { machine: id.clone(), outcome: Err("it is away".into()) });
+        }
+        let by = Span::from_min(-24 * 60);
+        world.now = world.now + by;
+        world.step(Event::ClockSet { by });
+        let made = wait_for(&mut world, (&id, conn), Span::from_min(5), Ok(()));
+        assert!(made > 0, "after seconds of backoff, or one that nobody speaks of: {fails}");
+    }
+}

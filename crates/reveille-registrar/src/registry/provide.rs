@@ -30,7 +30,7 @@ pub(super) struct Token {
     state: State,
     failures: u32,
     why: Sentence,
-    /// So many were made since. What failed is no token, and is held back by its backoff.
+    /// So many were made since, or are being made. What failed is no token, and is held back by its backoff.
     count: u32,
     counted_since: Time,
 }
@@ -163,6 +163,7 @@ impl Registry {
         if token.count >= self.settings.tokens_a_day {
             return Err(Reason::TooMany { of: "tokens for one machine in a day".into() });
         }
+        token.count += 1;
         let before = match token.state {
             State::Made { at, until } if turn.now < until => Some((at, until)),
             _ => None,
@@ -173,12 +174,25 @@ impl Registry {
     }
 
     pub(super) fn token_made(&mut self, turn: &mut Turn, id: &MachineId, outcome: Result<(), Sentence>) {
-        let Some(token) = self.tokens.get_mut(id) else { return };
-        let State::Making { before, .. } = token.state else { return };
+        let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else {
+            if outcome.is_ok() {
+                // Nobody needs it any more.
+                self.take_away(turn, id);
+            }
+            return;
+        };
+        let before = match (token.state, &outcome) {
+            (State::Making { before, .. }, _) => before,
+            (State::Failed { .. } | State::Made { .. }, Ok(())) => {
+                // It was given up, and is there after all: whoever makes tokens was slow, and may be the next time, too.
+                token.count = token.count.saturating_add(1);
+                None
+            }
+            (State::None | State::Failed { .. } | State::Made { .. }, _) => return,
+        };
         match outcome {
             Ok(()) => {
                 token.failures = 0;
-                token.count = token.count.saturating_add(1);
                 token.state = State::Made { at: turn.now, until: turn.now + self.settings.token_ttl };
             }
             Err(why) => {
@@ -191,6 +205,7 @@ impl Registry {
                     |(_, until)| State::Made { at: turn.now, until },
                 );
                 token.failures = token.failures.saturating_add(1);
+                token.count = token.count.saturating_sub(1);
             }
         }
         // Where nobody waits for it any more it is given when the machine comes again, or ends by itself.
@@ -202,6 +217,10 @@ impl Registry {
     pub(super) fn drop_token(&mut self, turn: &mut Turn, id: &MachineId) {
         let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else { return };
         token.state = State::None;
+        self.take_away(turn, id);
+    }
+
+    fn take_away(&self, turn: &mut Turn, id: &MachineId) {
         if let Some(known) = self.book.machine(id) {
             turn.out.push(Effect::DropToken { machine: id.clone(), roster: known.roster.clone() });
         }

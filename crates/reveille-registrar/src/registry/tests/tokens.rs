@@ -155,3 +155,34 @@ fn a_clock_that_is_set_back_puts_off_no_attempt() {
         assert!(made > 0, "after seconds of backoff, or one that nobody speaks of: {fails}");
     }
 }
+
+#[test]
+fn a_token_that_comes_late_is_one() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    world.say(conn, BEAT);
+    world.pass(Span::from_s(50));
+    world.say(conn, BEAT);
+    assert_eq!(wait(&world.pass(Span::from_s(10)), conn), Some("WAIT_TOKEN"), "it is given up");
+    let late = |outcome| Event::TokenMade { machine: id.clone(), outcome };
+    assert_eq!(tokens(&world.step(late(Err("away".into())))), (0, 0, 0), "a failure is not counted twice");
+    assert_eq!(tokens(&world.step(late(Ok(())))), (0, 1, 0));
+    world.say(conn, BEAT);
+    assert_eq!(tokens(&world.pass(Span::from_s(30))), (0, 0, 0), "no other is asked for");
+}
+
+#[test]
+fn a_machine_that_comes_and_goes_while_tokens_are_made_leaves_none_behind_and_gets_no_more_than_a_days() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    let (mut asked, mut dropped) = (1, 0);
+    for _ in 0..200 {
+        world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
+        // It is there when nobody needs it any more.
+        dropped += tokens(&world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) })).2;
+        asked += tokens(&world.say(conn, BEAT)).0;
+        world.pass(Span::from_s(1));
+    }
+    let most = usize::try_from(world.registry.settings().tokens_a_day).unwrap();
+    assert_eq!((asked, dropped >= most), (most, true), "{dropped}");
+}

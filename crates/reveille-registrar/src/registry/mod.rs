@@ -49,7 +49,7 @@ use reveille_wire::agent::{Reason, Role};
 pub use book::Book;
 pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
-pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
+pub use event::{Effect, Event, Heard, NoAnswer, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Reimage, Wish};
 pub use machine::{Machine, Removal};

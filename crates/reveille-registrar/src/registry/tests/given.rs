@@ -7,7 +7,7 @@ use reveille_wire::agent::text::Text;
 use reveille_wire::agent::{AgentFrame, Role, ServerFrame, Verb};
 
 use super::world::*;
-use crate::registry::{Effect, Event, MachineId, OrderId, What};
+use crate::registry::{Effect, Event, MachineId, NoAnswer, OrderId, What};
 
 #[test]
 fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
@@ -131,9 +131,13 @@ fn an_order_is_given_once_and_has_an_end_in_every_case() {
         world.step(Event::Order { id: OrderId(number), machine, verb: Verb::RestartKubelet, within })
     };
     let unanswered = |effects: &[Effect]| {
-        told(effects).into_iter().filter(|what| matches!(what, What::Unanswered(..))).count()
+        let told = told(effects).into_iter().filter_map(|what| match what {
+            What::Unanswered(_, why) => Some(*why),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
     };
-    assert_eq!(unanswered(&order(&mut world, 1)), 1, "it has no session");
+    assert_eq!(unanswered(&order(&mut world, 1)), [NoAnswer::NotGiven("it has no session")]);
     let (conn, _) = world.arrive(&id, &machine(1));
     assert_eq!(sent(&order(&mut world, 2), conn).len(), 1);
     let done = AgentFrame::Done(Done { id: 2, outcome: Ended::Done, tail: Text::default() });
@@ -141,9 +145,35 @@ fn an_order_is_given_once_and_has_an_end_in_every_case() {
     assert!(told(&world.say(conn, done)).is_empty(), "answered once");
     order(&mut world, 3);
     world.say(conn, BEAT);
-    assert_eq!(unanswered(&world.pass(Span::from_s(30))), 1, "it did not answer in time");
+    let late = NoAnswer::Unknown("it did not answer in time");
+    assert_eq!(unanswered(&world.pass(Span::from_s(30))), [late]);
     order(&mut world, 4);
-    assert_eq!(unanswered(&world.step(Event::Gone(conn))), 1, "its session ended");
+    let ended = NoAnswer::Unknown("its session ended");
+    assert_eq!(unanswered(&world.step(Event::Gone(conn))), [ended]);
+}
+
+#[test]
+fn an_order_that_was_given_is_answered_over_the_next_session_of_the_same_boot() {
+    for (verb, other_boot) in [(Verb::Join, false), (Verb::CollectEvidence, false), (Verb::Join, true)] {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let (conn, _) = world.arrive(&id, &machine(1));
+        let order = Event::Order { id: OrderId(7), machine: id.clone(), verb, within: Span::from_min(15) };
+        assert_eq!(sent(&world.step(order), conn).len(), 1, "it was given");
+        // The network broke for a moment, or it was booted.
+        let mut who = machine(1);
+        world.now = world.now + Span::from_s(if other_boot { 40 } else { 2 });
+        if other_boot {
+            who.identity.boot_id = "boot-1-again".into();
+        }
+        let (again, effects) = world.arrive(&id, &who);
+        let lost = told(&effects).into_iter().any(|what| matches!(what, What::Unanswered(OrderId(7), _)));
+        let done = AgentFrame::Done(Done { id: 7, outcome: Ended::Done, tail: Text::default() });
+        let heard = world.say(again, done);
+        let answered = told(&heard).into_iter().any(|what| matches!(what, What::Answered(..)));
+        let goes_on = verb == Verb::Join && !other_boot;
+        assert_eq!((lost, answered), (!goes_on, goes_on), "{verb:?}, another boot: {other_boot}");
+    }
 }
 
 #[test]

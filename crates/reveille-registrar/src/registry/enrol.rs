@@ -213,13 +213,13 @@ impl Registry {
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Reason> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
-        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
+        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before. It was let in
+        // when the invitation stood; that it hears so later makes nobody else of it.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
             && known.key == claim.key
             && known.invitation == invitation.id
             && known.removed.is_none()
             && known.identity.differs(&claim.identity).is_none()
-            && !invitation.is_expired(turn.now)
         {
             return Ok(As::Itself(known.id.clone()));
         }

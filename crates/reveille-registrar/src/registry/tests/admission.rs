@@ -40,6 +40,21 @@ fn an_invitation_is_used_as_often_as_it_allows_and_a_lost_answer_uses_nothing() 
 }
 
 #[test]
+fn an_answer_that_was_lost_is_given_again_also_after_the_invitations_end() {
+    let mut world = World::new();
+    let invited = world.invite(|_| {});
+    let id = certified(world.enrol(&invited, &machine(1)));
+    // The record is durable and the answer not on its way: the server was away for longer than the invitation lasts.
+    world.now = world.now + Span::from_min(120);
+    world.restart();
+    assert_eq!(certified(world.enrol(&invited, &machine(1))), id);
+    let mut other = machine(1);
+    other.key = KeyHash([99; 32]);
+    assert_eq!(refused(world.enrol(&invited, &other)), "TOKEN_EXPIRED", "another key");
+    assert_eq!(refused(world.enrol(&invited, &machine(2))), "TOKEN_EXPIRED", "another machine");
+}
+
+#[test]
 fn an_invitation_for_one_machine_is_foreign_to_every_other() {
     for bound in ["i-1", "mid-1", "uuid-1", "w-1"] {
         let mut world = World::new();

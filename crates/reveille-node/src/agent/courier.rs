@@ -157,6 +157,10 @@ impl Courier {
             if removed {
                 self.heard.send(Heard::Removed).await.ok();
             }
+            // Its node stays away, perhaps for longer than a certificate lasts; the machine is to be there when it is let in.
+            if matches!(failure.reason(), Some(Reason::NodeRemoved)) && self.keyring.is_due(now()) {
+                self.renew().await;
+            }
             let asked_s = failure.retry_after_s();
             self.heard.send(Heard::Down(failure.with_causes())).await.ok();
             self.rest(pause.next(asked_s)).await;

@@ -172,7 +172,11 @@ impl Registry {
     }
 
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
-        let recognised = self.recognise(turn, peer);
+        let recognised = match self.recognise(turn, peer) {
+            // It is to stay, and to be asked, when its node is let in again: that may be in more than a certificate's time.
+            Err(Reason::NodeRemoved) => Ok(()),
+            other => other,
+        };
         if let Err(reason) = recognised.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate))
         {
             return turn.reply(ask, reason);

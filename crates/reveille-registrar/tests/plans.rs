@@ -1,13 +1,21 @@
-//! A plan that cannot be applied at once.
+//! A plan that cannot be applied at once, or not at all, and one that comes beside another word of the server.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
 #[path = "support/agent.rs"]
 mod agent;
+#[path = "support/cluster.rs"]
+mod cluster;
 mod support;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use cluster::Cluster;
+use reveille_agent::Memory;
+use reveille_agent::model::Leaving;
+use reveille_node::agent::{Setup, Shelf};
+use reveille_node::memory_file::MemoryFile;
 use reveille_node::root::Root;
 use reveille_registrar::registry::{Event, Plans, Template};
 use reveille_wire::agent::Distribution;
@@ -47,4 +55,62 @@ async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_
     running.says("Machine(").await;
     assert_eq!(std::fs::read_to_string(root.at("/etc/cni/net.d/10.conf")).unwrap(), "{}");
     site.end().await;
+}
+
+/// A join through this server, which no plan of [`Cluster::plan`] is.
+fn plans(server: &str, pin: &str) -> Plans {
+    let template = Template {
+        distribution: Distribution::Kubeadm,
+        server: server.into(),
+        ca_pins: vec![pin.into()],
+        labels: [("tier".into(), "web".into())].into(),
+        taints: Vec::new(),
+        files: Vec::new(),
+        config: None,
+        needs: BTreeSet::new(),
+    };
+    Plans([(("prod".into(), "workers".into()), template)].into())
+}
+
+/// It was removed, and that is in its memory; it was readmitted while its agent was down. With the same plan as before, or with
+/// another one that was written meanwhile.
+async fn readmitted(another_plan: bool) {
+    let (site, cluster) = (site().await, Cluster::new());
+    let door = cluster.door().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let invited = Some(invited.token.clone());
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
+    let folder = setup.folder.clone();
+    let (shelf, plan) = (Shelf::within(&folder), cluster.plan(&door, "w-1"));
+    shelf.keep(&plan).unwrap();
+    shelf.mark_joined(&plan).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says("Up {").await;
+    let machine = running.stopped().await;
+    let memory = MemoryFile::within(&folder);
+    memory.write(&Memory { leaving: Some(Leaving::Removed), ..Memory::default() }).unwrap();
+    if another_plan {
+        site.hand.say(Event::PlansRead(plans(&door.address, &cluster.pin()))).await.unwrap();
+    }
+    // Its API server does not answer, so that its Node, which is not there, cannot speak for it.
+    door.set(false);
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, None) };
+    let running = agent::run(setup, machine);
+    let forgets = async {
+        let follows = || shelf.read().unwrap().unwrap().checksum != plan.checksum;
+        while memory.read().unwrap().leaving.is_some() || follows() != another_plan {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let forgot = tokio::time::timeout(Duration::from_secs(40), forgets).await;
+    assert!(forgot.is_ok(), "another plan: {another_plan}");
+    drop(running);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_is_readmitted_hears_so_with_the_plan_that_it_had_and_with_another_one() {
+    readmitted(false).await;
+    readmitted(true).await;
 }

@@ -114,3 +114,23 @@ async fn a_machine_that_is_readmitted_hears_so_with_the_plan_that_it_had_and_wit
     readmitted(false).await;
     readmitted(true).await;
 }
+
+#[tokio::test]
+async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
+    let (site, cluster) = (site().await, Cluster::new());
+    let door = cluster.door().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let invited = Some(invited.token.clone());
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
+    let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, "w-1"));
+    shelf.keep(&plan).unwrap();
+    shelf.mark_joined(&plan).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says("api: Answers").await;
+    site.hand.say(Event::PlansRead(plans(&door.address, "sha256:00"))).await.unwrap();
+    running.says("join cannot be meant").await;
+    assert_eq!(shelf.read().unwrap().unwrap().checksum, plan.checksum);
+    drop(running);
+    site.end().await;
+}

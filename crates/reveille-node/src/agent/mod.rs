@@ -242,6 +242,8 @@ impl Agent {
         tell: &mut impl FnMut(Time, Told<'_>),
     ) -> Result<Plan, AgentError> {
         plan::may_be_followed(plan)?;
+        // A join that cannot be meant takes no other's place on the disk.
+        plan::target(&self.setup.root, plan)?;
         self.shelf.keep(plan)?;
         self.desk.progress.has_plan();
         let desk = &self.desk;

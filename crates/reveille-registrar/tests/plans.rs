@@ -17,7 +17,7 @@ use reveille_agent::model::Leaving;
 use reveille_node::agent::{Setup, Shelf};
 use reveille_node::memory_file::MemoryFile;
 use reveille_node::root::Root;
-use reveille_registrar::registry::{Event, Plans, Template};
+use reveille_registrar::registry::{Event, Plans, Template, What};
 use reveille_wire::agent::Distribution;
 use reveille_wire::agent::plan::Step;
 use reveille_wire::agent::text::Word;
@@ -131,6 +131,34 @@ async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
     site.hand.say(Event::PlansRead(plans(&door.address, "sha256:00"))).await.unwrap();
     running.says("join cannot be meant").await;
     assert_eq!(shelf.read().unwrap().unwrap().checksum, plan.checksum);
+    drop(running);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_go() {
+    let mut site = site().await;
+    // It is on no closed list, and no pin.
+    site.hand.say(Event::PlansRead(plans("10.0.0.1:6443", "sha256:00"))).await.unwrap();
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let setup = agent::setup(&site, &machine, Some(invited.token.clone()));
+    let memory = Memory { leaving: Some(Leaving::Drained), ..Memory::default() };
+    MemoryFile::within(&setup.folder).write(&memory).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says("join cannot be meant").await;
+    let hearing = async {
+        for _ in 0..3 {
+            let account = loop {
+                if let What::Alive { account, .. } = site.heard.recv().await.unwrap().what {
+                    break account;
+                }
+            };
+            let hold = account.and_then(|account| account.hold).unwrap();
+            assert_eq!(hold.kind.as_str(), "leaving");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), hearing).await.unwrap();
     drop(running);
     site.end().await;
 }

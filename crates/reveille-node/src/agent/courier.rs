@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::model::id::NodeName;
-use reveille_wire::agent::frame::{Heartbeat, Hello, Order, Peer, StageReport};
+use reveille_wire::agent::frame::{Account, Heartbeat, Hello, Order, Peer, StageReport};
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{
     AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, Refused, Secret, ServerFrame,
@@ -91,6 +91,8 @@ pub(super) struct Known<'a> {
     pub(super) plan: Option<&'a Plan>,
     /// Its join has held once.
     pub(super) joined: bool,
+    /// What it says of itself before any plan is followed.
+    pub(super) account: Option<Account>,
 }
 
 /// Which machine this is, in the words of the protocol.
@@ -134,7 +136,7 @@ impl Courier {
             heard,
             out,
             reports: VecDeque::new(),
-            beat: Heartbeat { stage: None, joined: known.joined, account: None },
+            beat: Heartbeat { stage: None, joined: known.joined, account: known.account },
         })
     }
 

@@ -41,6 +41,7 @@ use tokio::task::JoinHandle;
 
 use crate::driver::{BeginError, Said};
 use crate::link::{Keyring, KeyringError, Link, LinkError};
+use crate::memory_file::MemoryFile;
 use crate::pause::Pause;
 use crate::peers::Circle;
 use crate::private::{self, FolderError};
@@ -150,7 +151,8 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     let (say, frames) = mpsc::channel(QUEUED);
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
-    let known = courier::Known { plan: held.as_ref(), joined };
+    let account = desk::remembered(&MemoryFile::within(&setup.folder).read().map_err(BeginError::from)?);
+    let known = courier::Known { plan: held.as_ref(), joined, account: account.clone() };
     let zone = setup.facts.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
     let circle = Arc::new(Circle::remembering(&setup.folder, zone));
     let _door = door::open(&mut setup, &circle).await;
@@ -168,6 +170,7 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     };
     let courier = tokio::spawn(courier.run());
     let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
+    desk.account = account;
     desk.progress.runs();
     let (token_in, tokens) = watch::channel(None);
     let mut agent = Agent {

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::driver::now;
 use crate::identity;
-use crate::link::{Carrier, Keyring, LinkError, Session};
+use crate::link::{Carrier, Keyring, LinkError, RenewError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 
@@ -293,15 +293,15 @@ impl Courier {
     /// A certificate that cannot be renewed now is renewed later: it has a third of its life left.
     async fn renew(&mut self) {
         let Some(link) = self.keyring.link() else { return };
-        match link.renew(&self.keyring.credential, now()).await {
-            Ok((credential, kept)) => match Keyring::keep(&self.folder, credential, kept) {
-                Ok(keyring) => {
-                    self.keyring = keyring;
-                    self.circle.shows(&self.keyring);
-                }
-                Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
-            },
-            Err(failure) => tracing::warn!("the certificate was not renewed: {failure}"),
+        match self.keyring.renewed(&link, now()).await {
+            Ok(keyring) => {
+                self.keyring = keyring;
+                self.circle.shows(&self.keyring);
+            }
+            Err(RenewError::Link(failure)) => {
+                tracing::warn!("the certificate was not renewed: {}", failure.with_causes());
+            }
+            Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  DIR/link.pem    key and certificate, 0600       replaced as a whole, so that the two always belong together
+//!  DIR/renewing.pem   the next key, until link.pem has it
 //!  DIR/link.json   server, pins, record, node name, when to renew
 //! ```
 //!
@@ -111,6 +112,10 @@ impl Keyring {
         let credential = Credential::read(&text).ok_or_else(|| KeyringError::Unreadable(pem.clone()))?;
         let kept = serde_json::from_str(&kept).map_err(|_| KeyringError::Unreadable(json))?;
         Ok(Some(Self { directory: directory.to_owned(), credential, kept }))
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Keeps an enrolment, durably.

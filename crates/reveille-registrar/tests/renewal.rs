@@ -1,0 +1,66 @@
+//! The next certificate of a machine whose disk or clock is not as it should be.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reveille_core::model::time::Time;
+use reveille_node::link::{Enrolment, Keyring};
+use support::{Site, Who, site, who};
+
+const NOW_MS: i64 = 1_795_000_000_000;
+const DAY_MS: i64 = 24 * 3_600_000;
+
+/// A machine that was enrolled when its own clock said so.
+async fn enrolled_at(site: &Site, folder: &Path, at: Time) -> (Who, Keyring, PathBuf) {
+    let (who, invited) = (who(1), site.invite(|_| {}).await);
+    let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
+    let (credential, kept) = enrolment.ask(&site.link, &invited.token, at).await.unwrap();
+    let link = folder.join("link");
+    (who, Keyring::keep(&link, credential, kept).unwrap(), link)
+}
+
+#[tokio::test]
+async fn a_disk_that_was_full_for_a_while_costs_no_machine_its_record() {
+    let now = Time::from_ms(NOW_MS);
+    // Each time one thing more cannot be written: the first time the key is, and what belongs to it is not.
+    let orders = [["link.json", "link.pem"], ["link.pem", "link.json"], ["link.json", "renewing.pem"]];
+    for full in orders {
+        let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+        let (who, keyring, link) = enrolled_at(&site, folder.path(), now).await;
+        for name in full {
+            let in_the_way = link.join(format!("{name}.new"));
+            fs::create_dir(&in_the_way).unwrap();
+            let renewed = keyring.renewed(&site.link, now).await;
+            // A key that is there is not written again.
+            assert_eq!(renewed.is_err(), name != "renewing.pem", "{full:?}");
+            fs::remove_dir(in_the_way).unwrap();
+        }
+        // There is room again, and the agent is started anew.
+        let mut keyring = Keyring::open(&link).unwrap().unwrap();
+        for _ in 0..2 {
+            drop(site.link.session(&keyring.credential, who.hello()).await.unwrap());
+            let before = fs::read(link.join("link.pem")).unwrap();
+            keyring = keyring.renewed(&site.link, now).await.unwrap();
+            assert_ne!(fs::read(link.join("link.pem")).unwrap(), before, "with another key");
+            assert!(!link.join("renewing.pem").exists());
+        }
+        drop(site.link.session(&keyring.credential, who.hello()).await.unwrap());
+        site.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
+    let now = Time::from_ms(NOW_MS);
+    let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+    let (_, keyring, link) = enrolled_at(&site, folder.path(), now).await;
+    fs::create_dir(link.join("renewing.pem.new")).unwrap();
+    keyring.renewed(&site.link, now).await.unwrap_err();
+    let offered = site.hand.view(|registry, _| registry.book().machines().any(|it| it.next_key.is_some()));
+    assert!(!offered.await.unwrap());
+    site.end().await;
+}

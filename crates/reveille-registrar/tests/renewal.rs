@@ -7,12 +7,12 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 use reveille_node::link::{Enrolment, Keyring};
 use support::{Site, Who, site, who};
 
 const NOW_MS: i64 = 1_795_000_000_000;
-const DAY_MS: i64 = 24 * 3_600_000;
+const DAY: Span = Span::from_min(24 * 60);
 
 /// A machine that was enrolled when its own clock said so.
 async fn enrolled_at(site: &Site, folder: &Path, at: Time) -> (Who, Keyring, PathBuf) {
@@ -62,5 +62,24 @@ async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
     keyring.renewed(&site.link, now).await.unwrap_err();
     let offered = site.hand.view(|registry, _| registry.book().machines().any(|it| it.next_key.is_some()));
     assert!(!offered.await.unwrap());
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_renewed_once_it_is_mended() {
+    let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+    let now = Time::from_ms(NOW_MS);
+    // No battery, or a wrong one: the machine boots in 2040, enrols, and NTP mends its clock a minute later.
+    let ahead = (0..14 * 365).fold(now, |at, _| at + DAY);
+    let (_, keyring, link) = enrolled_at(&site, folder.path(), ahead).await;
+    assert!(!keyring.is_due(ahead) && keyring.is_due(now), "in 2026 at once");
+    let renewed = keyring.renewed(&site.link, now).await.unwrap();
+    assert!(!renewed.is_due(now) && !renewed.is_due(now - Span::from_s(5)), "and once");
+    // As an agent of before kept it.
+    let text = fs::read_to_string(link.join("link.json")).unwrap();
+    assert!(text.contains("renew_after_s"));
+    fs::write(link.join("link.json"), text.replace("renew_after_s", "unknown")).unwrap();
+    let renewed = Keyring::open(&link).unwrap().unwrap();
+    assert!(!renewed.is_due(now) && renewed.is_due(now - DAY));
     site.end().await;
 }

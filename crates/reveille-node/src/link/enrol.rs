@@ -168,6 +168,7 @@ fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(C
         machine: enrolled.machine,
         node_name: enrolled.node_name,
         renew_at: (now + Span::from_s(after_s)).into(),
+        renew_after_s: Some(after_s),
         authorities: enrolled.authorities.to_string(),
     };
     Ok((credential, kept))

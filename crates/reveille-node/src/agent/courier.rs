@@ -7,13 +7,12 @@
 //! Stage reports are kept until the server has acknowledged them, and said again in the next session. Everything else is of the
 //! moment, and lost with its session. A server that is away is no reason for anything on the machine.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::model::id::NodeName;
-use reveille_wire::agent::frame::{Account, Heartbeat, Hello, Order, Peer, StageReport};
+use reveille_wire::agent::frame::{Account, Heartbeat, Hello, Order, Peer};
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{
     AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, Refused, Secret, ServerFrame,
@@ -28,12 +27,11 @@ use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 
 use super::enrolling::enrol;
+use super::reports::Reports;
 use super::{AgentError, Setup, plan};
 
 /// After a session that lasted for so long, pauses begin anew.
 const WELL: Duration = Duration::from_secs(60);
-/// So many stage reports wait for a server that is away; the oldest go first.
-const REPORTS_KEPT: usize = 256;
 /// Renewing is tried again after so long.
 const RENEW_AGAIN: Duration = Duration::from_secs(10 * 60);
 
@@ -73,7 +71,7 @@ pub(super) struct Courier {
     held: Option<reveille_wire::agent::plan::Held>,
     heard: mpsc::Sender<Heard>,
     out: Out,
-    reports: VecDeque<StageReport>,
+    reports: Reports,
     beat: Heartbeat,
 }
 
@@ -135,7 +133,7 @@ impl Courier {
             held: known.plan.map(plan::held),
             heard,
             out,
-            reports: VecDeque::new(),
+            reports: Reports::default(),
             beat: Heartbeat { stage: None, joined: known.joined, account: known.account },
         })
     }
@@ -176,7 +174,7 @@ impl Courier {
             tokio::select! {
                 () = sleep_until(until) => return,
                 frame = self.out.frames.recv() => match frame {
-                    Some(frame) => self.keep(frame),
+                    Some(frame) => drop(self.keep(frame)),
                     None => return,
                 },
                 // Nobody waits for it any more.
@@ -185,17 +183,16 @@ impl Courier {
         }
     }
 
-    fn keep(&mut self, frame: AgentFrame) {
+    /// The frame as it is said.
+    fn keep(&mut self, frame: AgentFrame) -> AgentFrame {
         match frame {
-            AgentFrame::Stage(report) => {
-                if self.reports.len() == REPORTS_KEPT {
-                    self.reports.pop_front();
-                }
-                self.reports.push_back(report);
+            AgentFrame::Stage(report) => AgentFrame::Stage(self.reports.keep(report)),
+            AgentFrame::Heartbeat(beat) => {
+                self.beat = beat.clone();
+                AgentFrame::Heartbeat(beat)
             }
-            AgentFrame::Heartbeat(beat) => self.beat = beat,
             // Of the moment: whoever waits for it has stopped waiting when a session stands again.
-            _ => {}
+            other => other,
         }
     }
 
@@ -215,8 +212,7 @@ impl Courier {
             Ok(false) => {}
             Err(failure) => tracing::warn!("the server's new pins cannot be kept: {failure}"),
         }
-        let kept = session.welcome.reports_kept;
-        self.reports.retain(|report| report.seq > kept);
+        self.reports.welcomed(session.welcome.reports_kept);
         let up = Heard::Up { carrier: session.carrier, session: session.welcome.session };
         self.heard.send(up).await.ok();
         Ok(session)
@@ -224,7 +220,7 @@ impl Courier {
 
     /// Frames both ways, until the session is over; returns why.
     async fn hold(&mut self, mut session: Session) -> LinkError {
-        for report in self.reports.clone() {
+        for report in self.reports.waiting() {
             if let Err(failure) = session.say(AgentFrame::Stage(report)).await {
                 return failure;
             }
@@ -242,7 +238,7 @@ impl Courier {
                 },
                 frame = self.out.frames.recv() => {
                     let Some(frame) = frame else { return LinkError::Key("the agent ends".to_owned()) };
-                    self.keep(frame.clone());
+                    let frame = self.keep(frame);
                     if let Err(failure) = session.say(frame).await {
                         return failure;
                     }

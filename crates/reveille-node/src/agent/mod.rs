@@ -21,6 +21,7 @@ mod life;
 mod plan;
 mod progress;
 mod provider;
+mod reports;
 mod tokens;
 
 use std::net::SocketAddr;

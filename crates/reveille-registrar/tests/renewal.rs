@@ -1,14 +1,18 @@
-//! The next certificate of a machine whose disk or clock is not as it should be.
+//! The next certificate of a machine whose disk or clock is not as it should be, or whose certificate counts no more.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
+#[path = "support/agent.rs"]
+mod agent;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_node::link::{Enrolment, Keyring};
+use reveille_registrar::registry::Reimage;
 use support::{Site, Who, site, who};
 
 const NOW_MS: i64 = 1_795_000_000_000;
@@ -81,5 +85,55 @@ async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_re
     fs::write(link.join("link.json"), text.replace("renew_after_s", "unknown")).unwrap();
     let renewed = Keyring::open(&link).unwrap().unwrap();
     assert!(!renewed.is_due(now) && renewed.is_due(now - DAY));
+    site.end().await;
+}
+
+/// An agent that has enrolled, and whose key is void since: its machine was enrolled again with another one. It was given an
+/// invitation that stands, or the one that it was enrolled with.
+async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, PathBuf) {
+    let first = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let mut running = agent::run(agent::setup(site, &machine, Some(first.token.clone())), machine);
+    running.says("Up {").await;
+    let machine = running.stopped().await;
+    let anew = |wish: &mut support::Wished| {
+        (wish.machine, wish.reimage) = (Some("mid-1".into()), Some(Reimage::AtOnce));
+    };
+    let mut who = who(1);
+    (who.identity.instance_id, who.identity.system_uuid) = (None, None);
+    who.facts.hostname = "w-1".into();
+    site.enrol(&site.invite(anew).await.token, &who).await.unwrap();
+    let token = if is_invited { site.invite(anew).await.token } else { first.token };
+    let setup = agent::setup(site, &machine, Some(token));
+    let pem = setup.folder.join("link/link.pem");
+    fs::write(pem.with_file_name("renewing.pem"), "of the record before").unwrap();
+    let before = fs::read(&pem).unwrap();
+    (agent::run(setup, machine), before, pem)
+}
+
+#[tokio::test]
+async fn a_machine_whose_certificate_counts_no_more_takes_the_invitation_that_it_is_given() {
+    let site = site().await;
+    let (mut running, before, pem) = runs_again(&site, true).await;
+    running.says("Up {").await;
+    assert_ne!(fs::read(&pem).unwrap(), before);
+    assert!(["enrolling.pem", "renewing.pem"].iter().all(|name| !pem.with_file_name(name).exists()));
+    drop(running);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_machine_whose_invitation_is_refused_tries_it_once_and_keeps_the_certificate_that_it_has() {
+    let site = site().await;
+    let (mut running, before, pem) = runs_again(&site, false).await;
+    running.says("to be enrolled anew at").await;
+    for _ in 0..2 {
+        running.says("CERTIFICATE_REVOKED").await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let more = std::iter::from_fn(|| running.said.try_recv().ok());
+    assert_eq!(more.filter(|line| line.contains("enrolled anew")).count(), 0);
+    assert_eq!(fs::read(&pem).unwrap(), before);
+    drop(running);
     site.end().await;
 }

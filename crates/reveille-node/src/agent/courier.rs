@@ -1,7 +1,8 @@
 //! Keeps the link up: enrols, opens a session, renews the certificate, and tries again with a pause that grows and has jitter.
 //!
 //! ```text
-//!  no keyring ─▶ enrol ─▶ keyring ─▶ session ─▶ frames both ways, heartbeats ─▶ it breaks ─▶ 1 s … 60 s ─▶ session
+//!  no keyring, or one that counts no more, and an invitation ─▶ enrol
+//!     ─▶ keyring ─▶ session ─▶ frames both ways, heartbeats ─▶ it breaks ─▶ 1 s … 60 s ─▶ session
 //! ```
 //!
 //! Stage reports are kept until the server has acknowledged them, and said again in the next session. Everything else is of the
@@ -26,7 +27,7 @@ use crate::link::{Carrier, Keyring, LinkError, RenewError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 
-use super::enrolling::enrol;
+use super::enrolling::{Anew, AnewError, counts_no_more, enrol};
 use super::reports::Reports;
 use super::{AgentError, Setup, plan};
 
@@ -68,6 +69,8 @@ pub(super) struct Courier {
     keyring: Keyring,
     identity: Identity,
     facts: Facts,
+    /// An invitation that was not tried.
+    anew: Option<Anew>,
     held: Option<reveille_wire::agent::plan::Held>,
     heard: mpsc::Sender<Heard>,
     out: Out,
@@ -119,6 +122,7 @@ impl Courier {
         let (mut identity, name) = identity(&setup.root);
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
         let folder = setup.folder.join("link");
+        let anew = Anew::of(setup, name.clone());
         let keyring = match Keyring::open(&folder)? {
             Some(keyring) => keyring,
             None => enrol(setup, &folder, &identity, name, &heard).await?,
@@ -130,6 +134,7 @@ impl Courier {
             keyring,
             identity,
             facts: setup.facts.clone(),
+            anew,
             held: known.plan.map(plan::held),
             heard,
             out,
@@ -153,6 +158,10 @@ impl Courier {
             if began.elapsed() >= WELL {
                 pause = Pause::default();
             }
+            if counts_no_more(&failure) && self.enrol_anew().await {
+                pause = Pause::default();
+                continue;
+            }
             let removed = matches!(failure.reason(), Some(Reason::NodeRemoved | Reason::MachineRemoved));
             if removed {
                 self.heard.send(Heard::Removed).await.ok();
@@ -165,6 +174,24 @@ impl Courier {
             self.heard.send(Heard::Down(failure.with_causes())).await.ok();
             self.rest(pause.next(asked_s)).await;
         }
+    }
+
+    /// With the invitation that was given, in place of a certificate that counts no more. True when it was let in.
+    async fn enrol_anew(&mut self) -> bool {
+        let Some(anew) = &self.anew else { return false };
+        let failure = match anew.enrol(&self.folder, &self.identity, &self.facts).await {
+            Ok(keyring) => {
+                (self.keyring, self.anew) = (keyring, None);
+                self.circle.shows(&self.keyring);
+                return true;
+            }
+            Err(failure) => failure,
+        };
+        self.heard.send(Heard::Down(anew.told(&failure))).await.ok();
+        if matches!(&failure, AnewError::Link(failure) if failure.is_final()) {
+            self.anew = None;
+        }
+        false
     }
 
     /// Waits, and keeps what is reported meanwhile.

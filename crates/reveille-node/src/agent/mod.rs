@@ -66,9 +66,9 @@ pub struct Setup {
     pub root: Root,
     /// Its own folder.
     pub folder: PathBuf,
-    /// Where the server is; none when this machine was enrolled before.
+    /// Where the server is, for the invitation; none when this machine was enrolled before.
     pub link: Option<Link>,
-    /// An invitation, as long as the machine is not enrolled.
+    /// An invitation: used while the machine is not enrolled, and when what it was enrolled with counts no more.
     pub invitation: Option<Secret>,
     /// The cloud's id of this machine, where it is known.
     pub instance_id: Option<String>,

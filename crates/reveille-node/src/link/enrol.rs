@@ -52,8 +52,9 @@ impl Enrolment {
 
     /// It is over, one way or the other: the next one is with another key.
     pub fn forget(folder: &Path) {
-        // One that stays is passed over by a machine that is enrolled.
+        // One that stays is passed over by a machine that is enrolled. A next key that is left was offered by another record.
         std::fs::remove_file(begun(folder)).ok();
+        std::fs::remove_file(next_key(folder)).ok();
     }
 
     /// Asks; may be repeated until it is answered.
@@ -106,7 +107,7 @@ impl Keyring {
     ///
     /// Nobody answers, the server refuses, or the disk does; the certificate before counts on.
     pub async fn renewed(&self, link: &Link, now: Time) -> Result<Self, RenewError> {
-        let path = self.directory().join("renewing.pem");
+        let path = next_key(self.directory());
         // One that the keyring has already was not taken away when it was done.
         let is_next = |key: &KeyPair| !self.credential.pem().contains(key.serialize_pem().trim());
         let key = kept_key(&path, is_next)?;
@@ -146,6 +147,10 @@ fn kept_key(path: &Path, counts: impl Fn(&KeyPair) -> bool) -> Result<KeyPair, L
 
 fn begun(folder: &Path) -> PathBuf {
     folder.join("enrolling.pem")
+}
+
+fn next_key(folder: &Path) -> PathBuf {
+    folder.join("renewing.pem")
 }
 
 /// A request that says nothing but the key.

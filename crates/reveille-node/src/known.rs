@@ -25,8 +25,11 @@ const MASK: &str = "[masked]";
 /// A secret that is shorter than this would blot out words; by so many first bytes one is found.
 const HEAD: usize = 8;
 /// What an agent keeps where it usually keeps it: keys, of which each line is one.
-const AGENTS_KEYS: [&str; 2] =
-    ["/var/lib/reveille/agent/link/link.pem", "/var/lib/reveille/agent/link/enrolling.pem"];
+const AGENTS_KEYS: [&str; 3] = [
+    "/var/lib/reveille/agent/link/link.pem",
+    "/var/lib/reveille/agent/link/enrolling.pem",
+    "/var/lib/reveille/agent/link/renewing.pem",
+];
 /// The invitation, and by what a supervisor knows a machine.
 const AGENTS_TOKENS: [&str; 2] = ["/etc/reveille/token", "/etc/rancher/node/password"];
 

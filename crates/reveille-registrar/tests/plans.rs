@@ -1,15 +1,23 @@
-//! A plan that cannot be applied at once.
+//! A plan that cannot be applied at once, or not at all, and one that comes beside another word of the server.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
 #[path = "support/agent.rs"]
 mod agent;
+#[path = "support/cluster.rs"]
+mod cluster;
 mod support;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use cluster::Cluster;
+use reveille_agent::Memory;
+use reveille_agent::model::Leaving;
+use reveille_node::agent::{Setup, Shelf};
+use reveille_node::memory_file::MemoryFile;
 use reveille_node::root::Root;
-use reveille_registrar::registry::{Event, Plans, Template};
+use reveille_registrar::registry::{Event, Plans, Template, What};
 use reveille_wire::agent::Distribution;
 use reveille_wire::agent::plan::Step;
 use reveille_wire::agent::text::Word;
@@ -46,5 +54,111 @@ async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_
     std::fs::remove_file(root.at("/etc/cni")).unwrap();
     running.says("Machine(").await;
     assert_eq!(std::fs::read_to_string(root.at("/etc/cni/net.d/10.conf")).unwrap(), "{}");
+    site.end().await;
+}
+
+/// A join through this server, which no plan of [`Cluster::plan`] is.
+fn plans(server: &str, pin: &str) -> Plans {
+    let template = Template {
+        distribution: Distribution::Kubeadm,
+        server: server.into(),
+        ca_pins: vec![pin.into()],
+        labels: [("tier".into(), "web".into())].into(),
+        taints: Vec::new(),
+        files: Vec::new(),
+        config: None,
+        needs: BTreeSet::new(),
+    };
+    Plans([(("prod".into(), "workers".into()), template)].into())
+}
+
+/// It was removed, and that is in its memory; it was readmitted while its agent was down. With the same plan as before, or with
+/// another one that was written meanwhile.
+async fn readmitted(another_plan: bool) {
+    let (site, cluster) = (site().await, Cluster::new());
+    let door = cluster.door().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let invited = Some(invited.token.clone());
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
+    let folder = setup.folder.clone();
+    let (shelf, plan) = (Shelf::within(&folder), cluster.plan(&door, "w-1"));
+    shelf.keep(&plan).unwrap();
+    shelf.mark_joined(&plan).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says("Up {").await;
+    let machine = running.stopped().await;
+    let memory = MemoryFile::within(&folder);
+    memory.write(&Memory { leaving: Some(Leaving::Removed), ..Memory::default() }).unwrap();
+    if another_plan {
+        site.hand.say(Event::PlansRead(plans(&door.address, &cluster.pin()))).await.unwrap();
+    }
+    // Its API server does not answer, so that its Node, which is not there, cannot speak for it.
+    door.set(false);
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, None) };
+    let running = agent::run(setup, machine);
+    let forgets = async {
+        let follows = || shelf.read().unwrap().unwrap().checksum != plan.checksum;
+        while memory.read().unwrap().leaving.is_some() || follows() != another_plan {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    let forgot = tokio::time::timeout(Duration::from_secs(40), forgets).await;
+    assert!(forgot.is_ok(), "another plan: {another_plan}");
+    drop(running);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_is_readmitted_hears_so_with_the_plan_that_it_had_and_with_another_one() {
+    readmitted(false).await;
+    readmitted(true).await;
+}
+
+#[tokio::test]
+async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
+    let (site, cluster) = (site().await, Cluster::new());
+    let door = cluster.door().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let invited = Some(invited.token.clone());
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
+    let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, "w-1"));
+    shelf.keep(&plan).unwrap();
+    shelf.mark_joined(&plan).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says("api: Answers").await;
+    site.hand.say(Event::PlansRead(plans(&door.address, "sha256:00"))).await.unwrap();
+    running.says("join cannot be meant").await;
+    assert_eq!(shelf.read().unwrap().unwrap().checksum, plan.checksum);
+    drop(running);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_go() {
+    let mut site = site().await;
+    // It is on no closed list, and no pin.
+    site.hand.say(Event::PlansRead(plans("10.0.0.1:6443", "sha256:00"))).await.unwrap();
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let setup = agent::setup(&site, &machine, Some(invited.token.clone()));
+    let memory = Memory { leaving: Some(Leaving::Drained), ..Memory::default() };
+    MemoryFile::within(&setup.folder).write(&memory).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says("join cannot be meant").await;
+    let hearing = async {
+        for _ in 0..3 {
+            let account = loop {
+                if let What::Alive { account, .. } = site.heard.recv().await.unwrap().what {
+                    break account;
+                }
+            };
+            let hold = account.and_then(|account| account.hold).unwrap();
+            assert_eq!(hold.kind.as_str(), "leaving");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), hearing).await.unwrap();
+    drop(running);
     site.end().await;
 }

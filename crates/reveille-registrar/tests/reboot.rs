@@ -10,14 +10,19 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use cluster::Cluster;
 use reveille_agent::Memory;
 use reveille_agent::model::Leaving;
+use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_node::agent::{Setup, Shelf};
+use reveille_node::link::Keyring;
 use reveille_node::memory_file::MemoryFile;
 use reveille_registrar::registry::{MachineId, What};
+use reveille_wire::agent::frame::{StageReport, StageStep};
+use reveille_wire::agent::{AgentFrame, StageWord};
 use support::{Site, site};
 
 /// The next arrival: which machine, and whether it says that its node is there.
@@ -78,5 +83,39 @@ async fn after_a_reboot_an_agent_is_the_same_machine_with_its_plan_and_its_reaso
     running.says("api: Lost").await;
     assert_eq!(MemoryFile::within(&folder).read().unwrap(), memory, "nothing was tried, nothing forgotten");
     assert_eq!(files(&folder), kept);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn what_a_machine_reports_counts_after_its_clock_which_stood_ahead_was_mended() {
+    let site = site().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let mut running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);
+    running.says("Up {").await;
+    let machine = running.stopped().await;
+    let setup = agent::setup(&site, &machine, None);
+    let keyring = Keyring::open(&setup.folder.join("link")).unwrap().unwrap();
+    let mut hello = support::who(1).hello();
+    (hello.identity.instance_id, hello.identity.system_uuid) = (None, None);
+    // What an agent says whose clock stands in 2040.
+    let ahead = 2_209_000_000_000;
+    let session = site.link.session(&keyring.credential, hello).await.unwrap();
+    let (stage, step) = (StageWord(Stage::Register), StageStep::Entered);
+    let report = StageReport { seq: ahead, stage, step, attempts: 0, error: None, stamp: "".into() };
+    session.say(AgentFrame::Stage(report)).await.unwrap();
+    let kept = async || {
+        let look = site.hand.view(|registry, _| registry.book().machines().next().unwrap().reports_kept);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        look.await.unwrap()
+    };
+    let waiting = async {
+        while kept().await != ahead {}
+        drop(session);
+        let running = agent::run(setup, machine);
+        while kept().await <= ahead {}
+        drop(running);
+    };
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
     site.end().await;
 }

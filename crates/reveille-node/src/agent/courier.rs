@@ -1,19 +1,19 @@
 //! Keeps the link up: enrols, opens a session, renews the certificate, and tries again with a pause that grows and has jitter.
 //!
 //! ```text
-//!  no keyring ─▶ enrol ─▶ keyring ─▶ session ─▶ frames both ways, heartbeats ─▶ it breaks ─▶ 1 s … 60 s ─▶ session
+//!  no keyring, or one that counts no more, and an invitation ─▶ enrol
+//!     ─▶ keyring ─▶ session ─▶ frames both ways, heartbeats ─▶ it breaks ─▶ 1 s … 60 s ─▶ session
 //! ```
 //!
 //! Stage reports are kept until the server has acknowledged them, and said again in the next session. Everything else is of the
 //! moment, and lost with its session. A server that is away is no reason for anything on the machine.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::model::id::NodeName;
-use reveille_wire::agent::frame::{Heartbeat, Hello, Order, Peer, StageReport};
+use reveille_wire::agent::frame::{Account, Heartbeat, Hello, Order, Peer};
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{
     AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, Refused, Secret, ServerFrame,
@@ -23,17 +23,16 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::driver::now;
 use crate::identity;
-use crate::link::{Carrier, Keyring, LinkError, Session};
+use crate::link::{Carrier, Keyring, LinkError, RenewError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 
-use super::enrolling::enrol;
+use super::enrolling::{Anew, AnewError, counts_no_more, enrol};
+use super::reports::Reports;
 use super::{AgentError, Setup, plan};
 
 /// After a session that lasted for so long, pauses begin anew.
 const WELL: Duration = Duration::from_secs(60);
-/// So many stage reports wait for a server that is away; the oldest go first.
-const REPORTS_KEPT: usize = 256;
 /// Renewing is tried again after so long.
 const RENEW_AGAIN: Duration = Duration::from_secs(10 * 60);
 
@@ -70,10 +69,12 @@ pub(super) struct Courier {
     keyring: Keyring,
     identity: Identity,
     facts: Facts,
+    /// An invitation that was not tried.
+    anew: Option<Anew>,
     held: Option<reveille_wire::agent::plan::Held>,
     heard: mpsc::Sender<Heard>,
     out: Out,
-    reports: VecDeque<StageReport>,
+    reports: Reports,
     beat: Heartbeat,
 }
 
@@ -91,6 +92,8 @@ pub(super) struct Known<'a> {
     pub(super) plan: Option<&'a Plan>,
     /// Its join has held once.
     pub(super) joined: bool,
+    /// What it says of itself before any plan is followed.
+    pub(super) account: Option<Account>,
 }
 
 /// Which machine this is, in the words of the protocol.
@@ -119,6 +122,7 @@ impl Courier {
         let (mut identity, name) = identity(&setup.root);
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
         let folder = setup.folder.join("link");
+        let anew = Anew::of(setup, name.clone());
         let keyring = match Keyring::open(&folder)? {
             Some(keyring) => keyring,
             None => enrol(setup, &folder, &identity, name, &heard).await?,
@@ -130,11 +134,12 @@ impl Courier {
             keyring,
             identity,
             facts: setup.facts.clone(),
+            anew,
             held: known.plan.map(plan::held),
             heard,
             out,
-            reports: VecDeque::new(),
-            beat: Heartbeat { stage: None, joined: known.joined, account: None },
+            reports: Reports::default(),
+            beat: Heartbeat { stage: None, joined: known.joined, account: known.account },
         })
     }
 
@@ -153,14 +158,40 @@ impl Courier {
             if began.elapsed() >= WELL {
                 pause = Pause::default();
             }
+            if counts_no_more(&failure) && self.enrol_anew().await {
+                pause = Pause::default();
+                continue;
+            }
             let removed = matches!(failure.reason(), Some(Reason::NodeRemoved | Reason::MachineRemoved));
             if removed {
                 self.heard.send(Heard::Removed).await.ok();
+            }
+            // Its node stays away, perhaps for longer than a certificate lasts; the machine is to be there when it is let in.
+            if matches!(failure.reason(), Some(Reason::NodeRemoved)) && self.keyring.is_due(now()) {
+                self.renew().await;
             }
             let asked_s = failure.retry_after_s();
             self.heard.send(Heard::Down(failure.with_causes())).await.ok();
             self.rest(pause.next(asked_s)).await;
         }
+    }
+
+    /// With the invitation that was given, in place of a certificate that counts no more. True when it was let in.
+    async fn enrol_anew(&mut self) -> bool {
+        let Some(anew) = &self.anew else { return false };
+        let failure = match anew.enrol(&self.folder, &self.identity, &self.facts).await {
+            Ok(keyring) => {
+                (self.keyring, self.anew) = (keyring, None);
+                self.circle.shows(&self.keyring);
+                return true;
+            }
+            Err(failure) => failure,
+        };
+        self.heard.send(Heard::Down(anew.told(&failure))).await.ok();
+        if matches!(&failure, AnewError::Link(failure) if failure.is_final()) {
+            self.anew = None;
+        }
+        false
     }
 
     /// Waits, and keeps what is reported meanwhile.
@@ -170,7 +201,7 @@ impl Courier {
             tokio::select! {
                 () = sleep_until(until) => return,
                 frame = self.out.frames.recv() => match frame {
-                    Some(frame) => self.keep(frame),
+                    Some(frame) => drop(self.keep(frame)),
                     None => return,
                 },
                 // Nobody waits for it any more.
@@ -179,17 +210,16 @@ impl Courier {
         }
     }
 
-    fn keep(&mut self, frame: AgentFrame) {
+    /// The frame as it is said.
+    fn keep(&mut self, frame: AgentFrame) -> AgentFrame {
         match frame {
-            AgentFrame::Stage(report) => {
-                if self.reports.len() == REPORTS_KEPT {
-                    self.reports.pop_front();
-                }
-                self.reports.push_back(report);
+            AgentFrame::Stage(report) => AgentFrame::Stage(self.reports.keep(report)),
+            AgentFrame::Heartbeat(beat) => {
+                self.beat = beat.clone();
+                AgentFrame::Heartbeat(beat)
             }
-            AgentFrame::Heartbeat(beat) => self.beat = beat,
             // Of the moment: whoever waits for it has stopped waiting when a session stands again.
-            _ => {}
+            other => other,
         }
     }
 
@@ -209,8 +239,7 @@ impl Courier {
             Ok(false) => {}
             Err(failure) => tracing::warn!("the server's new pins cannot be kept: {failure}"),
         }
-        let kept = session.welcome.reports_kept;
-        self.reports.retain(|report| report.seq > kept);
+        self.reports.welcomed(session.welcome.reports_kept);
         let up = Heard::Up { carrier: session.carrier, session: session.welcome.session };
         self.heard.send(up).await.ok();
         Ok(session)
@@ -218,7 +247,7 @@ impl Courier {
 
     /// Frames both ways, until the session is over; returns why.
     async fn hold(&mut self, mut session: Session) -> LinkError {
-        for report in self.reports.clone() {
+        for report in self.reports.waiting() {
             if let Err(failure) = session.say(AgentFrame::Stage(report)).await {
                 return failure;
             }
@@ -236,7 +265,7 @@ impl Courier {
                 },
                 frame = self.out.frames.recv() => {
                     let Some(frame) = frame else { return LinkError::Key("the agent ends".to_owned()) };
-                    self.keep(frame.clone());
+                    let frame = self.keep(frame);
                     if let Err(failure) = session.say(frame).await {
                         return failure;
                     }
@@ -287,15 +316,15 @@ impl Courier {
     /// A certificate that cannot be renewed now is renewed later: it has a third of its life left.
     async fn renew(&mut self) {
         let Some(link) = self.keyring.link() else { return };
-        match link.renew(&self.keyring.credential, now()).await {
-            Ok((credential, kept)) => match Keyring::keep(&self.folder, credential, kept) {
-                Ok(keyring) => {
-                    self.keyring = keyring;
-                    self.circle.shows(&self.keyring);
-                }
-                Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
-            },
-            Err(failure) => tracing::warn!("the certificate was not renewed: {failure}"),
+        match self.keyring.renewed(&link, now()).await {
+            Ok(keyring) => {
+                self.keyring = keyring;
+                self.circle.shows(&self.keyring);
+            }
+            Err(RenewError::Link(failure)) => {
+                tracing::warn!("the certificate was not renewed: {}", failure.with_causes());
+            }
+            Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
         }
     }
 }

@@ -7,13 +7,13 @@
 //!
 //! One order to join or to restart is under way at once; a newer one takes its place. Whether it works is read elsewhere.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use reveille_agent::Event;
 use reveille_agent::effect::Report;
-use reveille_agent::model::NodeSeen;
-use reveille_core::model::agent::{Ask, KubeletSaid};
+use reveille_agent::model::{Leaving, NodeSeen};
+use reveille_agent::{Event, Memory, account};
+use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid};
 use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::{self, Account, Done, Ended, Heartbeat, Order};
 use reveille_wire::agent::text::{List, Sentence, Tail, Word};
@@ -158,8 +158,17 @@ impl Desk {
     }
 }
 
+/// What an agent says of itself before it follows any plan: that somebody takes its machine away, as it remembers. None where it
+/// remembers nothing of the kind. That the server removed it is refuted by the session in which it would be said.
+pub(super) fn remembered(memory: &Memory) -> Option<Account> {
+    let leaving = memory.leaving.filter(|how| *how != Leaving::Removed)?;
+    let hold = Some(AgentHold { kind: HoldKind::Leaving, text: leaving.to_string().into() });
+    let own = account::Account { api: ApiSaid::CannotTell, work: None, hold, may: BTreeSet::new() };
+    Some(of_account(&own, None))
+}
+
 /// In the words of the protocol.
-pub(super) fn of_account(account: &reveille_agent::account::Account, kubelet: Option<bool>) -> Account {
+pub(super) fn of_account(account: &account::Account, kubelet: Option<bool>) -> Account {
     let kubelet = match kubelet {
         Some(true) => KubeletSaid::Runs,
         Some(false) => KubeletSaid::Stopped,

@@ -3,6 +3,9 @@
 //! Whoever stands in between (a captive portal, a proxy, another server) is seen by nobody but this machine, and an agent that
 //! tries in silence looks like one that does nothing. So a try that failed is told: what was tried, what came back, and when it
 //! is tried again. The first one and each with another cause are told, and the same again after pauses that double.
+//!
+//! A machine whose certificate counts no more, and that was given an invitation, is enrolled with that, and keeps what it has until
+//! it is.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,13 +13,14 @@ use std::time::Duration;
 use reveille_core::diagnose::console::mask_secrets;
 use reveille_core::model::id::NodeName;
 use reveille_wire::agent::text::Word;
-use reveille_wire::agent::{Identity, Reason};
+use reveille_wire::agent::{Facts, Identity, Reason, Secret};
+use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::{AgentError, Heard, Setup};
 use crate::driver::now;
-use crate::link::{Enrolment, Keyring};
+use crate::link::{Enrolment, Keyring, KeyringError, Link, LinkError};
 use crate::pause::Pause;
 
 /// The same cause is told again after this, and then after twice as long each time.
@@ -68,6 +72,74 @@ pub(super) async fn enrol(
             }
         }
     }
+}
+
+/// What a machine whose certificate counts no more may be enrolled with. Refused once, it is of no use: each further try might
+/// count against it, and another one comes with another process.
+pub(super) struct Anew {
+    link: Link,
+    invitation: Secret,
+    name: Option<Word>,
+}
+
+/// Why it was not enrolled anew.
+#[derive(Debug, Error)]
+pub(super) enum AnewError {
+    #[error("{0}")]
+    Link(LinkError),
+    #[error(transparent)]
+    Keyring(#[from] KeyringError),
+}
+
+impl Anew {
+    pub(super) fn of(setup: &Setup, name: Option<NodeName>) -> Option<Self> {
+        let (link, invitation) = (setup.link.clone()?, setup.invitation.clone()?);
+        Some(Self { link, invitation, name: name.map(|name| Word::cut(name.as_str())) })
+    }
+
+    /// One try. The keyring in this folder is replaced when it is let in, and not before.
+    pub(super) async fn enrol(
+        &self,
+        folder: &Path,
+        identity: &Identity,
+        facts: &Facts,
+    ) -> Result<Keyring, AnewError> {
+        let wish = Enrolment::kept(folder, identity.clone(), facts.clone(), self.name.clone());
+        let asked = match wish {
+            Ok(wish) => wish.ask(&self.link, &self.invitation, now()).await,
+            Err(failure) => Err(failure),
+        };
+        let (credential, kept) = asked.map_err(AnewError::Link)?;
+        let keyring = Keyring::keep(folder, credential, kept)?;
+        Enrolment::forget(folder);
+        Ok(keyring)
+    }
+
+    /// Why not, for people. Whoever answers may quote what it was sent.
+    pub(super) fn told(&self, failure: &AnewError) -> String {
+        let cause = match failure {
+            AnewError::Link(failure) => failure.with_causes(),
+            AnewError::Keyring(failure) => failure.to_string(),
+        };
+        let cause = cause.replace(self.invitation.expose(), "[masked]");
+        let cause = mask_secrets(&cause);
+        format!(
+            "its certificate counts no more, and to be enrolled anew at {} failed: {cause}",
+            self.link.server
+        )
+    }
+}
+
+/// Its certificate counts no more, whatever time passes.
+pub(super) const fn counts_no_more(failure: &LinkError) -> bool {
+    let LinkError::Refused(refused) = failure else { return false };
+    matches!(
+        refused.reason,
+        Reason::CertificateUnknown
+            | Reason::CertificateExpired
+            | Reason::CertificateRevoked
+            | Reason::MachineForgotten
+    )
 }
 
 /// Which failures are told.

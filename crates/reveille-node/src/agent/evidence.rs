@@ -117,11 +117,14 @@ impl Collector {
         self.under_way = None;
     }
 
-    /// The agent's own key and invitation: no log should hold them, and a bundle must not.
+    /// The agent's own keys and invitation: no log should hold them, and a bundle must not.
     fn own_secrets(&self) -> Vec<SecretString> {
-        let key = std::fs::read_to_string(self.folder.join("link/link.pem")).unwrap_or_default();
+        let keys = ["link/link.pem", "link/enrolling.pem", "link/renewing.pem"].map(|name| {
+            let key = std::fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+            SecretString::from(bundle::key_lines(&key))
+        });
         let invitation = self.invitation.as_ref().map(|token| SecretString::from(token.expose()));
-        std::iter::once(SecretString::from(bundle::key_lines(&key))).chain(invitation).collect()
+        keys.into_iter().chain(invitation).collect()
     }
 }
 

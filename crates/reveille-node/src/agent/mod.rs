@@ -17,32 +17,30 @@ mod desk;
 mod door;
 mod enrolling;
 mod evidence;
+mod life;
 mod plan;
 mod progress;
 mod provider;
+mod reports;
 mod tokens;
 
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reveille_agent::effect::Report;
-use reveille_agent::{Config, Event, Settings};
+use reveille_agent::{Config, Settings};
 use reveille_core::model::id::ZoneName;
 use reveille_core::model::time::Time;
-use reveille_wire::agent::frame::{Account, StageReport};
+use reveille_wire::agent::frame::StageReport;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{AgentFrame, Facts, Plan, Secret};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::driver::{Begin, BeginError, Driver, Said};
-use crate::hands::{Hands, JoinSettings};
-use crate::inspect::Inspector;
+use crate::driver::{BeginError, Said};
 use crate::link::{Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
 use crate::pause::Pause;
@@ -55,9 +53,9 @@ pub use courier::Heard;
 pub use plan::{PlanError, Shelf};
 
 use courier::Courier;
-use desk::{Desk, of_account};
+use desk::Desk;
 use evidence::Collector;
-use tokens::FromServer;
+use life::Life;
 
 /// Frames and things heard wait here for no longer than a step takes.
 const QUEUED: usize = 256;
@@ -68,9 +66,9 @@ pub struct Setup {
     pub root: Root,
     /// Its own folder.
     pub folder: PathBuf,
-    /// Where the server is; none when this machine was enrolled before.
+    /// Where the server is, for the invitation; none when this machine was enrolled before.
     pub link: Option<Link>,
-    /// An invitation, as long as the machine is not enrolled.
+    /// An invitation: used while the machine is not enrolled, and when what it was enrolled with counts no more.
     pub invitation: Option<Secret>,
     /// The cloud's id of this machine, where it is known.
     pub instance_id: Option<String>,
@@ -154,7 +152,8 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     let (say, frames) = mpsc::channel(QUEUED);
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
-    let known = courier::Known { plan: held.as_ref(), joined };
+    let account = desk::remembered(&MemoryFile::within(&setup.folder).read().map_err(BeginError::from)?);
+    let known = courier::Known { plan: held.as_ref(), joined, account: account.clone() };
     let zone = setup.facts.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
     let circle = Arc::new(Circle::remembering(&setup.folder, zone));
     let _door = door::open(&mut setup, &circle).await;
@@ -172,10 +171,23 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     };
     let courier = tokio::spawn(courier.run());
     let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
+    desk.account = account;
     desk.progress.runs();
     let (token_in, tokens) = watch::channel(None);
-    let mut agent =
-        Agent { setup, shelf, config, circle, say, heard, courier, desk, token_in, tokens, is_invited };
+    let mut agent = Agent {
+        setup,
+        shelf,
+        config,
+        circle,
+        say,
+        heard,
+        courier,
+        desk,
+        token_in,
+        tokens,
+        is_invited,
+        is_up: false,
+    };
     let mut pause = Pause::default();
     loop {
         let Some(plan) = held.take() else {
@@ -213,18 +225,8 @@ struct Agent {
     tokens: watch::Receiver<Option<Secret>>,
     /// It was enrolled by this process, and no join has held since.
     is_invited: bool,
-}
-
-/// The driver of one plan's join, and the ways to it.
-struct Life {
-    inspector: Arc<Inspector>,
-    orders: mpsc::Sender<Event>,
-    said: mpsc::Receiver<Said>,
-    task: AbortOnDrop,
-    /// What the provider announced to the machine.
-    announced: watch::Receiver<provider::Announced>,
-    /// Whoever hears that.
-    _listening: AbortOnDrop,
+    /// A session stands: the server has let this machine in.
+    is_up: bool,
 }
 
 /// A driver ends with the plan that it is of.
@@ -244,6 +246,8 @@ impl Agent {
         tell: &mut impl FnMut(Time, Told<'_>),
     ) -> Result<Plan, AgentError> {
         plan::may_be_followed(plan)?;
+        // A join that cannot be meant takes no other's place on the disk.
+        plan::target(&self.setup.root, plan)?;
         self.shelf.keep(plan)?;
         self.desk.progress.has_plan();
         let desk = &self.desk;
@@ -270,6 +274,7 @@ impl Agent {
         loop {
             let Some(next) = self.heard.recv().await else { return Err(self.link_ended().await) };
             tell(crate::driver::now(), Told::Link(&next));
+            self.notes(&next);
             match next {
                 Heard::Plan(plan) => return Ok(*plan),
                 Heard::Wait(refused) => self.desk.wait_for_plan(&refused, tell),
@@ -282,102 +287,20 @@ impl Agent {
         }
     }
 
+    /// Whether a session stands, for a driver that begins while it does.
+    fn notes(&mut self, heard: &Heard) {
+        match heard {
+            Heard::Up { .. } => self.is_up = true,
+            Heard::Down(_) | Heard::Removed => self.is_up = false,
+            _ => {}
+        }
+    }
+
     /// Why nothing comes over the link any more.
     async fn link_ended(&mut self) -> AgentError {
         match (&mut self.courier).await {
             Ok(Err(failure)) => failure,
             Ok(Ok(())) | Err(_) => AgentError::NotEnrolled,
-        }
-    }
-
-    fn begin(&self, plan: &Plan) -> Result<Life, AgentError> {
-        let aim = plan::target(&self.setup.root, plan)?;
-        let (root, kind) = (self.setup.root.clone(), aim.target.kind);
-        let inspector = Arc::new(Inspector::new(root, aim.target, aim.node_name, aim.distribution));
-        let tokens = FromServer { kind, want: self.say.clone(), tokens: self.tokens.clone() };
-        let copies = self.setup.folder.join("before-reset");
-        let settings = JoinSettings { config: aim.config, copies, ..JoinSettings::default() };
-        let hands = Hands::new(Arc::clone(&inspector), tokens, settings);
-        let memory = MemoryFile::within(&self.setup.folder);
-        let circle = Some(Arc::clone(&self.circle));
-        let begin = Begin { inspector: Arc::clone(&inspector), hands, memory, config: self.config, circle };
-        let driver = Driver::new(begin)?;
-        let (orders, ordered) = mpsc::channel(QUEUED);
-        if !self.shelf.has_joined(plan) {
-            // Whoever invited this machine meant it; whoever changed a plan meant many.
-            let is_meant = self.is_invited || !self.shelf.has_held();
-            let order = if is_meant { Event::Ordered } else { Event::Planned };
-            // There is room for it: nothing was sent yet.
-            orders.try_send(order).ok();
-        }
-        let (said_in, said) = mpsc::channel(QUEUED);
-        let task = tokio::spawn(driver.run(ordered, move |_, said: &Said| {
-            // Whoever is slow to listen does not hold the machine up; what is so is said again.
-            said_in.try_send(said.clone()).ok();
-            ControlFlow::<()>::Continue(())
-        }));
-        let (announced, listening) = provider::listen(self.setup.root.clone(), self.setup.metadata.clone());
-        let _listening = AbortOnDrop(listening);
-        Ok(Life { inspector, orders, said, task: AbortOnDrop(task), announced, _listening })
-    }
-
-    /// Drives the join of this plan until there is another.
-    async fn live(&mut self, plan: &Plan, tell: &mut impl FnMut(Time, Told<'_>)) -> Result<Plan, AgentError> {
-        let mut life = self.begin(plan)?;
-        loop {
-            tokio::select! {
-                heard = self.heard.recv() => {
-                    let Some(heard) = heard else { return Err(self.link_ended().await) };
-                    tell(crate::driver::now(), Told::Link(&heard));
-                    match heard {
-                        Heard::Plan(next) if next.checksum != plan.checksum => return Ok(*next),
-                        // The one that it has; or another word that changes nothing here.
-                        Heard::Plan(_) | Heard::Wait(_) => {}
-                        Heard::Peers(peers) => {
-                            self.circle.know(&peers);
-                            // A driver that is busy hears it with the next list, or at its next start.
-                            life.orders.try_send(Event::PeersListed(self.circle.peers())).ok();
-                        }
-                        Heard::Down(_) => self.desk.link_ended(),
-                        Heard::Token(token) => drop(self.token_in.send_replace(Some(token))),
-                        Heard::Order(order) => self.desk.take_order(order, Some(&life)),
-                        Heard::Removed => life.inspector.is_removed(),
-                        Heard::Up { .. } => {
-                            life.inspector.is_let_in();
-                            // A driver that is busy hears it with the next session.
-                            life.orders.try_send(Event::Readmitted).ok();
-                            self.desk.tell_all();
-                        }
-                    }
-                }
-                said = life.said.recv() => {
-                    let Some(said) = said else { return Ok(plan.clone()) };
-                    tell(crate::driver::now(), Told::Machine(&said));
-                    if matches!(said, Said::Report(Report::Back)) {
-                        self.shelf.mark_joined(plan)?;
-                        self.is_invited = false;
-                    }
-                    if let Said::Found(found) = &said
-                        && life.inspector.is_outdated(&found.inspection)
-                    {
-                        life.orders.try_send(Event::Readmitted).ok();
-                    }
-                    if let Said::Account(account) = &said {
-                        let account = of_account(account, life.inspector.kubelet_runs());
-                        let announced = life.announced.borrow().clone();
-                        self.desk.account = Some(Account { announced, ..account });
-                        self.desk.tell_all();
-                    }
-                    self.desk.hear(&said, tell);
-                }
-                Ok(()) = life.announced.changed() => {
-                    if let Some(account) = &mut self.desk.account {
-                        account.announced = life.announced.borrow_and_update().clone();
-                        self.desk.tell_all();
-                    }
-                }
-                _ = &mut life.task.0 => return Ok(plan.clone()),
-            }
         }
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! An agent that runs has passed everything up to the boot. The stage is the first that is not passed, so a machine that loses
 //! its node goes back, and says so. A reason that changes is one more try. Reports are numbered by the agent's clock or by what
-//! was said before, whichever is later, so that no two lives of an agent use one number.
+//! was said before, whichever is later, so that no two lives of an agent use one number. Whoever says them numbers them on where
+//! the server has a higher one.
 
 use reveille_agent::effect::{Report, Verb};
 use reveille_agent::model::{Credentials, NodeSeen};

@@ -2,7 +2,8 @@
 //!
 //! The key is made here and stays here. It is made before the request and used for every repetition of it: the server knows a
 //! lost answer by the key, and an invitation is used once. So it is on the disk before it is shown, and an agent that died in
-//! between is still the one that was let in.
+//! between is still the one that was let in. The next key is on the disk before it is shown, too, and is the same until it is
+//! used: the server knows one next key of a machine, and a full disk may keep any of two.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +12,10 @@ use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::enrol::Pem;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Enrol, Enrolled, Facts, Identity, PROTOCOL, Reason, Renew, Secret, path};
+use thiserror::Error;
 
 use super::keyring::Kept;
-use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
+use super::{ANSWER_WITHIN, Credential, Keyring, KeyringError, Link, LinkError, dial};
 use crate::durable::replace;
 
 /// A machine that wants to be known.
@@ -31,8 +33,7 @@ impl Enrolment {
     ///
     /// None can be made.
     pub fn new(identity: Identity, facts: Facts, node_name: Option<Word>) -> Result<Self, LinkError> {
-        let key = KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))?;
-        Ok(Self { key, identity, facts, node_name })
+        Ok(Self { key: fresh()?, identity, facts, node_name })
     }
 
     /// With the key of an enrolment that broke off, or with a fresh one, which is in this folder from then on.
@@ -46,21 +47,14 @@ impl Enrolment {
         facts: Facts,
         node_name: Option<Word>,
     ) -> Result<Self, LinkError> {
-        let path = begun(folder);
-        let before = std::fs::read_to_string(&path).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
-        if let Some(key) = before {
-            return Ok(Self { key, identity, facts, node_name });
-        }
-        let wish = Self::new(identity, facts, node_name)?;
-        replace(&path, wish.key.serialize_pem().as_bytes())
-            .map_err(|error| LinkError::Key(format!("{} cannot be written: {error}", path.display())))?;
-        Ok(wish)
+        Ok(Self { key: kept_key(&begun(folder), |_| true)?, identity, facts, node_name })
     }
 
     /// It is over, one way or the other: the next one is with another key.
     pub fn forget(folder: &Path) {
-        // One that stays is passed over by a machine that is enrolled.
+        // One that stays is passed over by a machine that is enrolled. A next key that is left was offered by another record.
         std::fs::remove_file(begun(folder)).ok();
+        std::fs::remove_file(next_key(folder)).ok();
     }
 
     /// Asks; may be repeated until it is answered.
@@ -89,16 +83,74 @@ impl Link {
     ///
     /// Nobody answers, or the server refuses; the one before counts on.
     pub async fn renew(&self, credential: &Credential, now: Time) -> Result<(Credential, Kept), LinkError> {
-        let key = KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))?;
-        let wish = Renew { protocol: PROTOCOL, csr: csr(&key)? };
+        self.renew_with(&fresh()?, credential, now).await
+    }
+
+    async fn renew_with(
+        &self,
+        key: &KeyPair,
+        credential: &Credential,
+        now: Time,
+    ) -> Result<(Credential, Kept), LinkError> {
+        let wish = Renew { protocol: PROTOCOL, csr: csr(key)? };
         let mut line = dial::dial(self, Some(credential)).await?;
         let enrolled: Enrolled = line.post(path::RENEW, None, &wish, ANSWER_WITHIN).await?;
-        taken(self, &key, enrolled, now)
+        taken(self, key, enrolled, now)
     }
+}
+
+impl Keyring {
+    /// With the next certificate, which is on the disk. The next key is, before it is shown, and until the keyring has it: where
+    /// the rest cannot be kept, the same key is asked for again.
+    ///
+    /// # Errors
+    ///
+    /// Nobody answers, the server refuses, or the disk does; the certificate before counts on.
+    pub async fn renewed(&self, link: &Link, now: Time) -> Result<Self, RenewError> {
+        let path = next_key(self.directory());
+        // One that the keyring has already was not taken away when it was done.
+        let is_next = |key: &KeyPair| !self.credential.pem().contains(key.serialize_pem().trim());
+        let key = kept_key(&path, is_next)?;
+        let (credential, kept) = link.renew_with(&key, &self.credential, now).await?;
+        let keyring = Self::keep(self.directory(), credential, kept)?;
+        std::fs::remove_file(path).ok();
+        Ok(keyring)
+    }
+}
+
+/// Why there is no next certificate.
+#[derive(Debug, Error)]
+pub enum RenewError {
+    /// It was not given.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// It cannot be kept.
+    #[error(transparent)]
+    Keyring(#[from] KeyringError),
+}
+
+fn fresh() -> Result<KeyPair, LinkError> {
+    KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))
+}
+
+/// The key that is there, if it is one that counts; or a fresh one, which is there from then on.
+fn kept_key(path: &Path, counts: impl Fn(&KeyPair) -> bool) -> Result<KeyPair, LinkError> {
+    let before = std::fs::read_to_string(path).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
+    if let Some(key) = before.filter(counts) {
+        return Ok(key);
+    }
+    let key = fresh()?;
+    replace(path, key.serialize_pem().as_bytes())
+        .map_err(|error| LinkError::Key(format!("{} cannot be written: {error}", path.display())))?;
+    Ok(key)
 }
 
 fn begun(folder: &Path) -> PathBuf {
     folder.join("enrolling.pem")
+}
+
+fn next_key(folder: &Path) -> PathBuf {
+    folder.join("renewing.pem")
 }
 
 /// A request that says nothing but the key.
@@ -121,6 +173,7 @@ fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(C
         machine: enrolled.machine,
         node_name: enrolled.node_name,
         renew_at: (now + Span::from_s(after_s)).into(),
+        renew_after_s: Some(after_s),
         authorities: enrolled.authorities.to_string(),
     };
     Ok((credential, kept))

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!  DIR/link.pem    key and certificate, 0600       replaced as a whole, so that the two always belong together
+//!  DIR/renewing.pem   the next key, until link.pem has it
 //!  DIR/link.json   server, pins, record, node name, when to renew
 //! ```
 //!
-//! Dates are of this machine's clock and are compared with nothing but it.
+//! Dates are of this machine's clock and are compared with nothing but it; a clock that stood ahead and was mended is known by a
+//! date that is further away than the span that it was made of.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::text::Word;
 use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,11 @@ use super::Link;
 use crate::durable::replace;
 use crate::pin::{Pin, Pins};
 use crate::target::Endpoint;
+
+/// The server's own span between a certificate and the next one, where an older agent kept none.
+const RENEW_AFTER_S: i64 = 20 * 24 * 3_600;
+/// A clock that is mended by less makes no certificate due.
+const CLOCK_SLACK: Span = Span::from_min(60);
 
 /// A machine's own key and certificate.
 pub struct Credential {
@@ -65,6 +72,9 @@ pub struct Kept {
     pub node_name: Word,
     /// Renew the certificate from then on.
     pub renew_at: Stamp,
+    /// So long after it was given. None where an older agent kept it.
+    #[serde(default)]
+    pub renew_after_s: Option<i64>,
     /// The authorities' certificates, as PEM: shown beside this machine's own to its peers. None where an older agent enrolled.
     #[serde(default)]
     pub authorities: String,
@@ -111,6 +121,10 @@ impl Keyring {
         let credential = Credential::read(&text).ok_or_else(|| KeyringError::Unreadable(pem.clone()))?;
         let kept = serde_json::from_str(&kept).map_err(|_| KeyringError::Unreadable(json))?;
         Ok(Some(Self { directory: directory.to_owned(), credential, kept }))
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Keeps an enrolment, durably.
@@ -177,7 +191,11 @@ impl Keyring {
 
     /// Time for the next certificate; or without the authorities', which come with it.
     pub fn is_due(&self, now: Time) -> bool {
-        now >= self.kept.renew_at.into() || self.kept.authorities.is_empty()
+        let (at, after_s) =
+            (Time::from(self.kept.renew_at), self.kept.renew_after_s.unwrap_or(RENEW_AFTER_S));
+        // It was given while the clock stood ahead: the server, whose clock did not, ends it long before.
+        let is_too_far = at > now + Span::from_s(after_s) + CLOCK_SLACK;
+        now >= at || is_too_far || self.kept.authorities.is_empty()
     }
 }
 

@@ -27,7 +27,7 @@ use std::time::Duration;
 use reveille_wire::agent::{Ping, Reason, Refused};
 use thiserror::Error;
 
-pub use enrol::Enrolment;
+pub use enrol::{Enrolment, RenewError};
 pub use keyring::{Credential, Kept, Keyring, KeyringError};
 pub(crate) use session::is_whole;
 pub use session::{Carrier, Session};

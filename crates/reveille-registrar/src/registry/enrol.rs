@@ -179,7 +179,11 @@ impl Registry {
     }
 
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
-        let recognised = self.recognise(turn, peer);
+        let recognised = match self.recognise(turn, peer) {
+            // It is to stay, and to be asked, when its node is let in again: that may be in more than a certificate's time.
+            Err(Reason::NodeRemoved) => Ok(()),
+            other => other,
+        };
         if let Err(reason) = recognised.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate))
         {
             return turn.reply(ask, reason);
@@ -220,13 +224,13 @@ impl Registry {
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
-        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
+        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before. It was let in
+        // when the invitation stood; that it hears so later makes nobody else of it.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
             && known.key == claim.key
             && known.invitation == invitation.id
             && known.removed.is_none()
             && known.identity.differs(&claim.identity).is_none()
-            && !invitation.is_expired(turn.now)
             && !invitation.is_revoked
         {
             return Ok(As::Itself(known.id.clone()));

@@ -1,6 +1,8 @@
 //! What can come in, what can go out: two closed lists.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use reveille_core::model::id::RosterName;
@@ -315,12 +317,43 @@ pub enum What {
     Stepped(StepOutcome),
     /// What became of an order.
     Answered(OrderId, Done),
-    /// An order has no answer: it has no session, it did not say so in time, or there were too many.
-    Unanswered(OrderId, &'static str),
+    /// An order has no answer.
+    Unanswered(OrderId, NoAnswer),
     /// A part of the evidence.
     Evidence(OrderId, EvidencePart),
     /// It says that it answers its peers where no peer can be; nobody is told.
     NoPeerAt(Word),
     /// Another machine claims to be this one, and was refused.
     Rival(Part, Box<Identity>, Box<Facts>),
+}
+
+/// Why an order has no answer; reads as its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// It was not given: the machine has no session, or too many orders.
+    NotGiven(&'static str),
+    /// It was given, and whether the machine took it is not known.
+    Unknown(&'static str),
+}
+
+impl Deref for NoAnswer {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::NotGiven(why) | Self::Unknown(why) => why,
+        }
+    }
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl From<NoAnswer> for Arc<str> {
+    fn from(why: NoAnswer) -> Self {
+        Self::from(&*why)
+    }
 }

@@ -53,7 +53,7 @@ pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
 pub use denied::{Denied, Named};
 pub(crate) use enrol::is_sound;
-pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
+pub use event::{Effect, Event, Heard, NoAnswer, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Invitation, InvitationOver, Reimage, Wish};
 pub use machine::{Machine, Removal};
@@ -273,6 +273,7 @@ impl Registry {
         times.for_each(|at| *at = *at + by);
         self.rivals.clock_set(by);
         self.rates.clock_set(by);
+        self.tokens.values_mut().for_each(|token| token.clock_set(by));
         self.round.clock_set(by);
     }
 

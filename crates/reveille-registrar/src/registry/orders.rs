@@ -1,13 +1,14 @@
 //! Orders to machines: given once, answered once, or said to have no answer.
 //!
 //! An order goes to the session that stands; it is not kept for one that may come. Whoever gave it hears of its end in every
-//! case: the answer, or why there is none.
+//! case: the answer, or why there is none, and whether the machine may have it all the same. What the agent of one boot was
+//! told it is still told when its next session takes over from a broken one: it goes on with it, and answers over that.
 
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::{EvidencePart, Order};
 use reveille_wire::agent::{ServerFrame, Verb};
 
-use super::event::What;
+use super::event::{NoAnswer, What};
 use super::ids::{MachineId, OrderId};
 use super::{Effect, Registry, Turn};
 
@@ -40,7 +41,7 @@ impl Registry {
             Some(_) => None,
         };
         if let Some(why) = refused {
-            return turn.tell(known, What::Unanswered(id, why));
+            return turn.tell(known, What::Unanswered(id, NoAnswer::NotGiven(why)));
         }
         let Some(conn) = self.conn_of.get(machine).copied() else { return };
         self.orders.insert(
@@ -77,6 +78,12 @@ impl Registry {
         self.end(turn, |given| given.machine == *machine, "its session ended");
     }
 
+    /// Another session of the same boot takes over. What is collected ends with its session; the rest goes on.
+    pub(super) fn collecting_lost(&mut self, turn: &mut Turn, machine: &MachineId) {
+        let collects = |given: &Given| matches!(given.verb, Verb::CollectEvidence | Verb::Probe);
+        self.end(turn, |given| given.machine == *machine && collects(given), "its session ended");
+    }
+
     pub(super) fn end_orders(&mut self, turn: &mut Turn) {
         let now = turn.now;
         self.end(turn, |given| given.until <= now, "it did not answer in time");
@@ -88,7 +95,7 @@ impl Registry {
         for id in ended {
             let Some(given) = self.orders.remove(&id) else { continue };
             if let Some(known) = self.book.machine(&given.machine) {
-                turn.tell(known, What::Unanswered(id, why));
+                turn.tell(known, What::Unanswered(id, NoAnswer::Unknown(why)));
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Token {
     state: State,
     failures: u32,
     why: Sentence,
-    /// So many were asked for since.
+    /// So many were made since, or are being made. What failed is no token, and is held back by its backoff.
     count: u32,
     counted_since: Time,
 }
@@ -45,6 +45,17 @@ enum State {
     Failed { again_at: Time },
     /// It was taken away.
     None,
+}
+
+impl Token {
+    /// The pause after a failed attempt is as long as it was. A token that is there ends when it ends for others, too.
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.counted_since = self.counted_since + by;
+        match &mut self.state {
+            State::Making { until: at, .. } | State::Failed { again_at: at } => *at = *at + by,
+            State::Made { .. } | State::None => {}
+        }
+    }
 }
 
 impl Registry {
@@ -163,8 +174,22 @@ impl Registry {
     }
 
     pub(super) fn token_made(&mut self, turn: &mut Turn, id: &MachineId, outcome: Result<(), Sentence>) {
-        let Some(token) = self.tokens.get_mut(id) else { return };
-        let State::Making { before, .. } = token.state else { return };
+        let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else {
+            if outcome.is_ok() {
+                // Nobody needs it any more.
+                self.take_away(turn, id);
+            }
+            return;
+        };
+        let before = match (token.state, &outcome) {
+            (State::Making { before, .. }, _) => before,
+            (State::Failed { .. } | State::Made { .. }, Ok(())) => {
+                // It was given up, and is there after all: whoever makes tokens was slow, and may be the next time, too.
+                token.count = token.count.saturating_add(1);
+                None
+            }
+            (State::None | State::Failed { .. } | State::Made { .. }, _) => return,
+        };
         match outcome {
             Ok(()) => {
                 token.failures = 0;
@@ -180,6 +205,7 @@ impl Registry {
                     |(_, until)| State::Made { at: turn.now, until },
                 );
                 token.failures = token.failures.saturating_add(1);
+                token.count = token.count.saturating_sub(1);
             }
         }
         // Where nobody waits for it any more it is given when the machine comes again, or ends by itself.
@@ -191,6 +217,10 @@ impl Registry {
     pub(super) fn drop_token(&mut self, turn: &mut Turn, id: &MachineId) {
         let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else { return };
         token.state = State::None;
+        self.take_away(turn, id);
+    }
+
+    fn take_away(&self, turn: &mut Turn, id: &MachineId) {
         if let Some(known) = self.book.machine(id) {
             turn.out.push(Effect::DropToken { machine: id.clone(), roster: known.roster.clone() });
         }
@@ -220,7 +250,9 @@ impl Registry {
                 .filter(|conn| self.sessions.get(conn).is_some_and(|session| !session.joined));
             match (waits, self.book.machine(&id).map(|known| known.roster.clone())) {
                 (Some(conn), Some(roster)) => {
-                    if self.make_token(turn, &id, roster).is_ok() {
+                    let is_asked_for = self.make_token(turn, &id, roster).is_ok();
+                    // One that lasts is not sent again for that; whoever has none is told why.
+                    if is_asked_for || !self.has_token(now, &id) {
                         self.provide(turn, conn);
                     }
                 }
@@ -234,6 +266,11 @@ impl Registry {
             }
         }
         self.tokens.retain(|_, token| token.state != State::None || now.since(token.counted_since) < DAY);
+    }
+
+    fn has_token(&self, now: Time, id: &MachineId) -> bool {
+        let state = self.tokens.get(id).map(|token| token.state);
+        matches!(state, Some(State::Made { until, .. }) if now < until)
     }
 
     fn tell_wait(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId, wait: Option<Reason>) {

@@ -89,7 +89,12 @@ impl Registry {
                 ));
             }
             turn.close(before, Reason::Replaced);
-            self.gone(turn, before);
+            if other_boot {
+                self.orders_lost(turn, &peer.machine);
+            } else {
+                self.collecting_lost(turn, &peer.machine);
+            }
+            self.taken_over(turn, before);
         }
         if facts_differ || boot_before != hello.identity.boot_id {
             let (boot_id, facts) = (hello.identity.boot_id.clone(), hello.facts.clone());
@@ -135,12 +140,18 @@ impl Registry {
     }
 
     pub(super) fn gone(&mut self, turn: &mut Turn, conn: Conn) {
+        let Some(machine) = self.sessions.get(&conn).map(|session| session.machine.clone()) else { return };
+        self.orders_lost(turn, &machine);
+        self.taken_over(turn, conn);
+    }
+
+    /// Over, but for its orders.
+    fn taken_over(&mut self, turn: &mut Turn, conn: Conn) {
         let Some(session) = self.sessions.remove(&conn) else { return };
         if self.conn_of.get(&session.machine) == Some(&conn) {
             self.conn_of.remove(&session.machine);
             self.neighbours_changed(turn);
         }
-        self.orders_lost(turn, &session.machine);
         if let Some(known) = self.book.machine(&session.machine) {
             turn.tell(known, What::Left);
         }

@@ -65,10 +65,10 @@ impl Held {
         let mut line = session.line.lock().await;
         for Numbered { n, frame } in poll.frames.into_vec() {
             if n > line.taken {
+                let said = hand.say(Event::Said { conn: session.conn, n, frame }).await;
+                said.map_err(|_| Reason::Unavailable)?;
+                // Not before: a poll that is given up while the registry is busy ends above, and its frames come again.
                 line.taken = n;
-                hand.say(Event::Said { conn: session.conn, n, frame })
-                    .await
-                    .map_err(|_| Reason::Unavailable)?;
             }
         }
         line.kept.retain(|frame| frame.n > poll.ack);

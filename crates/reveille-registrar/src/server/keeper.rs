@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use reveille_core::model::id::RosterName;
 use reveille_core::model::time::{Span, Time};
@@ -35,6 +36,10 @@ const BATCH_MAX: usize = 512;
 const OUTLET_MAX: usize = 64;
 /// Things heard that may wait for whoever listens, and tokens that may wait to be made.
 const EDGE_MAX: usize = 8192;
+
+/// Longest that whoever makes tokens is waited for; what he has not begun by then he need not begin. Longer than the registry
+/// itself waits before it asks again: a token that comes late is one.
+const MINT_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 /// The thread ended, or never answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +66,7 @@ pub enum Mint {
         machine: MachineId,
         /// It lasts so long.
         ttl: Span,
-        /// It, or why there is none.
+        /// It, or why there is none. Closed when nobody waits for it any more.
         reply: oneshot::Sender<Result<Secret, Sentence>>,
     },
     /// Take one away; it ends by itself soon.
@@ -381,7 +386,10 @@ impl Keeper {
         let words = self.words.clone();
         self.runtime.spawn(async move {
             let made = match asked {
-                Ok(()) => made.await.unwrap_or_else(|_| Err("nobody here makes tokens".into())),
+                Ok(()) => match tokio::time::timeout(MINT_WITHIN, made).await {
+                    Ok(made) => made.unwrap_or_else(|_| Err("nobody here makes tokens".into())),
+                    Err(_) => Err("whoever makes tokens did not answer".into()),
+                },
                 Err(_) => Err("too many tokens wait to be made".into()),
             };
             if let Some(words) = words.upgrade() {

@@ -87,7 +87,9 @@ pub(crate) async fn site_with(directory: TempDir, settings: Settings, limits: Li
     let mut mints = server.mints;
     let minting = tokio::spawn(async move {
         while let Some(mint) = mints.recv().await {
-            if let Mint::Make { reply, .. } = mint {
+            if let Mint::Make { reply, .. } = mint
+                && !reply.is_closed()
+            {
                 drop(reply.send(Ok(Secret::new(TOKEN))));
             }
         }

@@ -34,6 +34,7 @@ pub(crate) fn shown(credential: Credential) -> Shown {
         machine: Word::default(),
         node_name: Word::default(),
         renew_at: Default::default(),
+        renew_after_s: None,
         authorities: String::new(),
     };
     Keyring::keep(folder.path(), credential, kept).unwrap();

@@ -13,7 +13,7 @@ Examples:
 Keeps a connection to the server, reports which stage this machine is in and why not further, applies its plan, joins, and
 brings its node back when it is lost. Goes on with what it has when the server is away. Writes the files of its plan,
 takes four orders (join, restart the kubelet, collect evidence, probe), and runs no shell. A systemd unit is in deploy/.
-While --folder holds a certificate, --server, --ca-pin and --token-file are not used: see docs/registration.md, \"Start again\".
+While the certificate in --folder counts, --server, --ca-pin and --token-file are not used: docs/registration.md, \"Start again\".
 
 Exit codes: it runs until it is stopped · 2 the server refuses this machine, or --folder cannot be used · 64 wrong usage, or not
 enrolled and no server or token is given";
@@ -27,7 +27,7 @@ pub(crate) struct Agent {
     /// The key that the server is known by, sha256:…; several while it is replaced
     #[arg(long, value_name = "PIN", value_delimiter = ',')]
     pub(crate) ca_pin: Vec<String>,
-    /// File with the invitation's token; not needed once the machine is enrolled
+    /// File with the invitation's token; not needed while the machine is enrolled
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Where key, plan and memory are kept

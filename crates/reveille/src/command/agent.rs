@@ -78,8 +78,8 @@ fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
     let is_enrolled = matches!(Keyring::open(&args.folder.join(KEYS)), Ok(Some(_)));
     if is_enrolled && args.server.is_some() {
         tracing::info!(
-            "this machine is enrolled ({}): server, pins and token of the command line are not used. To enrol it anew, stop the agent, \
-             remove that folder, and run what \"reveille invite\" prints",
+            "this machine is enrolled ({}): server, pins and token of the command line are used when its certificate counts no \
+             more. For another server or authority, stop the agent, remove that folder, and run what \"reveille invite\" prints",
             args.folder.join(KEYS).display()
         );
     }
@@ -92,7 +92,10 @@ fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
         // It was used, and whoever keeps the machine took it away; or it is not to be read, and not needed any more.
         Err(error) if is_enrolled => {
             if error.kind() != std::io::ErrorKind::NotFound {
-                tracing::warn!("{} is not read, and not needed any more: {error}; remove it", path.display());
+                tracing::warn!(
+                    "{} is not read, and not needed while this machine is enrolled: {error}; remove it",
+                    path.display()
+                );
             }
             Ok(None)
         }

@@ -5,7 +5,7 @@ use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
 
 use super::world::*;
-use crate::registry::{Event, KeyHash, Peer, Reimage, Removal, Reply, What};
+use crate::registry::{Effect, Event, KeyHash, Peer, Reimage, Removal, Reply, What};
 
 #[test]
 fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoever_has_its_secret() {
@@ -37,6 +37,21 @@ fn an_invitation_is_used_as_often_as_it_allows_and_a_lost_answer_uses_nothing() 
         "TOKEN_USED_UP",
         "a copied key of another machine is not that one"
     );
+}
+
+#[test]
+fn an_answer_that_was_lost_is_given_again_also_after_the_invitations_end() {
+    let mut world = World::new();
+    let invited = world.invite(|_| {});
+    let id = certified(world.enrol(&invited, &machine(1)));
+    // The record is durable and the answer not on its way: the server was away for longer than the invitation lasts.
+    world.now = world.now + Span::from_min(120);
+    world.restart();
+    assert_eq!(certified(world.enrol(&invited, &machine(1))), id);
+    let mut other = machine(1);
+    other.key = KeyHash([99; 32]);
+    assert_eq!(refused(world.enrol(&invited, &other)), "TOKEN_EXPIRED", "another key");
+    assert_eq!(refused(world.enrol(&invited, &machine(2))), "TOKEN_EXPIRED", "another machine");
 }
 
 #[test]
@@ -181,11 +196,7 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let other = world.known(&machine(2));
     let (ask, peer) = (world.ask(), Peer { machine: other, key: machine(2).key, authority: AUTHORITY });
     let effects = world.step(Event::Renew { ask, peer, key: next });
-    assert!(
-        effects
-            .iter()
-            .all(|effect| !matches!(effect, crate::registry::Effect::Reply(_, Reply::Certify { .. })))
-    );
+    assert!(effects.iter().all(|effect| !matches!(effect, Effect::Reply(_, Reply::Certify { .. }))));
 }
 
 #[test]
@@ -203,6 +214,24 @@ fn what_was_removed_on_purpose_stays_away_until_it_is_let_in_again() {
         world.step(Event::Remove { ask, machine: id.as_str().into(), what: None });
         let (conn, effects) = world.arrive(&id, &machine(1));
         assert_eq!(closed(&effects, conn), None);
+    }
+}
+
+#[test]
+fn a_machine_of_which_only_the_node_stays_away_renews_its_certificate() {
+    for (what, wanted) in [(Removal::Node, None), (Removal::Machine, Some("MACHINE_REMOVED"))] {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let ask = world.ask();
+        world.step(Event::Remove { ask, machine: "w-1".into(), what: Some(what) });
+        let (ask, peer) = (world.ask(), Peer { machine: id, key: machine(1).key });
+        let effects = world.step(Event::Renew { ask, peer, key: KeyHash([9; 32]) });
+        let refused = match effects.last() {
+            Some(Effect::Reply(_, Reply::Certify { .. })) => None,
+            Some(Effect::Reply(_, Reply::Refused(refused))) => Some(refused.reason.code()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused, wanted);
     }
 }
 

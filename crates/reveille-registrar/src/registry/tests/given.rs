@@ -2,35 +2,12 @@
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
-use reveille_wire::agent::frame::{Done, Ended, EvidencePart, Heartbeat, StageReport, StageStep};
+use reveille_wire::agent::frame::{Done, Ended, EvidencePart, StageStep};
 use reveille_wire::agent::text::Text;
-use reveille_wire::agent::{AgentFrame, Role, ServerFrame, StageWord, Verb};
+use reveille_wire::agent::{AgentFrame, Role, ServerFrame, Verb};
 
 use super::world::*;
-use crate::registry::{Effect, Event, MachineId, OrderId, What};
-
-const BEAT: AgentFrame = AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false, account: None });
-
-fn tokens(effects: &[Effect]) -> (usize, usize, usize) {
-    let count = |wanted: fn(&Effect) -> bool| effects.iter().filter(|effect| wanted(effect)).count();
-    (
-        count(|effect| matches!(effect, Effect::MakeToken { .. })),
-        count(|effect| matches!(effect, Effect::SendToken(..))),
-        count(|effect| matches!(effect, Effect::DropToken { .. })),
-    )
-}
-
-fn staged(seq: u64, stage: Stage, step: StageStep) -> AgentFrame {
-    let stage = StageWord(stage);
-    AgentFrame::Stage(StageReport {
-        seq,
-        stage,
-        step,
-        attempts: 1,
-        error: None,
-        stamp: "its own clock".into(),
-    })
-}
+use crate::registry::{Effect, Event, MachineId, NoAnswer, OrderId, What};
 
 #[test]
 fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
@@ -58,72 +35,6 @@ fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
     assert_eq!((wait(&effects, conn), tokens(&effects)), (None, (0, 1, 0)));
     let says = world.registry.book().machine(&id).unwrap().trace.leg(Stage::FetchConfig).unwrap();
     assert_eq!(says.server_says, None, "what was in the way is no longer");
-}
-
-#[test]
-fn a_token_is_made_when_it_is_needed_renewed_while_it_waits_and_dropped_when_the_node_is_there() {
-    let mut world = World::new();
-    world.plans(&[]);
-    let id = world.known(&machine(1));
-    let (conn, effects) = world.arrive(&id, &machine(1));
-    assert_eq!(tokens(&effects), (1, 0, 0));
-    world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
-    let (mut made, mut sent) = (0, 0);
-    for _ in 0..65 {
-        assert_eq!(tokens(&world.say(conn, BEAT)), (0, 0, 0), "a heartbeat asks for nothing");
-        let (asked, given, dropped) = tokens(&world.pass(Span::from_s(59)));
-        assert_eq!(dropped, 0);
-        sent += given;
-        for _ in 0..asked {
-            made += 1;
-            let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
-            sent += tokens(&effects).1;
-        }
-        world.now = world.now + Span::from_s(1);
-    }
-    assert_eq!(made, 3, "at two thirds of half an hour each");
-    assert!(sent >= made, "and each is handed over");
-    let effects = world.say(conn, staged(1, Stage::Register, StageStep::Left));
-    assert_eq!(tokens(&effects), (0, 0, 1));
-    let effects =
-        world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
-    assert_eq!(tokens(&effects), (0, 0, 0), "dropped once");
-}
-
-#[test]
-fn a_machine_whose_node_is_there_gets_no_token_and_one_that_lost_it_does() {
-    let mut world = World::new();
-    world.plans(&[]);
-    let id = world.known(&machine(1));
-    let hello = reveille_wire::agent::frame::Hello {
-        protocol: 1,
-        identity: machine(1).identity,
-        facts: machine(1).facts,
-        plan: None,
-        joined: true,
-    };
-    let (conn, effects) = world.arrive_with(&id, machine(1).key, hello);
-    assert_eq!(tokens(&effects), (0, 0, 0));
-    let effects = world.say(conn, BEAT);
-    assert_eq!(tokens(&effects), (1, 0, 0));
-}
-
-#[test]
-fn a_token_that_cannot_be_made_is_tried_again_later_and_the_machine_is_told_why() {
-    let mut world = World::new();
-    world.plans(&[]);
-    let id = world.known(&machine(1));
-    let (conn, _) = world.arrive(&id, &machine(1));
-    let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Err("forbidden".into()) });
-    assert_eq!((wait(&effects, conn), tokens(&effects)), (Some("WAIT_TOKEN"), (0, 0, 0)));
-    world.say(conn, BEAT);
-    assert_eq!(tokens(&world.pass(Span::from_s(6))), (1, 0, 0));
-    let mut effects = Vec::new();
-    for _ in 0..3 {
-        world.say(conn, BEAT);
-        effects.extend(world.pass(Span::from_s(30)));
-    }
-    assert_eq!(tokens(&effects).0, 1, "an answer that does not come counts as a failure");
 }
 
 #[test]
@@ -220,9 +131,13 @@ fn an_order_is_given_once_and_has_an_end_in_every_case() {
         world.step(Event::Order { id: OrderId(number), machine, verb: Verb::RestartKubelet, within })
     };
     let unanswered = |effects: &[Effect]| {
-        told(effects).into_iter().filter(|what| matches!(what, What::Unanswered(..))).count()
+        let told = told(effects).into_iter().filter_map(|what| match what {
+            What::Unanswered(_, why) => Some(*why),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
     };
-    assert_eq!(unanswered(&order(&mut world, 1)), 1, "it has no session");
+    assert_eq!(unanswered(&order(&mut world, 1)), [NoAnswer::NotGiven("it has no session")]);
     let (conn, _) = world.arrive(&id, &machine(1));
     assert_eq!(sent(&order(&mut world, 2), conn).len(), 1);
     let done = AgentFrame::Done(Done { id: 2, outcome: Ended::Done, tail: Text::default() });
@@ -230,9 +145,35 @@ fn an_order_is_given_once_and_has_an_end_in_every_case() {
     assert!(told(&world.say(conn, done)).is_empty(), "answered once");
     order(&mut world, 3);
     world.say(conn, BEAT);
-    assert_eq!(unanswered(&world.pass(Span::from_s(30))), 1, "it did not answer in time");
+    let late = NoAnswer::Unknown("it did not answer in time");
+    assert_eq!(unanswered(&world.pass(Span::from_s(30))), [late]);
     order(&mut world, 4);
-    assert_eq!(unanswered(&world.step(Event::Gone(conn))), 1, "its session ended");
+    let ended = NoAnswer::Unknown("its session ended");
+    assert_eq!(unanswered(&world.step(Event::Gone(conn))), [ended]);
+}
+
+#[test]
+fn an_order_that_was_given_is_answered_over_the_next_session_of_the_same_boot() {
+    for (verb, other_boot) in [(Verb::Join, false), (Verb::CollectEvidence, false), (Verb::Join, true)] {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let (conn, _) = world.arrive(&id, &machine(1));
+        let order = Event::Order { id: OrderId(7), machine: id.clone(), verb, within: Span::from_min(15) };
+        assert_eq!(sent(&world.step(order), conn).len(), 1, "it was given");
+        // The network broke for a moment, or it was booted.
+        let mut who = machine(1);
+        world.now = world.now + Span::from_s(if other_boot { 40 } else { 2 });
+        if other_boot {
+            who.identity.boot_id = "boot-1-again".into();
+        }
+        let (again, effects) = world.arrive(&id, &who);
+        let lost = told(&effects).into_iter().any(|what| matches!(what, What::Unanswered(OrderId(7), _)));
+        let done = AgentFrame::Done(Done { id: 7, outcome: Ended::Done, tail: Text::default() });
+        let heard = world.say(again, done);
+        let answered = told(&heard).into_iter().any(|what| matches!(what, What::Answered(..)));
+        let goes_on = verb == Verb::Join && !other_boot;
+        assert_eq!((lost, answered), (!goes_on, goes_on), "{verb:?}, another boot: {other_boot}");
+    }
 }
 
 #[test]

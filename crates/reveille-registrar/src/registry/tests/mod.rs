@@ -9,4 +9,5 @@ mod given;
 mod joins;
 mod names;
 mod people;
+mod tokens;
 mod world;

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
-use reveille_wire::agent::frame::{Hello, Numbered};
+use reveille_wire::agent::frame::{Heartbeat, Hello, Numbered, StageReport, StageStep};
 use reveille_wire::agent::text::Word;
-use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, Refused, Role, ServerFrame};
+use reveille_wire::agent::{
+    AgentFrame, Distribution, Facts, Identity, Refused, Role, ServerFrame, StageWord,
+};
 
 use crate::registry::invariants::Witness;
 use crate::registry::{
@@ -274,3 +277,28 @@ pub(super) const ANEW: fn(&mut Wish) = |wish| {
     wish.machine = Some("i-1".into());
     wish.reimage = Some(Reimage::WhenSilent);
 };
+
+pub(super) const BEAT: AgentFrame =
+    AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false, account: None });
+
+/// How many were asked for, handed over, taken away.
+pub(super) fn tokens(effects: &[Effect]) -> (usize, usize, usize) {
+    let count = |wanted: fn(&Effect) -> bool| effects.iter().filter(|effect| wanted(effect)).count();
+    (
+        count(|effect| matches!(effect, Effect::MakeToken { .. })),
+        count(|effect| matches!(effect, Effect::SendToken(..))),
+        count(|effect| matches!(effect, Effect::DropToken { .. })),
+    )
+}
+
+pub(super) fn staged(seq: u64, stage: Stage, step: StageStep) -> AgentFrame {
+    let stage = StageWord(stage);
+    AgentFrame::Stage(StageReport {
+        seq,
+        stage,
+        step,
+        attempts: 1,
+        error: None,
+        stamp: "its own clock".into(),
+    })
+}

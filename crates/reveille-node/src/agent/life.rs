@@ -1,0 +1,137 @@
+//! The driver of one plan's join: begun with the plan, heard and spoken to as long as there is no other.
+//!
+//! A driver knows what its memory says. What the server said since, that a session stands, is said to each that begins: it does
+//! not come again with a plan.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use reveille_agent::Event;
+use reveille_agent::effect::Report;
+use reveille_core::model::time::Time;
+use reveille_wire::agent::Plan;
+use reveille_wire::agent::frame::Account;
+use tokio::sync::{mpsc, watch};
+
+use crate::driver::{Begin, Driver, Said};
+use crate::hands::{Hands, JoinSettings};
+use crate::inspect::Inspector;
+use crate::memory_file::MemoryFile;
+
+use super::courier::Heard;
+use super::desk::of_account;
+use super::tokens::FromServer;
+use super::{AbortOnDrop, Agent, AgentError, QUEUED, Told, plan, provider};
+
+/// The driver of one plan's join, and the ways to it.
+pub(super) struct Life {
+    pub(super) inspector: Arc<Inspector>,
+    pub(super) orders: mpsc::Sender<Event>,
+    said: mpsc::Receiver<Said>,
+    task: AbortOnDrop,
+    /// What the provider announced to the machine.
+    announced: watch::Receiver<provider::Announced>,
+    /// Whoever hears that.
+    _listening: AbortOnDrop,
+}
+
+impl Agent {
+    fn begin(&self, plan: &Plan) -> Result<Life, AgentError> {
+        let aim = plan::target(&self.setup.root, plan)?;
+        let (root, kind) = (self.setup.root.clone(), aim.target.kind);
+        let inspector = Arc::new(Inspector::new(root, aim.target, aim.node_name, aim.distribution));
+        let tokens = FromServer { kind, want: self.say.clone(), tokens: self.tokens.clone() };
+        let copies = self.setup.folder.join("before-reset");
+        let settings = JoinSettings { config: aim.config, copies, ..JoinSettings::default() };
+        let hands = Hands::new(Arc::clone(&inspector), tokens, settings);
+        let memory = MemoryFile::within(&self.setup.folder);
+        let circle = Some(Arc::clone(&self.circle));
+        let begin = Begin { inspector: Arc::clone(&inspector), hands, memory, config: self.config, circle };
+        let driver = Driver::new(begin)?;
+        let (orders, ordered) = mpsc::channel(QUEUED);
+        if self.is_up {
+            // There is room for it, and for the next one: nothing was sent yet.
+            orders.try_send(Event::Readmitted).ok();
+        }
+        if !self.shelf.has_joined(plan) {
+            // Whoever invited this machine meant it; whoever changed a plan meant many.
+            let is_meant = self.is_invited || !self.shelf.has_held();
+            let order = if is_meant { Event::Ordered } else { Event::Planned };
+            orders.try_send(order).ok();
+        }
+        let (said_in, said) = mpsc::channel(QUEUED);
+        let task = tokio::spawn(driver.run(ordered, move |_, said: &Said| {
+            // Whoever is slow to listen does not hold the machine up; what is so is said again.
+            said_in.try_send(said.clone()).ok();
+            ControlFlow::<()>::Continue(())
+        }));
+        let (announced, listening) = provider::listen(self.setup.root.clone(), self.setup.metadata.clone());
+        let _listening = AbortOnDrop(listening);
+        Ok(Life { inspector, orders, said, task: AbortOnDrop(task), announced, _listening })
+    }
+
+    /// Drives the join of this plan until there is another.
+    pub(super) async fn live(
+        &mut self,
+        plan: &Plan,
+        tell: &mut impl FnMut(Time, Told<'_>),
+    ) -> Result<Plan, AgentError> {
+        let mut life = self.begin(plan)?;
+        loop {
+            tokio::select! {
+                heard = self.heard.recv() => {
+                    let Some(heard) = heard else { return Err(self.link_ended().await) };
+                    tell(crate::driver::now(), Told::Link(&heard));
+                    self.notes(&heard);
+                    match heard {
+                        Heard::Plan(next) if next.checksum != plan.checksum => return Ok(*next),
+                        // The one that it has; or another word that changes nothing here.
+                        Heard::Plan(_) | Heard::Wait(_) => {}
+                        Heard::Peers(peers) => {
+                            self.circle.know(&peers);
+                            // A driver that is busy hears it with the next list, or at its next start.
+                            life.orders.try_send(Event::PeersListed(self.circle.peers())).ok();
+                        }
+                        Heard::Down(_) => self.desk.link_ended(),
+                        Heard::Token(token) => drop(self.token_in.send_replace(Some(token))),
+                        Heard::Order(order) => self.desk.take_order(order, Some(&life)),
+                        Heard::Removed => life.inspector.is_removed(),
+                        Heard::Up { .. } => {
+                            life.inspector.is_let_in();
+                            // A driver that is busy hears it with the next session.
+                            life.orders.try_send(Event::Readmitted).ok();
+                            self.desk.tell_all();
+                        }
+                    }
+                }
+                said = life.said.recv() => {
+                    let Some(said) = said else { return Ok(plan.clone()) };
+                    tell(crate::driver::now(), Told::Machine(&said));
+                    if matches!(said, Said::Report(Report::Back)) {
+                        self.shelf.mark_joined(plan)?;
+                        self.is_invited = false;
+                    }
+                    if let Said::Found(found) = &said
+                        && life.inspector.is_outdated(&found.inspection)
+                    {
+                        life.orders.try_send(Event::Readmitted).ok();
+                    }
+                    if let Said::Account(account) = &said {
+                        let account = of_account(account, life.inspector.kubelet_runs());
+                        let announced = life.announced.borrow().clone();
+                        self.desk.account = Some(Account { announced, ..account });
+                        self.desk.tell_all();
+                    }
+                    self.desk.hear(&said, tell);
+                }
+                Ok(()) = life.announced.changed() => {
+                    if let Some(account) = &mut self.desk.account {
+                        account.announced = life.announced.borrow_and_update().clone();
+                        self.desk.tell_all();
+                    }
+                }
+                _ = &mut life.task.0 => return Ok(plan.clone()),
+            }
+        }
+    }
+}

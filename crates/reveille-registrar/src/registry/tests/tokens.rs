@@ -1,0 +1,188 @@
+//! Tokens of joins: made when one is needed, made anew when one ends, and not asked for for ever.
+
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Span;
+use reveille_wire::agent::frame::{Heartbeat, StageStep};
+use reveille_wire::agent::text::Sentence;
+use reveille_wire::agent::{AgentFrame, Reason};
+
+use super::world::*;
+use crate::registry::{Conn, Event, MachineId};
+
+#[test]
+fn a_token_is_made_when_it_is_needed_renewed_while_it_waits_and_dropped_when_the_node_is_there() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(tokens(&effects), (1, 0, 0));
+    world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
+    let (mut made, mut sent) = (0, 0);
+    for _ in 0..65 {
+        assert_eq!(tokens(&world.say(conn, BEAT)), (0, 0, 0), "a heartbeat asks for nothing");
+        let (asked, given, dropped) = tokens(&world.pass(Span::from_s(59)));
+        assert_eq!(dropped, 0);
+        sent += given;
+        for _ in 0..asked {
+            made += 1;
+            let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
+            sent += tokens(&effects).1;
+        }
+        world.now = world.now + Span::from_s(1);
+    }
+    assert_eq!(made, 3, "at two thirds of half an hour each");
+    assert!(sent >= made, "and each is handed over");
+    let effects = world.say(conn, staged(1, Stage::Register, StageStep::Left));
+    assert_eq!(tokens(&effects), (0, 0, 1));
+    let effects =
+        world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
+    assert_eq!(tokens(&effects), (0, 0, 0), "dropped once");
+}
+
+#[test]
+fn a_machine_whose_node_is_there_gets_no_token_and_one_that_lost_it_does() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let hello = reveille_wire::agent::frame::Hello {
+        protocol: 1,
+        identity: machine(1).identity,
+        facts: machine(1).facts,
+        plan: None,
+        joined: true,
+    };
+    let (conn, effects) = world.arrive_with(&id, machine(1).key, hello);
+    assert_eq!(tokens(&effects), (0, 0, 0));
+    let effects = world.say(conn, BEAT);
+    assert_eq!(tokens(&effects), (1, 0, 0));
+}
+
+#[test]
+fn a_token_that_cannot_be_made_is_tried_again_later_and_the_machine_is_told_why() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Err("forbidden".into()) });
+    assert_eq!((wait(&effects, conn), tokens(&effects)), (Some("WAIT_TOKEN"), (0, 0, 0)));
+    world.say(conn, BEAT);
+    assert_eq!(tokens(&world.pass(Span::from_s(6))), (1, 0, 0));
+    let mut effects = Vec::new();
+    for _ in 0..3 {
+        world.say(conn, BEAT);
+        effects.extend(world.pass(Span::from_s(30)));
+    }
+    assert_eq!(tokens(&effects).0, 1, "an answer that does not come counts as a failure");
+}
+
+/// A machine that waits for its token, which is being made.
+fn waiting(world: &mut World) -> (MachineId, Conn) {
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(tokens(&effects), (1, 0, 0));
+    (id, conn)
+}
+
+/// The machine waits and beats, and each attempt is answered. How many were asked for.
+fn wait_for(
+    world: &mut World,
+    (id, conn): (&MachineId, Conn),
+    span: Span,
+    outcome: Result<(), Sentence>,
+) -> usize {
+    let (until, mut made) = (world.now + span, 0);
+    while world.now < until {
+        world.say(conn, BEAT);
+        let effects = world.pass(Span::from_s(30));
+        for _ in 0..tokens(&effects).0 {
+            made += 1;
+            world.step(Event::TokenMade { machine: id.clone(), outcome: outcome.clone() });
+        }
+    }
+    made
+}
+
+#[test]
+fn attempts_that_made_no_token_do_not_use_up_the_days_tokens() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    world.step(Event::TokenMade { machine: id.clone(), outcome: Err("forbidden".into()) });
+    let hours = Span::from_min(10 * 60);
+    let failed = wait_for(&mut world, (&id, conn), hours, Err("forbidden".into()));
+    let most = usize::try_from(world.registry.settings().tokens_a_day).unwrap();
+    assert!(failed > most, "{failed}");
+    // The right to make secrets is given now.
+    assert!(wait_for(&mut world, (&id, conn), hours, Ok(())) > 0);
+}
+
+#[test]
+fn a_machine_whose_tokens_of_the_day_are_used_up_is_told_so_when_its_last_one_ends() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    let most = world.registry.settings().tokens_a_day;
+    for _ in 1..most {
+        world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
+        world.say(conn, BEAT);
+        // Somebody takes each away at once.
+        world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
+        assert_eq!(tokens(&world.say(conn, BEAT)), (1, 0, 0));
+        world.pass(Span::from_s(1));
+    }
+    world.step(Event::TokenMade { machine: id, outcome: Ok(()) });
+    let mut told = Vec::new();
+    for _ in 0..80 {
+        world.say(conn, BEAT);
+        let effects = world.pass(Span::from_s(30));
+        assert_eq!(tokens(&effects), (0, 0, 0), "nothing is made, and nothing is sent again");
+        told.extend(wait(&effects, conn));
+    }
+    assert_eq!(told, [Reason::TooMany { of: Default::default() }.code()]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_puts_off_no_attempt() {
+    for fails in [true, false] {
+        let mut world = World::new();
+        let (id, conn) = waiting(&mut world);
+        if fails {
+            world.step(Event::TokenMade { machine: id.clone(), outcome: Err("it is away".into()) });
+        }
+        let by = Span::from_min(-24 * 60);
+        world.now = world.now + by;
+        world.step(Event::ClockSet { by });
+        let made = wait_for(&mut world, (&id, conn), Span::from_min(5), Ok(()));
+        assert!(made > 0, "after seconds of backoff, or one that nobody speaks of: {fails}");
+    }
+}
+
+#[test]
+fn a_token_that_comes_late_is_one() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    world.say(conn, BEAT);
+    world.pass(Span::from_s(50));
+    world.say(conn, BEAT);
+    assert_eq!(wait(&world.pass(Span::from_s(10)), conn), Some("WAIT_TOKEN"), "it is given up");
+    let late = |outcome| Event::TokenMade { machine: id.clone(), outcome };
+    assert_eq!(tokens(&world.step(late(Err("away".into())))), (0, 0, 0), "a failure is not counted twice");
+    assert_eq!(tokens(&world.step(late(Ok(())))), (0, 1, 0));
+    world.say(conn, BEAT);
+    assert_eq!(tokens(&world.pass(Span::from_s(30))), (0, 0, 0), "no other is asked for");
+}
+
+#[test]
+fn a_machine_that_comes_and_goes_while_tokens_are_made_leaves_none_behind_and_gets_no_more_than_a_days() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    let (mut asked, mut dropped) = (1, 0);
+    for _ in 0..200 {
+        world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
+        // It is there when nobody needs it any more.
+        dropped += tokens(&world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) })).2;
+        asked += tokens(&world.say(conn, BEAT)).0;
+        world.pass(Span::from_s(1));
+    }
+    let most = usize::try_from(world.registry.settings().tokens_a_day).unwrap();
+    assert_eq!((asked, dropped >= most), (most, true), "{dropped}");
+}

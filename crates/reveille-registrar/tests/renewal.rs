@@ -1,0 +1,139 @@
+//! The next certificate of a machine whose disk or clock is not as it should be, or whose certificate counts no more.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/agent.rs"]
+mod agent;
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_node::link::{Enrolment, Keyring};
+use reveille_registrar::registry::Reimage;
+use support::{Site, Who, site, who};
+
+const NOW_MS: i64 = 1_795_000_000_000;
+const DAY: Span = Span::from_min(24 * 60);
+
+/// A machine that was enrolled when its own clock said so.
+async fn enrolled_at(site: &Site, folder: &Path, at: Time) -> (Who, Keyring, PathBuf) {
+    let (who, invited) = (who(1), site.invite(|_| {}).await);
+    let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
+    let (credential, kept) = enrolment.ask(&site.link, &invited.token, at).await.unwrap();
+    let link = folder.join("link");
+    (who, Keyring::keep(&link, credential, kept).unwrap(), link)
+}
+
+#[tokio::test]
+async fn a_disk_that_was_full_for_a_while_costs_no_machine_its_record() {
+    let now = Time::from_ms(NOW_MS);
+    // Each time one thing more cannot be written: the first time the key is, and what belongs to it is not.
+    let orders = [["link.json", "link.pem"], ["link.pem", "link.json"], ["link.json", "renewing.pem"]];
+    for full in orders {
+        let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+        let (who, keyring, link) = enrolled_at(&site, folder.path(), now).await;
+        for name in full {
+            let in_the_way = link.join(format!("{name}.new"));
+            fs::create_dir(&in_the_way).unwrap();
+            let renewed = keyring.renewed(&site.link, now).await;
+            // A key that is there is not written again.
+            assert_eq!(renewed.is_err(), name != "renewing.pem", "{full:?}");
+            fs::remove_dir(in_the_way).unwrap();
+        }
+        // There is room again, and the agent is started anew.
+        let mut keyring = Keyring::open(&link).unwrap().unwrap();
+        for _ in 0..2 {
+            drop(site.link.session(&keyring.credential, who.hello()).await.unwrap());
+            let before = fs::read(link.join("link.pem")).unwrap();
+            keyring = keyring.renewed(&site.link, now).await.unwrap();
+            assert_ne!(fs::read(link.join("link.pem")).unwrap(), before, "with another key");
+            assert!(!link.join("renewing.pem").exists());
+        }
+        drop(site.link.session(&keyring.credential, who.hello()).await.unwrap());
+        site.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
+    let now = Time::from_ms(NOW_MS);
+    let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+    let (_, keyring, link) = enrolled_at(&site, folder.path(), now).await;
+    fs::create_dir(link.join("renewing.pem.new")).unwrap();
+    keyring.renewed(&site.link, now).await.unwrap_err();
+    let offered = site.hand.view(|registry, _| registry.book().machines().any(|it| it.next_key.is_some()));
+    assert!(!offered.await.unwrap());
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_renewed_once_it_is_mended() {
+    let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+    let now = Time::from_ms(NOW_MS);
+    // No battery, or a wrong one: the machine boots in 2040, enrols, and NTP mends its clock a minute later.
+    let ahead = (0..14 * 365).fold(now, |at, _| at + DAY);
+    let (_, keyring, link) = enrolled_at(&site, folder.path(), ahead).await;
+    assert!(!keyring.is_due(ahead) && keyring.is_due(now), "in 2026 at once");
+    let renewed = keyring.renewed(&site.link, now).await.unwrap();
+    assert!(!renewed.is_due(now) && !renewed.is_due(now - Span::from_s(5)), "and once");
+    // As an agent of before kept it.
+    let text = fs::read_to_string(link.join("link.json")).unwrap();
+    assert!(text.contains("renew_after_s"));
+    fs::write(link.join("link.json"), text.replace("renew_after_s", "unknown")).unwrap();
+    let renewed = Keyring::open(&link).unwrap().unwrap();
+    assert!(!renewed.is_due(now) && renewed.is_due(now - DAY));
+    site.end().await;
+}
+
+/// An agent that has enrolled, and whose key is void since: its machine was enrolled again with another one. It was given an
+/// invitation that stands, or the one that it was enrolled with.
+async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, PathBuf) {
+    let first = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let mut running = agent::run(agent::setup(site, &machine, Some(first.token.clone())), machine);
+    running.says("Up {").await;
+    let machine = running.stopped().await;
+    let anew = |wish: &mut support::Wished| {
+        (wish.machine, wish.reimage) = (Some("mid-1".into()), Some(Reimage::AtOnce));
+    };
+    let mut who = who(1);
+    (who.identity.instance_id, who.identity.system_uuid) = (None, None);
+    who.facts.hostname = "w-1".into();
+    site.enrol(&site.invite(anew).await.token, &who).await.unwrap();
+    let token = if is_invited { site.invite(anew).await.token } else { first.token };
+    let setup = agent::setup(site, &machine, Some(token));
+    let pem = setup.folder.join("link/link.pem");
+    fs::write(pem.with_file_name("renewing.pem"), "of the record before").unwrap();
+    let before = fs::read(&pem).unwrap();
+    (agent::run(setup, machine), before, pem)
+}
+
+#[tokio::test]
+async fn a_machine_whose_certificate_counts_no_more_takes_the_invitation_that_it_is_given() {
+    let site = site().await;
+    let (mut running, before, pem) = runs_again(&site, true).await;
+    running.says("Up {").await;
+    assert_ne!(fs::read(&pem).unwrap(), before);
+    assert!(["enrolling.pem", "renewing.pem"].iter().all(|name| !pem.with_file_name(name).exists()));
+    drop(running);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_machine_whose_invitation_is_refused_tries_it_once_and_keeps_the_certificate_that_it_has() {
+    let site = site().await;
+    let (mut running, before, pem) = runs_again(&site, false).await;
+    running.says("to be enrolled anew at").await;
+    for _ in 0..2 {
+        running.says("CERTIFICATE_REVOKED").await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let more = std::iter::from_fn(|| running.said.try_recv().ok());
+    assert_eq!(more.filter(|line| line.contains("enrolled anew")).count(), 0);
+    assert_eq!(fs::read(&pem).unwrap(), before);
+    drop(running);
+    site.end().await;
+}

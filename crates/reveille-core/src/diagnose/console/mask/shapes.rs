@@ -1,7 +1,7 @@
 //! Tokens that are known by their shape alone, with no name beside them.
 //!
-//! Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), k3s's `K10…::server:x`, JSON web tokens,
-//! hashes of passwords, tokens with a known beginning, and long base64. What says which kind it is stays: `glpat-[masked]`.
+//! Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), k3s's `K10…::server:x`, our own invitations,
+//! JSON web tokens, hashes of passwords, tokens with a known beginning, and long base64. What says which kind it is stays: `glpat-[masked]`.
 
 use std::ops::Range;
 
@@ -18,6 +18,7 @@ pub(super) fn shaped_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
     runs(text, ranges);
     known_beginnings(text, ranges);
     cluster_tokens(text, ranges);
+    invitations(text, ranges);
     password_hashes(text, ranges);
 }
 
@@ -186,6 +187,27 @@ fn cluster_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
 
 const MAX_HASH: usize = 96;
 const MAX_SECRET: usize = 4096;
+
+/// Our own invitations, `rvi1.ID.SECRET`: both are hexadecimal, and the id is public. A console may have cut the secret.
+fn invitations(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const FORM: &str = "rvi1.";
+    const ID_BYTES_MAX: usize = 64;
+    const SECRET_BYTES_MIN: usize = 4;
+    let bytes = text.as_bytes();
+    for (at, _) in text.match_indices(FORM) {
+        let id = at + FORM.len();
+        let hex = |byte: &&u8| byte.is_ascii_hexdigit();
+        let length = bytes[id..].iter().take(ID_BYTES_MAX).take_while(hex).count();
+        let secret = id + length + 1;
+        if length == 0 || bytes.get(secret - 1) != Some(&b'.') {
+            continue;
+        }
+        if bytes[secret..].iter().take(SECRET_BYTES_MIN).filter(hex).count() == SECRET_BYTES_MIN {
+            let rest = bytes[secret..].iter().take_while(|byte| is_base64(**byte)).count();
+            ranges.push(secret..secret + rest);
+        }
+    }
+}
 
 /// `$6$salt$hash` of `/etc/shadow`, `$2b$…`, `$apr1$…` and `{SSHA}…`: the method stays.
 fn password_hashes(text: &str, ranges: &mut Vec<Range<usize>>) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::MASK;
 use super::random::is_random_base64;
 use super::shapes::{behind_a_name, is_base64, is_blob, is_public};
-use super::value::cut;
+use super::value::{cut, found_once};
 
 /// How a private key ends.
 const END: &str = "-----END";
@@ -14,6 +14,7 @@ const END: &str = "-----END";
 pub(super) fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
     const NEAR_BYTES: usize = 16 * 1024;
     const MARK: &str = "PRIVATE KEY";
+    let (mut ends, mut spaced_ends) = (None, None);
     let mut from = 0;
     while let Some(at) = text[from..].find(MARK).map(|at| from + at + MARK.len()) {
         from = at;
@@ -24,14 +25,21 @@ pub(super) fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
         if is_end_marker(text, at) {
             continue;
         }
-        let near = cut(rest, NEAR_BYTES);
-        let end = near.find(END).or_else(|| near.find("---- END")).unwrap_or_else(|| key_lines(rest));
+        let near = |end: usize| Some(end - at).filter(|length| *length < NEAR_BYTES);
+        let end = near(next(&mut ends, text, at, END))
+            .or_else(|| near(next(&mut spaced_ends, text, at, "---- END")))
+            .unwrap_or_else(|| key_lines(rest));
         if end > 0 {
             ranges.push(at..at + end);
         }
         from = at + end;
     }
     bare_blocks(text, ranges);
+}
+
+/// Where this stands next; asked for in the order of the text, it is looked for once.
+fn next(known: &mut Option<(usize, usize)>, text: &str, from: usize, what: &str) -> usize {
+    found_once(known, from, || text[from..].find(what).map_or(usize::MAX, |at| from + at))
 }
 
 /// The marker that ends a key has its `END` near by, and on the same line.
@@ -44,8 +52,12 @@ fn is_end_marker(text: &str, marker_end: usize) -> bool {
 
 /// How many bytes of lines whose last word is key material follow.
 fn key_lines(text: &str) -> usize {
+    /// No line of a key is longer, whatever a logger writes before it.
+    const LINE_BYTES_MAX: usize = 16 * 1024;
     let mut end = 0;
-    for line in text.split_inclusive('\n') {
+    while end < text.len() {
+        let near = cut(&text[end..], LINE_BYTES_MAX);
+        let line = near.split_inclusive('\n').next().unwrap_or(near);
         let word = line.split_whitespace().next_back().unwrap_or("");
         if !word.bytes().all(is_base64) {
             break;

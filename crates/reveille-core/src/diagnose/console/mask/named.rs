@@ -13,13 +13,17 @@ use super::value::{self, Between, Ends, cut};
 
 /// Of a long value so much is looked at to tell whether it is random.
 const RANDOM_BYTES_MAX: usize = 128;
+/// Of a long value so much is looked at to tell what is in its quotes.
+const UNQUOTED_BYTES_MAX: usize = 1024;
 /// Within so many bytes a bracket is closed again.
 const NEAR_BYTES_MAX: usize = 128;
 
 /// Marks the value of every name that tells of a secret.
 pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut ends = Ends::default();
+    let mut of_pairs = Ends::default();
     let mut below = Below::default();
+    let mut before = ("", None);
     for name in Names::of(text) {
         // A path segment of that name (`/latest/user_data`) is no name of a value.
         if name.start > 0 && text.as_bytes()[name.start - 1] == b'/' {
@@ -27,9 +31,13 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         }
         let word = &text[name.clone()];
         if pairs::names_a_pair(word) {
-            pairs::value_of_pair(text, &name, ranges);
+            pairs::value_of_pair(text, &name, &mut of_pairs, ranges);
         }
-        let Some(telling) = telling(word) else { continue };
+        // What repeats a name is asked once.
+        if word != before.0 {
+            before = (word, telling(word));
+        }
+        let Some(telling) = before.1 else { continue };
         match value::start(text, name.start, name.end) {
             Some((start, between)) => {
                 let found = Found { name, telling, start, between };
@@ -82,7 +90,8 @@ impl Found {
     /// What is masked already stays as it is; behind a name whose value goes on to the end of the line, so does the mask.
     fn behind_a_mask(&self, text: &str, line: usize) -> Option<Range<usize>> {
         let rest = self.start + MASK.len()..line;
-        let goes_on = matches!(self.telling, Telling::Line) && !text[rest.clone()].trim().is_empty();
+        let goes_on = matches!(self.telling, Telling::Line)
+            && text[rest.clone()].contains(|c: char| !c.is_whitespace());
         goes_on.then_some(rest)
     }
 
@@ -126,7 +135,8 @@ impl Found {
     /// Whether the value is none that has to go.
     fn is_harmless(&self, text: &str, range: &Range<usize>, line: usize) -> bool {
         let value = &text[range.clone()];
-        let unquoted = value.trim_matches(['"', '\'', '\\', '`']);
+        // What is compared with a literal is short: of a word of ten thousand names and as many quotes, no name walks them all.
+        let unquoted = cut(value, UNQUOTED_BYTES_MAX).trim_matches(['"', '\'', '\\', '`']);
         match self.telling {
             Telling::IfRandom => {
                 let unquoted = cut(unquoted, RANDOM_BYTES_MAX);
@@ -176,7 +186,7 @@ fn is_no_payload(value: &str) -> bool {
     let is_script = first.starts_with('/') && is_plain(first);
     (is_message(value) && !is_scheme(value))
         || value.starts_with("0x")
-        || value.trim().len() <= NOTHING_BYTES
+        || cut(value, NEAR_BYTES_MAX).trim().len() <= NOTHING_BYTES && value.len() < NEAR_BYTES_MAX
         || is_script
 }
 

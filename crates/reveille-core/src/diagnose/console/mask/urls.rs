@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use super::MASK;
+use super::value::found_once;
 
 /// Marks what stands before the host.
 pub(super) fn url_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let mut paths = None;
     for (at, _) in text.match_indices("://") {
         let start = at + "://".len();
         let authority = text[start..].split(['/', ' ', '"', '\'', '\n', '?']).next().unwrap_or("");
         let Some(host) = authority.rfind('@') else {
-            webhook(text, start, authority, ranges);
+            webhook(text, start, authority, &mut paths, ranges);
             continue;
         };
         match authority[..host].find(':') {
@@ -41,7 +43,13 @@ fn is_user(user: &str) -> bool {
 }
 
 /// `hooks.slack.com/services/T0/B0/SECRET` and its like: the path is the secret.
-fn webhook(text: &str, start: usize, authority: &str, ranges: &mut Vec<Range<usize>>) {
+fn webhook(
+    text: &str,
+    start: usize,
+    authority: &str,
+    paths: &mut Option<(usize, usize)>,
+    ranges: &mut Vec<Range<usize>>,
+) {
     /// gitleaks: `slack-webhook-url`, `microsoft-teams-webhook`; Discord's and Google's are alike.
     const HOOKS: [&str; 6] = [
         "hooks.slack.com/services/",
@@ -58,9 +66,10 @@ fn webhook(text: &str, start: usize, authority: &str, ranges: &mut Vec<Range<usi
     }
     let Some(path) = path else { return };
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | '`');
-    let end = rest[path..].find(is_end).map_or(rest.len(), |at| path + at);
-    if end > path && !rest[path..].starts_with(MASK) {
-        ranges.push(start + path..start + end);
+    let path = start + path;
+    let end = found_once(paths, path, || text[path..].find(is_end).map_or(text.len(), |at| path + at));
+    if end > path && !text[path..].starts_with(MASK) {
+        ranges.push(path..end);
     }
 }
 

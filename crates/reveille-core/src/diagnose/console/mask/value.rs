@@ -115,6 +115,7 @@ pub(super) struct Ends {
     word: Option<(usize, usize)>,
     item: Option<(usize, usize)>,
     argument: Option<(usize, usize)>,
+    entry: Option<(usize, usize)>,
     quoted: usize,
 }
 
@@ -161,6 +162,12 @@ impl Ends {
         found_once(&mut self.item, start, || text[start..end].find(STOPS).map_or(end, |at| start + at))
     }
 
+    /// The end of a bare value in a list of pairs: the next space or comma.
+    pub(super) fn entry(&mut self, text: &str, start: usize) -> usize {
+        let end = self.word(text, start);
+        found_once(&mut self.entry, start, || text[start..end].find(',').map_or(end, |at| start + at))
+    }
+
     /// The end of an argument of a URL.
     pub(super) fn argument(&mut self, text: &str, start: usize) -> usize {
         let end = self.word(text, start);
@@ -175,7 +182,11 @@ fn is_quoted(value: &str) -> bool {
 }
 
 /// The end of a stretch that is the same for each beginning within it.
-fn found_once(known: &mut Option<(usize, usize)>, start: usize, find: impl FnOnce() -> usize) -> usize {
+pub(super) fn found_once(
+    known: &mut Option<(usize, usize)>,
+    start: usize,
+    find: impl FnOnce() -> usize,
+) -> usize {
     match known {
         Some((from, to)) if (*from..=*to).contains(&start) => *to,
         _ => known.insert((start, find())).1,

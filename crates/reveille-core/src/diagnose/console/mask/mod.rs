@@ -8,7 +8,7 @@
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
-//!  tables: names (what tells), plain (what is none), prefixes, tools; measure: random
+//!  tables: names (what tells), plain (what is none), prefixes, tools; measure: random; places: lines
 //! ```
 //!
 //! A console shows what first boot saw: join tokens, cloud passwords, keys, whole user-data payloads. Text goes through
@@ -28,6 +28,7 @@ mod below;
 mod colour;
 mod commands;
 mod keys;
+mod lines;
 mod manifests;
 mod named;
 mod names;

@@ -10,7 +10,7 @@ use super::MASK;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
 use super::tools::{READERS, TOOLS, Takes, Tool};
-use super::value::{Ends, cut};
+use super::value::{Ends, cut, forged};
 
 /// What stands around a word in a list or in a script.
 const AROUND: [char; 9] = ['"', '\'', '[', ']', '(', ')', ',', '`', '\\'];
@@ -93,6 +93,13 @@ impl Running {
         let mut joined = None;
         for tool in self.tools().filter(|tool| self.is_behind(tool)) {
             for (option, takes) in tool.options {
+                if *takes == Takes::Assigned {
+                    let value =
+                        bare.split_once('=').filter(|_| !bare.starts_with('-')).map(|(_, value)| value);
+                    let value = value.filter(|value| !value.is_empty() && !value.starts_with('@'));
+                    joined = joined.or(value.map(|value| (value, Takes::Word)));
+                    continue;
+                }
                 let is_joined = *takes == Takes::Joined;
                 if bare == *option && !is_joined {
                     self.takes = Some(*takes);
@@ -122,10 +129,10 @@ impl Running {
     /// The command is over: of some, its last word was the secret.
     fn end(&mut self, text: &str, ranges: &mut Vec<Range<usize>>) {
         const WORDS_MIN: usize = 2;
-        let takes_last = self.tools().any(|tool| tool.is_last && self.is_behind(tool));
+        let last = self.tools().filter(|tool| self.is_behind(tool)).find_map(|tool| tool.last);
         let needs = if self.behind.is_empty() { WORDS_MIN } else { 1 };
-        if let (true, Some(word)) = (takes_last && self.words >= needs, self.last.clone()) {
-            self.secret(text, word, Takes::Word, ranges);
+        if let (Some(takes), Some(word)) = (last.filter(|_| self.words >= needs), self.last.clone()) {
+            self.secret(text, word, takes, ranges);
         }
         self.begin(None);
     }
@@ -148,17 +155,20 @@ impl Running {
         let value = &text[word.start..end];
         let skipped = match takes {
             Takes::Account => value.find(':').map_or(0, |at| at + 1),
+            Takes::Comma => value.find(',').map_or(value.len(), |at| at + 1),
+            Takes::LastColon => value.rfind(':').map_or(value.len(), |at| at + 1),
+            Takes::Path => value.find('/').map_or(value.len(), |at| at + 1),
             Takes::Percent => value.find('%').map_or(value.len(), |at| at + 1),
             Takes::Literal => value.find('=').map_or(value.len(), |at| at + 1),
             Takes::Quoted if !value.starts_with(['"', '\'']) => value.len(),
-            Takes::Word | Takes::Joined | Takes::Quoted => 0,
+            Takes::Word | Takes::Joined | Takes::Quoted | Takes::Assigned => 0,
         };
         // `curl -u name` asks for the password.
         let is_name =
             takes == Takes::Account && skipped == 0 && value.bytes().all(|byte| byte.is_ascii_lowercase());
         let found = &value[skipped..];
         let is_next_option = found.starts_with("--");
-        if !is_name && !found.is_empty() && !is_next_option && !found.contains(MASK) && !is_plain(found) {
+        if !is_name && !found.is_empty() && !is_next_option && !is_masked(found) && !is_plain(found) {
             ranges.push(word.start + skipped..end);
         }
         end
@@ -205,6 +215,11 @@ fn command(word: &str) -> Option<&'static str> {
         return None;
     }
     TOOLS.iter().flat_map(|tool| tool.names).find(|name| **name == base).copied()
+}
+
+/// Whether this is a mask and what closes it; text right behind a mask is none of ours.
+fn is_masked(found: &str) -> bool {
+    found.starts_with(MASK) && forged(found).is_none()
 }
 
 /// What stood before a word.

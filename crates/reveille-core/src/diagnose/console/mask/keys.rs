@@ -12,11 +12,21 @@ const END: &str = "-----END";
 
 /// From `BEGIN … PRIVATE KEY` to its `END`. Where the end is cut off, as far as the lines look like key material.
 pub(super) fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
+    /// OpenVPN's static keys, and those of its second `tls-crypt`.
+    const MARKS: [&str; 4] =
+        ["PRIVATE KEY", "Static key V1", "tls-crypt-v2 server key", "tls-crypt-v2 client key"];
+    for mark in MARKS {
+        keys_of(text, mark, ranges);
+    }
+    of_putty(text, ranges);
+    bare_blocks(text, ranges);
+}
+
+fn keys_of(text: &str, mark: &str, ranges: &mut Vec<Range<usize>>) {
     const NEAR_BYTES: usize = 16 * 1024;
-    const MARK: &str = "PRIVATE KEY";
     let (mut ends, mut spaced_ends) = (None, None);
     let mut from = 0;
-    while let Some(at) = text[from..].find(MARK).map(|at| from + at + MARK.len()) {
+    while let Some(at) = text[from..].find(mark).map(|at| from + at + mark.len()) {
         from = at;
         // PGP calls it a block; SSH2 has four dashes and a space.
         let rest = text[at..].strip_prefix(" BLOCK").unwrap_or(&text[at..]);
@@ -34,7 +44,30 @@ pub(super) fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
         }
         from = at + end;
     }
-    bare_blocks(text, ranges);
+}
+
+/// PuTTY says how many lines of key follow: `Private-Lines: 14`.
+fn of_putty(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const NAME: &str = "Private-Lines: ";
+    const LINES_MAX: usize = 256;
+    let mut until = 0;
+    for (found, _) in text.match_indices(NAME) {
+        let rest = &text[found + NAME.len()..];
+        let digits = rest.bytes().take(4).take_while(u8::is_ascii_digit).count();
+        let count = rest[..digits].parse().unwrap_or(0).min(LINES_MAX);
+        let Some(line) = cut(rest, 64).find('\n').filter(|_| found >= until) else { continue };
+        let mut at = found + NAME.len() + line + 1;
+        for line in text[at..].split_inclusive('\n').take(count) {
+            let end = at + line.trim_end().len();
+            let word = text[at..end].rsplit(char::is_whitespace).next().unwrap_or("");
+            if word.is_empty() || !word.bytes().all(is_base64) {
+                break;
+            }
+            ranges.push(end - word.len()..end);
+            at += line.len();
+        }
+        until = at;
+    }
 }
 
 /// Where this stands next; asked for in the order of the text, it is looked for once.

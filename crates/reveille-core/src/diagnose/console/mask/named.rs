@@ -13,6 +13,8 @@ use super::value::{self, Between, Ends, cut};
 
 /// Of a long value so much is looked at to tell whether it is random.
 const RANDOM_BYTES_MAX: usize = 128;
+/// Within so many bytes a list of secrets is closed.
+const LIST_BYTES_MAX: usize = 1024;
 /// Of a long value so much is looked at to tell what is in its quotes.
 const UNQUOTED_BYTES_MAX: usize = 1024;
 /// Within so many bytes a bracket is closed again.
@@ -37,10 +39,25 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         if word != before.0 {
             before = (word, telling(word));
         }
-        let Some(telling) = before.1 else { continue };
+        let asked = text.as_bytes()[..name.start]
+            .last()
+            .is_some_and(|byte| matches!(byte, b'?' | b'&'));
+        // `?code=` of a login that is handed over.
+        let of_query = (asked && matches!(word, "code" | "ticket")).then_some(Telling::IfRandom);
+        if let Some(range) = account(text, &name) {
+            ranges.push(range);
+        }
+        let Some(telling) = before.1.or(of_query) else {
+            continue;
+        };
         match value::start(text, name.start, name.end) {
             Some((start, between)) => {
-                let found = Found { name, telling, start, between };
+                let found = Found {
+                    name,
+                    telling,
+                    start,
+                    between,
+                };
                 if let Some(range) = found.value(text, &mut ends) {
                     ranges.push(range);
                 }
@@ -92,7 +109,12 @@ impl Found {
         let rest = self.start + MASK.len()..line;
         let goes_on = matches!(self.telling, Telling::Line)
             && text[rest.clone()].contains(|c: char| !c.is_whitespace());
-        goes_on.then_some(rest)
+        if goes_on {
+            return Some(rest);
+        }
+        let tells = matches!(self.telling, Telling::Word | Telling::Phrase);
+        let forged = value::forged(&text[self.start..line]).filter(|_| tells)?;
+        Some(self.start..self.start + forged)
     }
 
     /// A quoted value ends at its closing quote, a bare one at the next space: a bracket or a comma may be part of a
@@ -112,13 +134,22 @@ impl Found {
         if let Some(end) = ends.quoted(text, start) {
             return end;
         }
+        // `"tokens": ["a", "b"]`.
+        if value.starts_with('[')
+            && text[self.name.clone()].ends_with('s')
+            && let Some(bracket) = cut(value, LIST_BYTES_MAX).find(']')
+        {
+            return start + bracket + 1;
+        }
         if self.telling == Telling::IfRandom {
             return ends.item(text, start);
         }
         // `Bearer abc` and `Basic abc` are one value of two words.
-        let has_scheme = ["bearer ", "basic "]
-            .iter()
-            .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
+        let has_scheme = ["bearer ", "basic "].iter().any(|word| {
+            value
+                .get(..word.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(word))
+        });
         let near = cut(value, NEAR_BYTES_MAX);
         let before = text[..self.name.start].bytes().next_back();
         match before {
@@ -141,21 +172,26 @@ impl Found {
             Telling::IfRandom => {
                 let unquoted = cut(unquoted, RANDOM_BYTES_MAX);
                 // Behind `key: ` the kernel prints which certificate it loaded.
-                let hex = is_long_hex(unquoted) && !text[self.name.clone()].eq_ignore_ascii_case("key");
-                !(hex || is_random_base64(unquoted) || looks_random(unquoted) && !is_long_hex(unquoted))
+                let hex =
+                    is_long_hex(unquoted) && !text[self.name.clone()].eq_ignore_ascii_case("key");
+                !(hex
+                    || is_random_base64(unquoted)
+                    || looks_random(unquoted) && !is_long_hex(unquoted))
             }
             Telling::Line => is_no_payload(value),
             Telling::Phrase | Telling::Word => {
                 is_plain(value)
                     || begins_with_nothing(value)
-                    || value == "\\"
+                    || matches!(value, "\\" | "[" | "{")
                     || below::is_indicator(value)
                     || (self.between == Between::Space && value.starts_with("--"))
                     || (self.between == Between::Comma && unquoted.starts_with('-'))
                     || is_of_a_directory(&text[self.name.clone()], unquoted)
                     || is_number_of_a_session(&text[self.name.clone()], unquoted)
-                    || (self.telling == Telling::Phrase && is_count(&text[self.name.clone()], unquoted))
-                    || (self.telling == Telling::Word && (self.is_said(text, line) || is_object(value)))
+                    || (self.telling == Telling::Phrase
+                        && is_count(&text[self.name.clone()], unquoted))
+                    || (self.telling == Telling::Word
+                        && (self.is_said(text, line) || is_object(value)))
             }
         }
     }
@@ -164,6 +200,8 @@ impl Found {
     fn is_said(&self, text: &str, line: usize) -> bool {
         let rest = &text[self.start..line];
         match self.between {
+            // Several words in quotes are a phrase that somebody chose.
+            _ if rest.starts_with('\'') && !rest[1..].starts_with("no ") => false,
             Between::Space => is_message(rest),
             Between::Colon => is_message(rest) || self.is_of_an_api(text),
             Between::Equals | Between::Comma | Between::Element => false,
@@ -177,6 +215,42 @@ impl Found {
         before.ends_with(b"*v1.")
             || (before.ends_with(b":") && before.windows(8).any(|part| part == b"arn:aws:"))
     }
+}
+
+/// `BASIC_AUTH=user:x`, `ETCDCTL_USER=root:x`: behind the colon, where it is no port, no path and no name of Kubernetes.
+fn account(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
+    const USER_BYTES_MAX: usize = 32;
+    const VALUE_BYTES_MAX: usize = 512;
+    let word = &text[name.clone()];
+    let of_environment = ["_USER", "_LOGIN", "_ACCOUNT"]
+        .iter()
+        .any(|end| word.ends_with(end))
+        || word == "LOGIN";
+    let is_auth = word.len() >= 4
+        && word
+            .get(word.len() - 4..)
+            .is_some_and(|end| end.eq_ignore_ascii_case("auth"));
+    if !of_environment && !is_auth {
+        return None;
+    }
+    let (start, between) = value::start(text, name.start, name.end)?;
+    let is_assigned = between == Between::Equals || between == Between::Colon && is_auth;
+    let near = cut(text.get(start..).filter(|_| is_assigned)?, VALUE_BYTES_MAX);
+    let quotes = near.len() - near.trim_start_matches(['"', '\'']).len();
+    let value = near[quotes..]
+        .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''))
+        .next()?;
+    let (user, password) = value.split_once(':')?;
+    let is_user = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let named = user.len() <= USER_BYTES_MAX
+        && user.bytes().all(is_user)
+        && user.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_other = password.starts_with('/')
+        || password.bytes().all(|byte| byte.is_ascii_digit())
+        || user == "system";
+    let start = start + quotes + user.len() + 1;
+    (named && !is_other && !password.starts_with(MASK) && !is_plain(password))
+        .then(|| start..start + password.len())
 }
 
 /// A message behind a header's name, a flow's number of Open vSwitch (`cookie=0x0`), a script's path, and nothing (`'b'`).
@@ -193,7 +267,9 @@ fn is_no_payload(value: &str) -> bool {
 /// `Authorization: token x` of GitHub and Gitea.
 fn is_scheme(value: &str) -> bool {
     const SCHEME: &str = "token ";
-    value.get(..SCHEME.len()).is_some_and(|word| word.eq_ignore_ascii_case(SCHEME))
+    value
+        .get(..SCHEME.len())
+        .is_some_and(|word| word.eq_ignore_ascii_case(SCHEME))
 }
 
 /// `password: null, user: x` on one line.
@@ -217,7 +293,10 @@ fn is_number_of_a_session(name: &str, value: &str) -> bool {
 /// `pass: 12 fail: 0` counts.
 fn is_count(name: &str, value: &str) -> bool {
     const DIGITS_MAX: usize = 3;
-    let number = cut(value, DIGITS_MAX + 1).split([' ', ',', '\t']).next().unwrap_or("");
+    let number = cut(value, DIGITS_MAX + 1)
+        .split([' ', ',', '\t'])
+        .next()
+        .unwrap_or("");
     name.eq_ignore_ascii_case("pass")
         && number.len() <= DIGITS_MAX
         && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -242,7 +321,11 @@ impl Iterator for Names<'_> {
         let bytes = self.text.as_bytes();
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let start = self.at + bytes.get(self.at..)?.iter().position(is_name)?;
-        let end = start + bytes[start..].iter().take_while(|byte| is_name(byte)).count();
+        let end = start
+            + bytes[start..]
+                .iter()
+                .take_while(|byte| is_name(byte))
+                .count();
         self.at = end;
         Some(start..end)
     }

@@ -14,21 +14,14 @@ pub(crate) const PREFIXES: [&str; 5] = [
 /// The text behind each logger's prefix.
 pub(crate) fn logged(text: &str) -> impl Iterator<Item = String> {
     PREFIXES.iter().map(move |prefix| {
-        text.split('\n')
-            .map(|line| format!("{prefix}{line}"))
-            .collect::<Vec<_>>()
-            .join("\n")
+        text.split('\n').map(|line| format!("{prefix}{line}")).collect::<Vec<_>>().join("\n")
     })
 }
 
 /// Everything that holds for each text: lines stay, twice is once.
 pub(crate) fn masked(text: &str) -> String {
     let masked = mask_secrets(text).into_owned();
-    assert_eq!(
-        masked.matches('\n').count(),
-        text.matches('\n').count(),
-        "{text:?}\n{masked:?}"
-    );
+    assert_eq!(masked.matches('\n').count(), text.matches('\n').count(), "{text:?}\n{masked:?}");
     assert_eq!(mask_secrets(&masked), masked, "{text:?}");
     masked
 }
@@ -45,12 +38,7 @@ pub(crate) fn none_survives(table: &[(&str, &str)]) {
             }
         }
     }
-    assert!(
-        survive.is_empty(),
-        "{} survive:\n{}",
-        survive.len(),
-        survive.join("\n")
-    );
+    assert!(survive.is_empty(), "{} survive:\n{}", survive.len(), survive.join("\n"));
 }
 
 #[test]
@@ -74,24 +62,13 @@ fn invitation_of_our_own_keeps_its_id_alone() {
                     .any(|part| { masked.contains(std::str::from_utf8(part).unwrap()) }),
                 "{masked}"
             );
-            assert!(
-                form.starts_with("token") || masked.contains("rvi1.6f0c4e21a9b3.[masked]"),
-                "{masked}"
-            );
+            assert!(form.starts_with("token") || masked.contains("rvi1.6f0c4e21a9b3.[masked]"), "{masked}");
         }
     }
     for cut in [63, 40, 16, 8] {
-        assert_eq!(
-            masked(&format!("rvi1.6f0c4e21a9b3.{}", &SECRET[..cut])),
-            "rvi1.6f0c4e21a9b3.[masked]"
-        );
+        assert_eq!(masked(&format!("rvi1.6f0c4e21a9b3.{}", &SECRET[..cut])), "rvi1.6f0c4e21a9b3.[masked]");
     }
-    for stays in [
-        "rvi1.ID.SECRET",
-        "rvi1.6f0c4e21a9b3 was used up",
-        "form rvi1. is not known",
-        "rvi1.a.b",
-    ] {
+    for stays in ["rvi1.ID.SECRET", "rvi1.6f0c4e21a9b3 was used up", "form rvi1. is not known", "rvi1.a.b"] {
         assert_eq!(masked(stays), stays);
     }
 }
@@ -120,11 +97,7 @@ fn secret_manifests_do_not_survive() {
     ];
     for secret in ["vR8xKq2LmZ7t", "plain words", "dlI4eEtxMkxtWjd0UTk="] {
         for text in spelt {
-            for text in logged(
-                &text
-                    .replace('S', secret)
-                    .replace(&format!("{secret}ecret"), "Secret"),
-            ) {
+            for text in logged(&text.replace('S', secret).replace(&format!("{secret}ecret"), "Secret")) {
                 let masked = masked(&text);
                 assert!(!masked.contains(secret), "{text}\n\n{masked}");
                 assert_eq!(masked.contains("kept"), text.contains("kept"), "{masked}");
@@ -149,44 +122,26 @@ fn secret_manifests_do_not_survive() {
 fn tables_do_not_survive() {
     none_survives(&[
         ("| adminPass | x1 |", "x1"),
-        (
-            "+-------+------+\n| Field | Value |\n| secret       | kXv2mQpLz8TzR1nWc4Jh |",
-            "kXv2mQ",
-        ),
+        ("+-------+------+\n| Field | Value |\n| secret       | kXv2mQpLz8TzR1nWc4Jh |", "kXv2mQ"),
         ("| private_key | short |", "short"),
         ("| Admin Password | hunter22 |", "hunter22"),
         ("|   original_password  |   two words |", "two words"),
-        (
-            "| trust_key | 8f2e1c6d4b3a29187f6e5d4c3b2a1908 |",
-            "8f2e1c6d",
-        ),
-        (
-            "Key         Value\n---         -----\npassword    hunter22\n",
-            "hunter22",
-        ),
+        ("| trust_key | 8f2e1c6d4b3a29187f6e5d4c3b2a1908 |", "8f2e1c6d"),
+        ("Key         Value\n---         -----\npassword    hunter22\n", "hunter22"),
         ("token\tlemonade", "lemonade"),
         ("neighbor 10.0.0.1 password hunter22", "hunter22"),
         (" neighbor FABRIC password hunter22", "hunter22"),
         ("user bob insecure-password hunter22", "hunter22"),
         ("  password \"lemon tree\";", "lemon tree"),
-        (
-            "key \"k\" { algorithm hmac-sha256; secret \"aHVudGVyMjI=\"; };",
-            "aHVudGVyMjI=",
-        ),
+        ("key \"k\" { algorithm hmac-sha256; secret \"aHVudGVyMjI=\"; };", "aHVudGVyMjI="),
         ("  secret \"lemonade\" ;", "lemonade"),
-        (
-            "Unseal Key 1: Qx7bT9zKwL2mQx7bT9zKwL2mQx7bT9zKwL2m",
-            "Qx7bT9zK",
-        ),
+        ("Unseal Key 1: Qx7bT9zKwL2mQx7bT9zKwL2mQx7bT9zKwL2m", "Qx7bT9zK"),
         ("Recovery Key 3: lemonade", "lemonade"),
         (
             "[upload-certs] Using certificate key:\n8f2e1c6d4b3a29187f6e5d4c3b2a19080f1e2d3c4b5a69788796a5b4c3d2e1f0",
             "8f2e1c6d",
         ),
-        (
-            "temporary password is generated for root@localhost: hunter22",
-            "hunter22",
-        ),
+        ("temporary password is generated for root@localhost: hunter22", "hunter22"),
     ]);
     for stays in [
         "| Name | Value |",
@@ -215,10 +170,7 @@ fn files_of_daemons_do_not_survive() {
         (": PSK lemonade", "lemonade"),
         ("bob@x.example: XAUTH \"lemon tree\"", "lemon tree"),
         ("bob : EAP hunter22", "hunter22"),
-        (
-            ": RSA /etc/ipsec.d/private/a.pem \"lemon tree\"",
-            "lemon tree",
-        ),
+        (": RSA /etc/ipsec.d/private/a.pem \"lemon tree\"", "lemon tree"),
         (": P12 a.p12 \"lemonade\"", "lemonade"),
         ("bob * hunter22 *", "hunter22"),
         ("\"bob@isp\" * \"lemonade\"", "lemonade"),
@@ -235,20 +187,11 @@ fn files_of_daemons_do_not_survive() {
         ("trap2sink 10.0.0.9 lemonade 162", "lemonade"),
         ("snmp-server community lemonade RO", "lemonade"),
         ("createUser bob SHA lemonade AES limeade", "lemonade"),
-        (
-            "createUser bob SHA-256 \"lemon tree\" AES \"lime tree\"",
-            "lime tree",
-        ),
-        (
-            "createUser -e 0x80001f88 bob MD5 lemonade DES limeade",
-            "limeade",
-        ),
+        ("createUser bob SHA-256 \"lemon tree\" AES \"lime tree\"", "lime tree"),
+        ("createUser -e 0x80001f88 bob MD5 lemonade DES limeade", "limeade"),
         ("ldap_default_authtok = lemonade", "lemonade"),
     ]);
-    assert_eq!(
-        masked("rocommunity s3cr3tc0mm 10.0.0.0/8"),
-        "rocommunity [masked] 10.0.0.0/8"
-    );
+    assert_eq!(masked("rocommunity s3cr3tc0mm 10.0.0.0/8"), "rocommunity [masked] 10.0.0.0/8");
     for stays in [
         "5 * * * * root /usr/bin/true",
         "len * 3",
@@ -267,65 +210,32 @@ fn commands_of_bootstrap_do_not_survive() {
         ("consul agent -encrypt=lemonade -data-dir=/x", "lemonade"),
         ("serf agent -encrypt lemonade", "lemonade"),
         ("{\"encrypt\": \"Qx7bT9zKwL2mQx7bT9zKwA==\"}", "Qx7bT9zK"),
-        (
-            "vault kv put -mount=secret db user=bob value=lemonade",
-            "lemonade",
-        ),
+        ("vault kv put -mount=secret db user=bob value=lemonade", "lemonade"),
         ("bao kv patch secret/db anything='lemon tree'", "lemon tree"),
-        (
-            "aws ssm put-parameter --name /prod/db --type SecureString --value lemonade",
-            "lemonade",
-        ),
-        (
-            "aws ssm put-parameter --value=lemonade --name x",
-            "lemonade",
-        ),
-        (
-            "az keyvault secret set --name x --vault-name v --value lemonade",
-            "lemonade",
-        ),
+        ("aws ssm put-parameter --name /prod/db --type SecureString --value lemonade", "lemonade"),
+        ("aws ssm put-parameter --value=lemonade --name x", "lemonade"),
+        ("az keyvault secret set --name x --vault-name v --value lemonade", "lemonade"),
         ("gh secret set X --body lemonade", "lemonade"),
         ("flyctl secrets set X=lemonade", "lemonade"),
-        (
-            "k3s agent --server https://10.0.0.1:6443 -t lemonade",
-            "lemonade",
-        ),
+        ("k3s agent --server https://10.0.0.1:6443 -t lemonade", "lemonade"),
         ("/usr/local/bin/rke2 server -t lemonade", "lemonade"),
         ("pro attach lemonade --no-auto-enable", "lemonade"),
         ("sudo ua attach lemonade", "lemonade"),
         ("SUSEConnect -r LEMONADE7 -e a@b.c", "LEMONADE7"),
         ("transactional-update register -r LEMONADE7", "LEMONADE7"),
         ("SUSEConnect --regcode LEMONADE7", "LEMONADE7"),
-        (
-            "subscription-manager register -u bob -p lemonade",
-            "lemonade",
-        ),
-        (
-            "subscription-manager register --username bob --password lemonade",
-            "lemonade",
-        ),
+        ("subscription-manager register -u bob -p lemonade", "lemonade"),
+        ("subscription-manager register --username bob --password lemonade", "lemonade"),
         ("rhc connect -a lemonade -o 1", "lemonade"),
-        (
-            "ipa-client-install -p admin -w lemonade --unattended",
-            "lemonade",
-        ),
+        ("ipa-client-install -p admin -w lemonade --unattended", "lemonade"),
         ("lftp -u bob,lemonade ftp.example", "lemonade"),
-        (
-            "microk8s join 10.0.0.1:25000/92b2db237428470d/2c0cb3284b05 --worker",
-            "92b2db237428470d",
-        ),
-        (
-            "kubectl apply -f https://rancher.example/v3/import/lemonade7_c-m-abc.yaml",
-            "lemonade7",
-        ),
+        ("microk8s join 10.0.0.1:25000/92b2db237428470d/2c0cb3284b05 --worker", "92b2db237428470d"),
+        ("kubectl apply -f https://rancher.example/v3/import/lemonade7_c-m-abc.yaml", "lemonade7"),
         (
             "curl --insecure -sfL https://10.0.0.9:8443/v3/import/lemonade7.yaml | kubectl apply -f -",
             "lemonade7",
         ),
-        (
-            "netbird up --setup-key 9E2C7B1A-4D3F-4B6A-8C1D-2E3F4A5B6C7D",
-            "9E2C7B1A",
-        ),
+        ("netbird up --setup-key 9E2C7B1A-4D3F-4B6A-8C1D-2E3F4A5B6C7D", "9E2C7B1A"),
         ("NB_SETUP_KEY=lemonade", "lemonade"),
         ("nsupdate -y hmac-sha256:k:lemonade", "lemonade"),
         ("dig -y k:lemonade example axfr", "lemonade"),
@@ -363,15 +273,9 @@ fn names_lists_and_addresses_do_not_survive() {
         ("token: [masked]lemonade", "lemonade"),
         ("curl -u bob:[masked]lemonade https://x", "lemonade"),
         ("tokens:\n- limeade\n- lemonade", "lemonade"),
-        (
-            "tokens:\n  - limeade\n  - \"lemonade\"\nnext: 1",
-            "lemonade",
-        ),
+        ("tokens:\n  - limeade\n  - \"lemonade\"\nnext: 1", "lemonade"),
         ("\"passwords\": [\"limeade\", \"lemonade\"]", "lemonade"),
-        (
-            "{\"apiTokens\": [\n  \"limeade\",\n  \"lemonade\"\n]}",
-            "lemonade",
-        ),
+        ("{\"apiTokens\": [\n  \"limeade\",\n  \"lemonade\"\n]}", "lemonade"),
         ("BASIC_AUTH=bob:lemonade", "lemonade"),
         ("export PROXY_AUTH='bob:lemonade'", "lemonade"),
         ("httpAuth: bob:lemonade", "lemonade"),
@@ -379,10 +283,7 @@ fn names_lists_and_addresses_do_not_survive() {
         ("postgres://bob:lemon/ade77@db/x", "ade77"),
         ("amqp://bob:lemon?ade77@mq:5672/", "ade77"),
         ("GET /callback?code=Qx7bT9zKwL2mQx7b&state=x", "Qx7bT9zK"),
-        (
-            "netroot=iscsi:bob:lemonade@10.0.0.1::3260::iqn.x",
-            "lemonade",
-        ),
+        ("netroot=iscsi:bob:lemonade@10.0.0.1::3260::iqn.x", "lemonade"),
         ("jdbc:oracle:thin:bob/lemonade@db:1521/x", "lemonade"),
         ("agent-token: 'correct horse battery'", "horse"),
         ("client_secret = \"correct horse battery\"", "horse"),
@@ -399,10 +300,7 @@ fn names_lists_and_addresses_do_not_survive() {
             "-----BEGIN OpenVPN tls-crypt-v2 client key-----\n6acef03f62675b4b1bbd03e53b187727\n-----END OpenVPN tls-crypt-v2 client key-----",
             KEY,
         ),
-        (
-            "Private-Lines: 2\nAAAAIHunter22Hunter22=\nAAAAlemonade==\nPrivate-MAC: 9a3f0b7c55de",
-            "lemonade",
-        ),
+        ("Private-Lines: 2\nAAAAIHunter22Hunter22=\nAAAAlemonade==\nPrivate-MAC: 9a3f0b7c55de", "lemonade"),
     ]);
     for stays in [
         "lock_passwd: true",
@@ -425,4 +323,45 @@ fn names_lists_and_addresses_do_not_survive() {
     ] {
         assert_eq!(masked(stays), stays);
     }
+}
+
+/// A reason behind a telling name is what diagnosis reads for.
+#[test]
+fn reasons_behind_telling_names_stay() {
+    for stays in [
+        "systemd-cryptsetup[1]: Failed to activate with specified passphrase: Invalid argument",
+        "cryptsetup: passphrase: No key available with this passphrase.",
+        "msg=\"unlock with passphrase: Required key not available\"",
+        "keyctl: password: Key was rejected by service",
+        "password: expired 3 days ago for user svc on 10.0.0.7",
+        "password: changed by root at 10:01:02",
+        "db password: rejected by server after 90s",
+        "token: 401 Unauthorized from https://10.0.0.1:6443/api after 3 tries",
+        "refresh token: 403 Forbidden",
+        "password: (407) Proxy Authentication Required",
+        "authorization: 503 Service Unavailable",
+        "cookie: map 0x1f2e flow 7 drop 10.0.0.4",
+        "cookie: table 12 priority 100 drop",
+        "passwd: user root locked by policy pam_faillock",
+        "passwd: Authentication token manipulation error",
+        "passwd: account svc expired since 3 days",
+        "Password: must not be empty for user svc",
+    ] {
+        for text in logged(stays) {
+            assert_eq!(masked(&text), text);
+        }
+    }
+    none_survives(&[
+        ("password: expired horse battery", "battery"),
+        ("password: is not set yet, use hunter22", "hunter22"),
+        ("password: not for the eyes of Hunter22x", "Hunter22x"),
+        ("passphrase: invalid argument hunter22", "hunter22"),
+        ("passphrase: Invalid arguments", "arguments"),
+        ("password: 401 lemonade", "lemonade"),
+        ("token: 401", "401"),
+        ("Cookie: session lemonade7x9 of host", "lemonade7x9"),
+        ("Cookie: lemonade", "lemonade"),
+        ("Cookie: a=lemonade; b=c d", "lemonade"),
+        ("passwd: user lemonade", "lemonade"),
+    ]);
 }

@@ -9,7 +9,7 @@
 //!                       ├▶ files       lines of daemons' files, tables that are printed    │
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
-//!  tables: names (what tells), plain (what is none), prefixes, tools; measure: random; places: lines
+//!  tables: names (what tells), plain and messages (what is none), prefixes, tools; measure: random; places: lines
 //! ```
 //!
 //! A console shows what first boot saw: join tokens, cloud passwords, keys, whole user-data payloads. Text goes through
@@ -32,6 +32,7 @@ mod files;
 mod keys;
 mod lines;
 mod manifests;
+mod messages;
 mod named;
 mod names;
 mod pairs;

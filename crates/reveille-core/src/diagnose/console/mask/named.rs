@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::MASK;
 use super::below::{self, Below};
+use super::messages::{is_reason, is_report};
 use super::names::{Telling, telling};
 use super::pairs;
 use super::plain::{is_message, is_object, is_plain};
@@ -39,25 +40,16 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         if word != before.0 {
             before = (word, telling(word));
         }
-        let asked = text.as_bytes()[..name.start]
-            .last()
-            .is_some_and(|byte| matches!(byte, b'?' | b'&'));
+        let asked = text.as_bytes()[..name.start].last().is_some_and(|byte| matches!(byte, b'?' | b'&'));
         // `?code=` of a login that is handed over.
         let of_query = (asked && matches!(word, "code" | "ticket")).then_some(Telling::IfRandom);
         if let Some(range) = account(text, &name) {
             ranges.push(range);
         }
-        let Some(telling) = before.1.or(of_query) else {
-            continue;
-        };
+        let Some(telling) = before.1.or(of_query) else { continue };
         match value::start(text, name.start, name.end) {
             Some((start, between)) => {
-                let found = Found {
-                    name,
-                    telling,
-                    start,
-                    between,
-                };
+                let found = Found { name, telling, start, between };
                 if let Some(range) = found.value(text, &mut ends) {
                     ranges.push(range);
                 }
@@ -145,11 +137,9 @@ impl Found {
             return ends.item(text, start);
         }
         // `Bearer abc` and `Basic abc` are one value of two words.
-        let has_scheme = ["bearer ", "basic "].iter().any(|word| {
-            value
-                .get(..word.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(word))
-        });
+        let has_scheme = ["bearer ", "basic "]
+            .iter()
+            .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
         let near = cut(value, NEAR_BYTES_MAX);
         let before = text[..self.name.start].bytes().next_back();
         match before {
@@ -172,12 +162,10 @@ impl Found {
             Telling::IfRandom => {
                 let unquoted = cut(unquoted, RANDOM_BYTES_MAX);
                 // Behind `key: ` the kernel prints which certificate it loaded.
-                let hex =
-                    is_long_hex(unquoted) && !text[self.name.clone()].eq_ignore_ascii_case("key");
-                !(hex
-                    || is_random_base64(unquoted)
-                    || looks_random(unquoted) && !is_long_hex(unquoted))
+                let hex = is_long_hex(unquoted) && !text[self.name.clone()].eq_ignore_ascii_case("key");
+                !(hex || is_random_base64(unquoted) || looks_random(unquoted) && !is_long_hex(unquoted))
             }
+            _ if self.between == Between::Colon && self.is_reason(text, line) => true,
             Telling::Line => is_no_payload(value),
             Telling::Phrase | Telling::Word => {
                 is_plain(value)
@@ -188,10 +176,8 @@ impl Found {
                     || (self.between == Between::Comma && unquoted.starts_with('-'))
                     || is_of_a_directory(&text[self.name.clone()], unquoted)
                     || is_number_of_a_session(&text[self.name.clone()], unquoted)
-                    || (self.telling == Telling::Phrase
-                        && is_count(&text[self.name.clone()], unquoted))
-                    || (self.telling == Telling::Word
-                        && (self.is_said(text, line) || is_object(value)))
+                    || (self.telling == Telling::Phrase && is_count(&text[self.name.clone()], unquoted))
+                    || (self.telling == Telling::Word && (self.is_said(text, line) || is_object(value)))
             }
         }
     }
@@ -208,6 +194,13 @@ impl Found {
         }
     }
 
+    /// Whether a reason stands where the value would: `passphrase: Invalid argument`, `cookie: table 12 drop`.
+    fn is_reason(&self, text: &str, line: usize) -> bool {
+        let rest = &text[self.start..line];
+        let is_cookie = || text[self.name.clone()].eq_ignore_ascii_case("cookie");
+        is_reason(rest) || (self.telling == Telling::Line && is_cookie() && is_report(rest))
+    }
+
     /// The type of an object (`failed to list *v1.Secret: …`), and a part of an ARN (`arn:aws:secretsmanager:…:secret:name`).
     fn is_of_an_api(&self, text: &str) -> bool {
         const NEAR_BYTES: usize = 96;
@@ -222,14 +215,10 @@ fn account(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     const USER_BYTES_MAX: usize = 32;
     const VALUE_BYTES_MAX: usize = 512;
     let word = &text[name.clone()];
-    let of_environment = ["_USER", "_LOGIN", "_ACCOUNT"]
-        .iter()
-        .any(|end| word.ends_with(end))
-        || word == "LOGIN";
-    let is_auth = word.len() >= 4
-        && word
-            .get(word.len() - 4..)
-            .is_some_and(|end| end.eq_ignore_ascii_case("auth"));
+    let of_environment =
+        ["_USER", "_LOGIN", "_ACCOUNT"].iter().any(|end| word.ends_with(end)) || word == "LOGIN";
+    let is_auth =
+        word.len() >= 4 && word.get(word.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case("auth"));
     if !of_environment && !is_auth {
         return None;
     }
@@ -237,17 +226,14 @@ fn account(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     let is_assigned = between == Between::Equals || between == Between::Colon && is_auth;
     let near = cut(text.get(start..).filter(|_| is_assigned)?, VALUE_BYTES_MAX);
     let quotes = near.len() - near.trim_start_matches(['"', '\'']).len();
-    let value = near[quotes..]
-        .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''))
-        .next()?;
+    let value = near[quotes..].split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next()?;
     let (user, password) = value.split_once(':')?;
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let named = user.len() <= USER_BYTES_MAX
         && user.bytes().all(is_user)
         && user.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_other = password.starts_with('/')
-        || password.bytes().all(|byte| byte.is_ascii_digit())
-        || user == "system";
+    let is_other =
+        password.starts_with('/') || password.bytes().all(|byte| byte.is_ascii_digit()) || user == "system";
     let start = start + quotes + user.len() + 1;
     (named && !is_other && !password.starts_with(MASK) && !is_plain(password))
         .then(|| start..start + password.len())
@@ -267,9 +253,7 @@ fn is_no_payload(value: &str) -> bool {
 /// `Authorization: token x` of GitHub and Gitea.
 fn is_scheme(value: &str) -> bool {
     const SCHEME: &str = "token ";
-    value
-        .get(..SCHEME.len())
-        .is_some_and(|word| word.eq_ignore_ascii_case(SCHEME))
+    value.get(..SCHEME.len()).is_some_and(|word| word.eq_ignore_ascii_case(SCHEME))
 }
 
 /// `password: null, user: x` on one line.
@@ -293,10 +277,7 @@ fn is_number_of_a_session(name: &str, value: &str) -> bool {
 /// `pass: 12 fail: 0` counts.
 fn is_count(name: &str, value: &str) -> bool {
     const DIGITS_MAX: usize = 3;
-    let number = cut(value, DIGITS_MAX + 1)
-        .split([' ', ',', '\t'])
-        .next()
-        .unwrap_or("");
+    let number = cut(value, DIGITS_MAX + 1).split([' ', ',', '\t']).next().unwrap_or("");
     name.eq_ignore_ascii_case("pass")
         && number.len() <= DIGITS_MAX
         && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -321,11 +302,7 @@ impl Iterator for Names<'_> {
         let bytes = self.text.as_bytes();
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let start = self.at + bytes.get(self.at..)?.iter().position(is_name)?;
-        let end = start
-            + bytes[start..]
-                .iter()
-                .take_while(|byte| is_name(byte))
-                .count();
+        let end = start + bytes[start..].iter().take_while(|byte| is_name(byte)).count();
         self.at = end;
         Some(start..end)
     }

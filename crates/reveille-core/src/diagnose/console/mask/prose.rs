@@ -35,20 +35,21 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
         if word.contains(MASK) || is_plain(word) {
             return None;
         }
-        let line = cut(&text[at..], WORD_BYTES_MAX).split('\n').next().unwrap_or("").trim_end();
+        let line = || cut(&text[at..], WORD_BYTES_MAX).split('\n').next().unwrap_or("").trim_end();
         if nth == 0 && is_community(&text[name.clone()]) && !is_message(word) {
             // `rocommunity x 10.0.0.0/8`: what follows is whom it lets in.
             return Some(at..at + length);
         }
         if is_directive(&text[name.clone()]) {
             // `rootpw --plaintext x`, `password_pbkdf2 root x`: the last word.
+            let line = line();
             let last = line.rsplit([' ', '\t']).next().unwrap_or("");
             let start = at + line.len() - last.len();
             let said = is_message(word) || last.contains(MASK) || is_plain(last);
             return (!said).then(|| start..word_end(text, start));
         }
         if nth == 0 && telling == Telling::Phrase && is_given(text, name, word) {
-            return Some(at..quoted_end(line).map_or_else(|| word_end(text, at), |length| at + length));
+            return Some(at..quoted_end(line()).map_or_else(|| word_end(text, at), |length| at + length));
         }
         let bare = word.trim_matches(['"', '\'', '`', ',', ';', '.', ')', '(', '\\']);
         // `StatusCode=401` is a value of a name of its own.

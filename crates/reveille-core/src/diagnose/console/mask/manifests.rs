@@ -4,8 +4,9 @@
 //!  line ─▶ behind a logger's prefix ─▶ how far in, which key ─▶ objects, by how far in they stand ─▶ values, kept ─▶ kind?
 //! ```
 //!
-//! `kind` stands behind `data` when kubectl prints one, so that an object is looked through before its values are marked. JSON that is
-//! printed over many lines has its keys as far in as YAML, and is read the same way; an object on one line is read in that line.
+//! `kind` stands behind `data` when kubectl prints one, so that an object is looked through before its values are marked.
+//! JSON that is printed over many lines has its keys as far in as YAML, and is read the same way; an object on one line is
+//! read in that line.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
-//! Reasons that stand where a value would: `passphrase: Invalid argument`, `token: 401 Unauthorized`, `password: expired 3 days ago`.
+//! Reasons that stand where a value would: `passphrase: Invalid argument`, `token: 401 Unauthorized`, and sentences
+//! (`password: expired 3 days ago`).
 //!
-//! What libc, PAM and the kernel's keyrings say, HTTP's statuses, and sentences of plain words. A word in which letters and digits
-//! are mixed is no plain word, so that `password: is not set, use hunter22` is none of these.
+//! What libc, PAM and the kernel's keyrings say, HTTP's statuses, and sentences of plain words. A word in which letters and
+//! digits are mixed is no plain word, so that `password: is not set, use hunter22` is none of these.
 
 use super::value::cut;
 
@@ -123,8 +124,8 @@ pub(super) fn is_reason(rest: &str) -> bool {
     is_error(near) || is_status(near) || is_sentence(near)
 }
 
-/// Whether this is a report of plain words and numbers, as the kernel and Open vSwitch write them behind `cookie:`. The payload of
-/// a header has a sign of assignment, or is one word.
+/// Whether this is a report of plain words and numbers, as the kernel and Open vSwitch write them behind `cookie:`. The payload
+/// of a header has a sign of assignment, or is one word.
 pub(super) fn is_report(rest: &str) -> bool {
     const WORDS_MIN: usize = 3;
     let near = cut(rest, BYTES_MAX).split('\n').next().unwrap_or("").trim();

@@ -1,7 +1,8 @@
 //! Tokens that are known by their shape alone, with no name beside them.
 //!
-//! Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), k3s's `K10…::server:x`, our own invitations,
-//! JSON web tokens, hashes of passwords, tokens with a known beginning, and long base64. What says which kind it is stays: `glpat-[masked]`.
+//! Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), k3s's `K10…::server:x`, our own
+//! invitations, JSON web tokens, hashes of passwords, tokens with a known beginning, and long base64. What says which kind it is
+//! stays: `glpat-[masked]`.
 
 use std::ops::Range;
 

@@ -25,8 +25,9 @@ const PRECISION_MIN: f64 = 0.9;
 /// So many of the lines that hold no secret must be left whole.
 const WHOLE_MIN: f64 = 0.999;
 
-/// What is taken and is a secret: tokens of joins and of IMDS, keys of clouds. Their first characters.
-const SECRETS: [&str; 16] = [
+/// What is taken and is a secret: tokens of joins (MicroK8s has its own behind the address) and of IMDS, keys of clouds.
+/// Their first characters.
+const SECRETS: [&str; 21] = [
     "K10b0c91f7",
     "K10cc1f8a5",
     "mq3h1d.8rj",
@@ -43,6 +44,11 @@ const SECRETS: [&str; 16] = [
     "bbcivd.d2d",
     "aabe01.ubb",
     "3g6qk5.xxx",
+    "6e1b0d8f5a",
+    "a0c7d1be5a",
+    "aa11bb22cc",
+    "d4e81cb77c",
+    "f49cecee3a",
 ];
 /// What is taken and is none, known and borne: how a payload begins that cloud-init could not read.
 const HARMLESS: [&str; 1] = ["'b'cloud-config'"];

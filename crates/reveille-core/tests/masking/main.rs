@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
 mod assignments;
+mod attacked;
 mod canaries;
 mod commands;
 mod hostile;

@@ -3,13 +3,14 @@
 //! The text is taken word by word, once. A command is known by its name, wherever on the line it stands (behind a prompt, `sudo`,
 //! a logger's prefix); it ends at `|`, `;`, `&&` and at the end of a line that no backslash continues.
 
+use std::mem;
 use std::ops::Range;
 
 use super::MASK;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
 use super::tools::{READERS, TOOLS, Takes, Tool};
-use super::value::{cut, line_end, quoted_end};
+use super::value::{Ends, cut, forged};
 
 /// What stands around a word in a list or in a script.
 const AROUND: [char; 9] = ['"', '\'', '[', ']', '(', ')', ',', '`', '\\'];
@@ -33,13 +34,15 @@ pub(super) fn command_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
 /// The command that runs, and what it waits for.
 #[derive(Clone, Debug, Default)]
 struct Running {
-    /// The tool's names; there may be several of one name.
     name: Option<&'static str>,
+    /// The tools of that name, a bit for each; there may be several.
+    tools: u128,
     /// A word that some options need was seen.
     behind: Vec<&'static str>,
     takes: Option<Takes>,
     last: Option<Range<usize>>,
     words: usize,
+    ends: Ends,
 }
 
 impl Running {
@@ -48,7 +51,7 @@ impl Running {
         let raw = &text[word.clone()];
         let bare = raw.trim_matches(AROUND);
         if let Some(takes) = self.takes.take() {
-            return secret(text, word, takes, ranges);
+            return self.secret(text, word, takes, ranges);
         }
         if matches!(bare, "|" | ";" | "&&" | "||" | "&" | ">" | ">>" | "2>&1") {
             self.end(text, ranges);
@@ -57,7 +60,7 @@ impl Running {
         if let Some(name) = command(bare) {
             // `sudo docker login`: a later command is the one that counts. `login` of one is an option's name to another.
             if self.name != Some(name) {
-                *self = Self { name: Some(name), ..Self::default() };
+                self.begin(Some(name));
             }
             return word.end;
         }
@@ -90,6 +93,13 @@ impl Running {
         let mut joined = None;
         for tool in self.tools().filter(|tool| self.is_behind(tool)) {
             for (option, takes) in tool.options {
+                if *takes == Takes::Assigned {
+                    let value =
+                        bare.split_once('=').filter(|_| !bare.starts_with('-')).map(|(_, value)| value);
+                    let value = value.filter(|value| !value.is_empty() && !value.starts_with('@'));
+                    joined = joined.or(value.map(|value| (value, Takes::Word)));
+                    continue;
+                }
                 let is_joined = *takes == Takes::Joined;
                 if bare == *option && !is_joined {
                     self.takes = Some(*takes);
@@ -104,12 +114,12 @@ impl Running {
         let raw = &text[word.clone()];
         let quotes = raw.len() - raw.trim_start_matches(AROUND).len();
         let start = word.start + quotes + bare.len() - rest.len();
-        secret(text, start..word.end, takes, ranges)
+        self.secret(text, start..word.end, takes, ranges)
     }
 
     fn tools(&self) -> impl Iterator<Item = &'static Tool> + use<> {
-        let name = self.name;
-        TOOLS.iter().filter(move |tool| name.is_some_and(|name| tool.names.contains(&name)))
+        let tools = self.tools;
+        (0..TOOLS.len()).filter(move |nth| tools >> nth & 1 == 1).map(|nth| &TOOLS[nth])
     }
 
     fn is_behind(&self, tool: &Tool) -> bool {
@@ -119,12 +129,49 @@ impl Running {
     /// The command is over: of some, its last word was the secret.
     fn end(&mut self, text: &str, ranges: &mut Vec<Range<usize>>) {
         const WORDS_MIN: usize = 2;
-        let takes_last = self.tools().any(|tool| tool.is_last && self.is_behind(tool));
+        let last = self.tools().filter(|tool| self.is_behind(tool)).find_map(|tool| tool.last);
         let needs = if self.behind.is_empty() { WORDS_MIN } else { 1 };
-        if let (true, Some(word)) = (takes_last && self.words >= needs, self.last.clone()) {
-            secret(text, word, Takes::Word, ranges);
+        if let (Some(takes), Some(word)) = (last.filter(|_| self.words >= needs), self.last.clone()) {
+            self.secret(text, word, takes, ranges);
         }
-        *self = Self::default();
+        self.begin(None);
+    }
+
+    /// Another command; where lines and words end stays known.
+    fn begin(&mut self, name: Option<&'static str>) {
+        let tools = name.map_or(0, tools);
+        *self = Self { name, tools, ends: mem::take(&mut self.ends), ..Self::default() };
+    }
+
+    /// Marks the secret in this word, and says where it ends.
+    fn secret(
+        &mut self,
+        text: &str,
+        word: Range<usize>,
+        takes: Takes,
+        ranges: &mut Vec<Range<usize>>,
+    ) -> usize {
+        let end = self.ends.quoted(text, word.start).unwrap_or(word.end).max(word.end);
+        let value = &text[word.start..end];
+        let skipped = match takes {
+            Takes::Account => value.find(':').map_or(0, |at| at + 1),
+            Takes::Comma => value.find(',').map_or(value.len(), |at| at + 1),
+            Takes::LastColon => value.rfind(':').map_or(value.len(), |at| at + 1),
+            Takes::Path => value.find('/').map_or(value.len(), |at| at + 1),
+            Takes::Percent => value.find('%').map_or(value.len(), |at| at + 1),
+            Takes::Literal => value.find('=').map_or(value.len(), |at| at + 1),
+            Takes::Quoted if !value.starts_with(['"', '\'']) => value.len(),
+            Takes::Word | Takes::Joined | Takes::Quoted | Takes::Assigned => 0,
+        };
+        // `curl -u name` asks for the password.
+        let is_name =
+            takes == Takes::Account && skipped == 0 && value.bytes().all(|byte| byte.is_ascii_lowercase());
+        let found = &value[skipped..];
+        let is_next_option = found.starts_with("--");
+        if !is_name && !found.is_empty() && !is_next_option && !is_masked(found) && !is_plain(found) {
+            ranges.push(word.start + skipped..end);
+        }
+        end
     }
 }
 
@@ -146,6 +193,13 @@ const fn lengths() -> [u64; 256] {
     lengths
 }
 
+/// The tools of this name.
+fn tools(name: &str) -> u128 {
+    const { assert!(TOOLS.len() <= 128, "each tool has a bit") }
+    let calls = |tool: &Tool| u128::from(tool.names.contains(&name));
+    TOOLS.iter().enumerate().fold(0, |tools, (nth, tool)| tools | calls(tool) << nth)
+}
+
 /// The name of the tool that this word calls.
 fn command(word: &str) -> Option<&'static str> {
     /// Less than a table's entry has bits.
@@ -163,28 +217,9 @@ fn command(word: &str) -> Option<&'static str> {
     TOOLS.iter().flat_map(|tool| tool.names).find(|name| **name == base).copied()
 }
 
-/// Marks the secret in this word, and says where it ends.
-fn secret(text: &str, word: Range<usize>, takes: Takes, ranges: &mut Vec<Range<usize>>) -> usize {
-    let line = line_end(text, word.start);
-    let whole = &text[word.start..line];
-    let length = quoted_end(whole).unwrap_or(word.len()).max(word.len().min(whole.len()));
-    let value = &text[word.start..word.start + length];
-    let skipped = match takes {
-        Takes::Account => value.find(':').map_or(0, |at| at + 1),
-        Takes::Percent => value.find('%').map_or(value.len(), |at| at + 1),
-        Takes::Literal => value.find('=').map_or(value.len(), |at| at + 1),
-        Takes::Quoted if !value.starts_with(['"', '\'']) => value.len(),
-        Takes::Word | Takes::Joined | Takes::Quoted => 0,
-    };
-    // `curl -u name` asks for the password.
-    let is_name =
-        takes == Takes::Account && skipped == 0 && value.bytes().all(|byte| byte.is_ascii_lowercase());
-    let found = &value[skipped..];
-    let is_next_option = found.starts_with("--");
-    if !is_name && !found.is_empty() && !is_next_option && !found.contains(MASK) && !is_plain(found) {
-        ranges.push(word.start + skipped..word.start + length);
-    }
-    word.start + length
+/// Whether this is a mask and what closes it; text right behind a mask is none of ours.
+fn is_masked(found: &str) -> bool {
+    found.starts_with(MASK) && forged(found).is_none()
 }
 
 /// What stood before a word.

@@ -6,9 +6,10 @@
 //!                       ├▶ commands    options that take a secret         └▶ prose         │
 //!                       ├▶ accounts    user:password lines of chpasswd and cloud-init      │
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
+//!                       ├▶ files       lines of daemons' files, tables that are printed    │
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
-//!  tables: names (what tells), plain (what is none), prefixes, tools; measure: random
+//!  tables: names (what tells), plain and messages (what is none), prefixes, tools; measure: random; places: lines
 //! ```
 //!
 //! A console shows what first boot saw: join tokens, cloud passwords, keys, whole user-data payloads. Text goes through
@@ -27,8 +28,11 @@ mod accounts;
 mod below;
 mod colour;
 mod commands;
+mod files;
 mod keys;
+mod lines;
 mod manifests;
+mod messages;
 mod named;
 mod names;
 mod pairs;
@@ -71,6 +75,7 @@ fn masked(text: &str) -> Option<String> {
     named::named_values(text, &mut ranges);
     commands::command_secrets(text, &mut ranges);
     accounts::account_lines(text, &mut ranges);
+    files::file_secrets(text, &mut ranges);
     manifests::secret_manifests(text, &mut ranges);
     shapes::shaped_tokens(text, &mut ranges);
     urls::url_secrets(text, &mut ranges);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::MASK;
 use super::below::{self, Below};
+use super::messages::{is_reason, is_report};
 use super::names::{Telling, telling};
 use super::pairs;
 use super::plain::{is_message, is_object, is_plain};
@@ -13,13 +14,19 @@ use super::value::{self, Between, Ends, cut};
 
 /// Of a long value so much is looked at to tell whether it is random.
 const RANDOM_BYTES_MAX: usize = 128;
+/// Within so many bytes a list of secrets is closed.
+const LIST_BYTES_MAX: usize = 1024;
+/// Of a long value so much is looked at to tell what is in its quotes.
+const UNQUOTED_BYTES_MAX: usize = 1024;
 /// Within so many bytes a bracket is closed again.
 const NEAR_BYTES_MAX: usize = 128;
 
 /// Marks the value of every name that tells of a secret.
 pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut ends = Ends::default();
+    let mut of_pairs = Ends::default();
     let mut below = Below::default();
+    let mut before = ("", None);
     for name in Names::of(text) {
         // A path segment of that name (`/latest/user_data`) is no name of a value.
         if name.start > 0 && text.as_bytes()[name.start - 1] == b'/' {
@@ -27,9 +34,19 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         }
         let word = &text[name.clone()];
         if pairs::names_a_pair(word) {
-            pairs::value_of_pair(text, &name, ranges);
+            pairs::value_of_pair(text, &name, &mut of_pairs, ranges);
         }
-        let Some(telling) = telling(word) else { continue };
+        // What repeats a name is asked once.
+        if word != before.0 {
+            before = (word, telling(word));
+        }
+        let asked = text.as_bytes()[..name.start].last().is_some_and(|byte| matches!(byte, b'?' | b'&'));
+        // `?code=` of a login that is handed over.
+        let of_query = (asked && matches!(word, "code" | "ticket")).then_some(Telling::IfRandom);
+        if let Some(range) = account(text, &name) {
+            ranges.push(range);
+        }
+        let Some(telling) = before.1.or(of_query) else { continue };
         match value::start(text, name.start, name.end) {
             Some((start, between)) => {
                 let found = Found { name, telling, start, between };
@@ -82,8 +99,14 @@ impl Found {
     /// What is masked already stays as it is; behind a name whose value goes on to the end of the line, so does the mask.
     fn behind_a_mask(&self, text: &str, line: usize) -> Option<Range<usize>> {
         let rest = self.start + MASK.len()..line;
-        let goes_on = matches!(self.telling, Telling::Line) && !text[rest.clone()].trim().is_empty();
-        goes_on.then_some(rest)
+        let goes_on = matches!(self.telling, Telling::Line)
+            && text[rest.clone()].contains(|c: char| !c.is_whitespace());
+        if goes_on {
+            return Some(rest);
+        }
+        let tells = matches!(self.telling, Telling::Word | Telling::Phrase);
+        let forged = value::forged(&text[self.start..line]).filter(|_| tells)?;
+        Some(self.start..self.start + forged)
     }
 
     /// A quoted value ends at its closing quote, a bare one at the next space: a bracket or a comma may be part of a
@@ -102,6 +125,13 @@ impl Found {
         }
         if let Some(end) = ends.quoted(text, start) {
             return end;
+        }
+        // `"tokens": ["a", "b"]`.
+        if value.starts_with('[')
+            && text[self.name.clone()].ends_with('s')
+            && let Some(bracket) = cut(value, LIST_BYTES_MAX).find(']')
+        {
+            return start + bracket + 1;
         }
         if self.telling == Telling::IfRandom {
             return ends.item(text, start);
@@ -126,7 +156,8 @@ impl Found {
     /// Whether the value is none that has to go.
     fn is_harmless(&self, text: &str, range: &Range<usize>, line: usize) -> bool {
         let value = &text[range.clone()];
-        let unquoted = value.trim_matches(['"', '\'', '\\', '`']);
+        // What is compared with a literal is short: of a word of ten thousand names and as many quotes, no name walks them all.
+        let unquoted = cut(value, UNQUOTED_BYTES_MAX).trim_matches(['"', '\'', '\\', '`']);
         match self.telling {
             Telling::IfRandom => {
                 let unquoted = cut(unquoted, RANDOM_BYTES_MAX);
@@ -134,11 +165,12 @@ impl Found {
                 let hex = is_long_hex(unquoted) && !text[self.name.clone()].eq_ignore_ascii_case("key");
                 !(hex || is_random_base64(unquoted) || looks_random(unquoted) && !is_long_hex(unquoted))
             }
+            _ if self.between == Between::Colon && self.is_reason(text, line) => true,
             Telling::Line => is_no_payload(value),
             Telling::Phrase | Telling::Word => {
                 is_plain(value)
                     || begins_with_nothing(value)
-                    || value == "\\"
+                    || matches!(value, "\\" | "[" | "{")
                     || below::is_indicator(value)
                     || (self.between == Between::Space && value.starts_with("--"))
                     || (self.between == Between::Comma && unquoted.starts_with('-'))
@@ -154,10 +186,19 @@ impl Found {
     fn is_said(&self, text: &str, line: usize) -> bool {
         let rest = &text[self.start..line];
         match self.between {
+            // Several words in quotes are a phrase that somebody chose.
+            _ if rest.starts_with('\'') && !rest[1..].starts_with("no ") => false,
             Between::Space => is_message(rest),
             Between::Colon => is_message(rest) || self.is_of_an_api(text),
             Between::Equals | Between::Comma | Between::Element => false,
         }
+    }
+
+    /// Whether a reason stands where the value would: `passphrase: Invalid argument`, `cookie: table 12 drop`.
+    fn is_reason(&self, text: &str, line: usize) -> bool {
+        let rest = &text[self.start..line];
+        let is_cookie = || text[self.name.clone()].eq_ignore_ascii_case("cookie");
+        is_reason(rest) || (self.telling == Telling::Line && is_cookie() && is_report(rest))
     }
 
     /// The type of an object (`failed to list *v1.Secret: …`), and a part of an ARN (`arn:aws:secretsmanager:…:secret:name`).
@@ -169,6 +210,35 @@ impl Found {
     }
 }
 
+/// `BASIC_AUTH=user:x`, `ETCDCTL_USER=root:x`: behind the colon, where it is no port, no path and no name of Kubernetes.
+fn account(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
+    const USER_BYTES_MAX: usize = 32;
+    const VALUE_BYTES_MAX: usize = 512;
+    let word = &text[name.clone()];
+    let of_environment =
+        ["_USER", "_LOGIN", "_ACCOUNT"].iter().any(|end| word.ends_with(end)) || word == "LOGIN";
+    let is_auth =
+        word.len() >= 4 && word.get(word.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case("auth"));
+    if !of_environment && !is_auth {
+        return None;
+    }
+    let (start, between) = value::start(text, name.start, name.end)?;
+    let is_assigned = between == Between::Equals || between == Between::Colon && is_auth;
+    let near = cut(text.get(start..).filter(|_| is_assigned)?, VALUE_BYTES_MAX);
+    let quotes = near.len() - near.trim_start_matches(['"', '\'']).len();
+    let value = near[quotes..].split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next()?;
+    let (user, password) = value.split_once(':')?;
+    let is_user = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let named = user.len() <= USER_BYTES_MAX
+        && user.bytes().all(is_user)
+        && user.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_other =
+        password.starts_with('/') || password.bytes().all(|byte| byte.is_ascii_digit()) || user == "system";
+    let start = start + quotes + user.len() + 1;
+    (named && !is_other && !password.starts_with(MASK) && !is_plain(password))
+        .then(|| start..start + password.len())
+}
+
 /// A message behind a header's name, a flow's number of Open vSwitch (`cookie=0x0`), a script's path, and nothing (`'b'`).
 fn is_no_payload(value: &str) -> bool {
     const NOTHING_BYTES: usize = 3;
@@ -176,7 +246,7 @@ fn is_no_payload(value: &str) -> bool {
     let is_script = first.starts_with('/') && is_plain(first);
     (is_message(value) && !is_scheme(value))
         || value.starts_with("0x")
-        || value.trim().len() <= NOTHING_BYTES
+        || cut(value, NEAR_BYTES_MAX).trim().len() <= NOTHING_BYTES && value.len() < NEAR_BYTES_MAX
         || is_script
 }
 

@@ -21,7 +21,8 @@ pub(super) enum Telling {
 const LINES: [&str; 6] =
     ["authorization", "xauthtoken", "xsubjecttoken", "userdata", "cookie", "privatelines"];
 /// Bare values of these may hold spaces: phrases that people choose.
-const PHRASES: [&str; 9] = [
+const PHRASES: [&str; 10] = [
+    "kennwort",
     "password",
     "passwd",
     "passphrase",
@@ -33,7 +34,12 @@ const PHRASES: [&str; 9] = [
     "passw0rd",
 ];
 /// Wherever they stand in a name, written without `-` and `_`: `OS_PASSWORD`, `db-password`, `apiToken`.
-const WORDS: [&str; 43] = [
+const WORDS: [&str; 48] = [
+    "setupkey",
+    "enrollmentkey",
+    "provisioningkey",
+    "regcode",
+    "registrationcode",
     "secret",
     "token",
     "apikey",
@@ -79,7 +85,10 @@ const WORDS: [&str; 43] = [
     "macaroon",
 ];
 /// The last word of a name: `DB_PASS`, `adminPass`, `MYSQL_PWD`, `bindpw`.
-const LAST: [&str; 32] = [
+const LAST: [&str; 35] = [
+    "authtok",
+    "csrf",
+    "xsrf",
     "pass",
     "pwd",
     "psk",
@@ -114,7 +123,8 @@ const LAST: [&str; 32] = [
     "rwcommunity",
 ];
 /// The last word of a name whose value is secret only when it looks random.
-const LAST_IF_RANDOM: [&str; 14] = [
+const LAST_IF_RANDOM: [&str; 15] = [
+    "encrypt",
     "key",
     "auth",
     "sig",
@@ -213,8 +223,11 @@ const fn hints(first: u8) -> &'static [&'static str] {
         b'p' => &["pas", "pwd", "psk", "pw"],
         b's' => &["secret", "sess", "sig", "sid", "sas", "seed", "salt", "sak"],
         b't' => &["token", "totp"],
-        b'k' => &["key", "kek"],
-        b'c' => &["cred", "cookie", "contras", "communi", "cak"],
+        b'k' => &["key", "kek", "kennw"],
+        b'e' => &["encrypt"],
+        b'r' => &["regcode", "registrationcode"],
+        b'x' => &["xsrf"],
+        b'c' => &["cred", "cookie", "contras", "communi", "cak", "csrf"],
         b'a' => &["auth"],
         b'd' => &["data", "dek"],
         b'l' => &["lines"],
@@ -239,7 +252,7 @@ pub(super) fn telling(name: &str) -> Option<Telling> {
     let last = parts.last().map_or("", String::as_str);
     let has = |names: &[&str]| names.iter().any(|part| holds(&joined, part, last));
     // `lock_passwd` and `secretsmanager` are no secrets.
-    if joined.starts_with("lock") {
+    if matches!(joined.as_str(), "lockpasswd" | "lockpassword") {
         return None;
     }
     if has(&LINES) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::MASK;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
-use super::value::{self, line_end, quoted_end};
+use super::value::{self, Ends};
 
 /// Within so many bytes behind the name its value begins.
 const WINDOW_BYTES: usize = 192;
@@ -22,7 +22,12 @@ fn holds_the_value(word: &str) -> bool {
 }
 
 /// Marks the value of the pair whose name is introduced here, when the name tells of a secret.
-pub(super) fn value_of_pair(text: &str, word: &Range<usize>, ranges: &mut Vec<Range<usize>>) {
+pub(super) fn value_of_pair(
+    text: &str,
+    word: &Range<usize>,
+    ends: &mut Ends,
+    ranges: &mut Vec<Range<usize>>,
+) {
     let Some((start, _)) = value::start(text, word.start, word.end) else { return };
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let start = start + text[start..].bytes().take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count();
@@ -34,12 +39,10 @@ pub(super) fn value_of_pair(text: &str, word: &Range<usize>, ranges: &mut Vec<Ra
         return;
     }
     let Some(found) = value_behind(text, end) else { return };
-    let line = line_end(text, found);
-    let value = &text[found..line];
-    let length = quoted_end(value).unwrap_or_else(|| value.find([' ', '\t', ',']).unwrap_or(value.len()));
-    let value = &value[..length];
+    let end = ends.quoted(text, found).unwrap_or_else(|| ends.entry(text, found));
+    let value = &text[found..end];
     if !value.is_empty() && !value.starts_with(MASK) && !is_plain(value) {
-        ranges.push(found..found + length);
+        ranges.push(found..end);
     }
 }
 

@@ -252,9 +252,17 @@ fn is_placeholder(value: &str) -> bool {
         return is_name(name) && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     }
     let letters = |name: &str| is_name(name) && !name.bytes().any(|byte| byte.is_ascii_digit());
-    within("${", "}").is_some_and(is_name)
+    // `${NAME-x}` has a value of its own, and so has `{{ "x" | b64enc }}`.
+    let has_own = |name: &str| {
+        let (name, value) = name.split_once('-').unwrap_or((name, ""));
+        !value.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    within("${", "}").is_some_and(|name| is_name(name) && !has_own(name))
         || within("<", ">").is_some_and(letters)
-        || (value.starts_with("{{") && value.ends_with("}}"))
+        || (value.starts_with("{{")
+            && value.ends_with("}}")
+            && !value[2..].trim_start().starts_with(['"', '\'']))
         || (value.starts_with("$(") && value.contains(' ') == value.ends_with(')'))
         || (value.len() <= 3 && value.starts_with('%'))
 }

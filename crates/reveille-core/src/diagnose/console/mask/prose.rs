@@ -35,16 +35,21 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
         if word.contains(MASK) || is_plain(word) {
             return None;
         }
-        let line = cut(&text[at..], WORD_BYTES_MAX).split('\n').next().unwrap_or("").trim_end();
+        let line = || cut(&text[at..], WORD_BYTES_MAX).split('\n').next().unwrap_or("").trim_end();
+        if nth == 0 && is_community(&text[name.clone()]) && !is_message(word) {
+            // `rocommunity x 10.0.0.0/8`: what follows is whom it lets in.
+            return Some(at..at + length);
+        }
         if is_directive(&text[name.clone()]) {
             // `rootpw --plaintext x`, `password_pbkdf2 root x`: the last word.
+            let line = line();
             let last = line.rsplit([' ', '\t']).next().unwrap_or("");
             let start = at + line.len() - last.len();
             let said = is_message(word) || last.contains(MASK) || is_plain(last);
             return (!said).then(|| start..word_end(text, start));
         }
         if nth == 0 && telling == Telling::Phrase && is_given(text, name, word) {
-            return Some(at..quoted_end(line).map_or_else(|| word_end(text, at), |length| at + length));
+            return Some(at..quoted_end(line()).map_or_else(|| word_end(text, at), |length| at + length));
         }
         let bare = word.trim_matches(['"', '\'', '`', ',', ';', '.', ')', '(', '\\']);
         // `StatusCode=401` is a value of a name of its own.
@@ -56,7 +61,8 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
         if is_it {
             return Some(at..word_end(text, at));
         }
-        says_is = matches!(bare, "is" | "was" | "=" | ":" | "->");
+        // `temporary password is generated for root@localhost: x`.
+        says_is = matches!(bare, "is" | "was" | "=" | ":" | "->") || word.ends_with(':');
         at += length;
     }
     None
@@ -68,7 +74,7 @@ fn word_end(text: &str, start: usize) -> usize {
 
 /// Directives whose value a space sets apart: redis, keepalived, kickstart, LDAP, GRUB, SNMP.
 fn is_directive(name: &str) -> bool {
-    const DIRECTIVES: [&str; 10] = [
+    const DIRECTIVES: [&str; 8] = [
         "requirepass",
         "masterauth",
         "auth_pass",
@@ -76,11 +82,14 @@ fn is_directive(name: &str) -> bool {
         "bindpw",
         "rootbindpw",
         "password_pbkdf2",
-        "rocommunity",
-        "rwcommunity",
         "sshpw",
     ];
     DIRECTIVES.contains(&name)
+}
+
+/// Communities of SNMP, for IPv6 too.
+fn is_community(name: &str) -> bool {
+    matches!(name, "rocommunity" | "rwcommunity" | "rocommunity6" | "rwcommunity6")
 }
 
 /// `PASSWORD 'x'` of SQL, and `login x password y` of `.netrc`.
@@ -98,7 +107,7 @@ fn is_given(text: &str, name: &Range<usize>, word: &str) -> bool {
 }
 
 /// Letters with a digit among them, behind `is`: people choose such passwords, and no message goes on like that.
-fn is_made_up(word: &str) -> bool {
+pub(super) fn is_made_up(word: &str) -> bool {
     const BYTES_MIN: usize = 6;
     word.len() >= BYTES_MIN
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric())

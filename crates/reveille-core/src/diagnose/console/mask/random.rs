@@ -11,7 +11,7 @@ pub(super) fn looks_random(word: &str) -> bool {
     const BYTES_MIN: usize = 8;
     const OF_LOWER_BYTES_MIN: usize = 12;
     let seen = Classes::of(word);
-    if word.len() < BYTES_MIN || seen.is_path_like || is_uuid(word) || is_digest(word) {
+    if word.len() < BYTES_MIN || seen.is_path_like || is_uuid(word) {
         return false;
     }
     let turns_often = seen.turns * 3 >= word.len();
@@ -23,7 +23,7 @@ pub(super) fn looks_random(word: &str) -> bool {
         && seen.digits >= 3
         && letters >= 3
         && turns_often;
-    (mixed || with_signs || of_one_case) && entropy(word) >= ENTROPY_MIN
+    (mixed || with_signs || of_one_case) && entropy(word) >= ENTROPY_MIN && !is_digest(word)
 }
 
 /// Whether the class of the characters changes at every third, at least: `VMExtensionError` has words in it.

@@ -1,7 +1,8 @@
 //! Tokens that are known by their shape alone, with no name beside them.
 //!
-//! Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), k3s's `K10…::server:x`, JSON web tokens,
-//! hashes of passwords, tokens with a known beginning, and long base64. What says which kind it is stays: `glpat-[masked]`.
+//! Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), k3s's `K10…::server:x`, our own
+//! invitations, JSON web tokens, hashes of passwords, tokens with a known beginning, and long base64. What says which kind it is
+//! stays: `glpat-[masked]`.
 
 use std::ops::Range;
 
@@ -9,6 +10,7 @@ use super::MASK;
 use super::names::telling;
 use super::prefixes::PREFIXES;
 use super::random::{is_random_base64, looks_random, turns_often};
+use super::value::found_once;
 
 /// A run of base64 that is shorter than this is taken for a word.
 const BLOB_BYTES_MIN: usize = 40;
@@ -18,6 +20,7 @@ pub(super) fn shaped_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
     runs(text, ranges);
     known_beginnings(text, ranges);
     cluster_tokens(text, ranges);
+    invitations(text, ranges);
     password_hashes(text, ranges);
 }
 
@@ -93,14 +96,17 @@ pub(super) fn behind_a_name(word: &str) -> &str {
 fn known_beginnings(text: &str, ranges: &mut Vec<Range<usize>>) {
     const BYTES_MIN: usize = 12;
     let bytes = text.as_bytes();
-    let (mut at, mut run) = (0, 0);
+    let (mut at, mut run, mut last) = (0, 0, 0);
     while at < bytes.len() {
         if at >= run {
             run = at + bytes[at..].iter().take_while(|byte| is_part(**byte)).count();
+            // What ends a sentence is no part of a token.
+            let signs = |byte: &&u8| matches!(byte, b'.' | b'/');
+            last = run - bytes[at..run].iter().rev().take_while(signs).count();
         }
         let begins = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
         let is_long = run >= at + BYTES_MIN;
-        let known = if begins && is_long { known_at(&bytes[at..run]) } else { None };
+        let known = if begins && is_long { known_at(&bytes[at..last.max(at)]) } else { None };
         let Some((prefix, length)) = known else {
             at = if is_long { at + 1 } else { run.max(at + 1) };
             continue;
@@ -134,9 +140,8 @@ fn known_at(word: &[u8]) -> Option<(usize, usize)> {
     const NEAR_BYTES: usize = 512;
     let secret = |(prefix, bytes_min): &(&str, usize)| {
         let rest = word.strip_prefix(prefix.as_bytes())?;
-        let ends = rest.iter().rev().take_while(|byte| matches!(byte, b'.' | b'/')).count();
-        let length = rest.len() - ends;
-        let has_digit = || rest[..length].iter().take(NEAR_BYTES).any(u8::is_ascii_digit);
+        let length = rest.len();
+        let has_digit = || rest.iter().take(NEAR_BYTES).any(u8::is_ascii_digit);
         (length >= *bytes_min && has_digit()).then_some((prefix.len(), length))
     };
     let (first, second) = (*word.first()?, *word.get(1)?);
@@ -157,6 +162,7 @@ fn cluster_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
     const USERS: [&str; 5] = ["server:", "node:", "agent:", "bootstrap:", "admin:"];
     const WITHOUT_HASH_BYTES_MIN: usize = 12;
     let bytes = text.as_bytes();
+    let mut secrets = None;
     for (at, _) in text.match_indices("::") {
         let behind = &text[at + 2..];
         let hash =
@@ -174,18 +180,42 @@ fn cluster_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
         let is_secret = |byte: &u8| {
             !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b',' | b'<' | b'`' | b'\\')
         };
-        let length = bytes[start..].iter().take(MAX_SECRET).take_while(|byte| is_secret(byte)).count();
+        // Many may stand in one word; its end is looked for once.
+        let end = found_once(&mut secrets, start, || {
+            start + bytes[start..].iter().take_while(|byte| is_secret(byte)).count()
+        });
+        let length = end - start;
         let long_enough = length > 0
             && (has_hash && (user.is_some() || length > 3)
                 || user.is_some() && length >= WITHOUT_HASH_BYTES_MIN);
-        if long_enough && text.is_char_boundary(start + length) && !text[start..].starts_with(MASK) {
-            ranges.push(start..start + length);
+        if long_enough && !text[start..].starts_with(MASK) {
+            ranges.push(start..end);
         }
     }
 }
 
 const MAX_HASH: usize = 96;
-const MAX_SECRET: usize = 4096;
+
+/// Our own invitations, `rvi1.ID.SECRET`: both are hexadecimal, and the id is public. A console may have cut the secret.
+fn invitations(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const FORM: &str = "rvi1.";
+    const ID_BYTES_MAX: usize = 64;
+    const SECRET_BYTES_MIN: usize = 4;
+    let bytes = text.as_bytes();
+    for (at, _) in text.match_indices(FORM) {
+        let id = at + FORM.len();
+        let hex = |byte: &&u8| byte.is_ascii_hexdigit();
+        let length = bytes[id..].iter().take(ID_BYTES_MAX).take_while(hex).count();
+        let secret = id + length + 1;
+        if length == 0 || bytes.get(secret - 1) != Some(&b'.') {
+            continue;
+        }
+        if bytes[secret..].iter().take(SECRET_BYTES_MIN).filter(hex).count() == SECRET_BYTES_MIN {
+            let rest = bytes[secret..].iter().take_while(|byte| is_base64(**byte)).count();
+            ranges.push(secret..secret + rest);
+        }
+    }
+}
 
 /// `$6$salt$hash` of `/etc/shadow`, `$2b$…`, `$apr1$…` and `{SSHA}…`: the method stays.
 fn password_hashes(text: &str, ranges: &mut Vec<Range<usize>>) {

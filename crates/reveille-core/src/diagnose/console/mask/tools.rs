@@ -16,6 +16,14 @@ pub(super) enum Takes {
     Joined,
     /// The next word, when it is quoted: `IDENTIFIED BY 'x'`.
     Quoted,
+    /// The next word, behind its first comma: `-u user,x`.
+    Comma,
+    /// The next word, behind its last colon: `-y hmac-sha256:name:x`.
+    LastColon,
+    /// The next word, behind its first slash: `10.0.0.9:25000/x`.
+    Path,
+    /// Every word behind its first `=`: `kv put secret/db name=x`.
+    Assigned,
     /// The next word, behind its first `=`, or the rest of this one behind the second: `--from-literal=key=x`.
     Literal,
 }
@@ -29,8 +37,8 @@ pub(super) struct Tool {
     pub(super) behind: &'static [&'static str],
     /// Its options.
     pub(super) options: &'static [(&'static str, Takes)],
-    /// The secret is the last word of the command.
-    pub(super) is_last: bool,
+    /// How the last word of the command is the secret, when it is.
+    pub(super) last: Option<Takes>,
 }
 
 const fn tool(
@@ -38,15 +46,15 @@ const fn tool(
     behind: &'static [&'static str],
     options: &'static [(&'static str, Takes)],
 ) -> Tool {
-    Tool { names, behind, options, is_last: false }
+    Tool { names, behind, options, last: None }
 }
 
 const fn last(names: &'static [&'static str], behind: &'static [&'static str]) -> Tool {
-    Tool { names, behind, options: &[], is_last: true }
+    Tool { names, behind, options: &[], last: Some(Takes::Word) }
 }
 
 /// Every tool that is known.
-pub(super) const TOOLS: [Tool; 38] = [
+pub(super) const TOOLS: [Tool; 62] = [
     tool(
         &["curl"],
         &[],
@@ -167,10 +175,55 @@ pub(super) const TOOLS: [Tool; 38] = [
     last(&["vault", "bao"], &["login", "unseal"]),
     last(&["mc", "mcli"], &["alias", "config"]),
     last(&["ipmitool"], &["password"]),
+    tool(&["vault", "bao", "consul"], &["kv"], &[("=", Takes::Assigned)]),
+    tool(&["consul", "serf", "nomad"], &[], &[("-encrypt", Takes::Word)]),
+    tool(&["aws"], &["put-parameter"], &[("--value", Takes::Word)]),
+    tool(&["az"], &["keyvault"], &[("--value", Takes::Word)]),
+    tool(&["gh"], &["secret"], &[("--body", Takes::Word), ("-b", Takes::Word)]),
+    tool(&["fly", "flyctl", "heroku"], &["secrets", "config:set"], &[("=", Takes::Assigned)]),
+    tool(&["k3s", "rke2"], &["agent", "server"], &[("-t", Takes::Word)]),
+    tool(&["gitlab-runner"], &["register"], &[("-r", Takes::Word)]),
+    tool(&["SUSEConnect", "suseconnect", "transactional-update"], &[], &[("-r", Takes::Word)]),
+    tool(&["subscription-manager", "rhc", "rhnreg_ks"], &[], &[("-p", Takes::Word), ("-a", Takes::Word)]),
+    tool(&["ipa-client-install", "ipa-replica-install"], &[], &[("-w", Takes::Word)]),
+    tool(&["ipa-server-install"], &[], &[("-p", Takes::Word), ("-a", Takes::Word)]),
+    tool(&["lftp"], &[], &[("-u", Takes::Comma)]),
+    tool(&["ncftp", "ncftpget", "ncftpput"], &[], &[("-p", Takes::Word)]),
+    tool(&["netbird"], &[], &[("-k", Takes::Word)]),
+    tool(&["zerotier-cli"], &[], &[("-T", Takes::Joined), ("-T", Takes::Word)]),
+    tool(&["falconctl"], &[], &[("--cid", Takes::Word)]),
+    tool(&["nsupdate", "dig", "delv", "knsupdate", "kdig"], &[], &[("-y", Takes::LastColon)]),
+    tool(
+        &["createUser", "net-snmp-create-v3-user"],
+        &[],
+        &[
+            ("MD5", Takes::Word),
+            ("SHA", Takes::Word),
+            ("SHA-224", Takes::Word),
+            ("SHA-256", Takes::Word),
+            ("SHA-384", Takes::Word),
+            ("SHA-512", Takes::Word),
+            ("DES", Takes::Word),
+            ("AES", Takes::Word),
+            ("AES128", Takes::Word),
+            ("AES192", Takes::Word),
+            ("AES256", Takes::Word),
+            ("-A", Takes::Word),
+            ("-X", Takes::Word),
+        ],
+    ),
+    last(&["pro", "ua", "ubuntu-advantage"], &["attach"]),
+    last(&["juju"], &["register"]),
+    last(&["cloudflared"], &["install"]),
+    last(&["rclone"], &["obscure", "reveal"]),
+    Tool { names: &["microk8s", "microk8s.join"], behind: &["join"], options: &[], last: Some(Takes::Path) },
 ];
 
 /// Commands that read a secret from what is piped into them, or from `<<<`.
-pub(super) const READERS: [&str; 14] = [
+pub(super) const READERS: [&str; 17] = [
+    "preshared-key",
+    "private-key",
+    "secret create",
     "chpasswd",
     "passwd",
     "smbpasswd",

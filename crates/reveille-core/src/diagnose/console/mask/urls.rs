@@ -3,16 +3,26 @@
 use std::ops::Range;
 
 use super::MASK;
+use super::value::{cut, found_once};
 
 /// Marks what stands before the host.
 pub(super) fn url_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let mut paths = None;
     for (at, _) in text.match_indices("://") {
         let start = at + "://".len();
         let authority = text[start..].split(['/', ' ', '"', '\'', '\n', '?']).next().unwrap_or("");
         let Some(host) = authority.rfind('@') else {
-            webhook(text, start, authority, ranges);
+            if let Some(password) = of_odd_signs(text, start, authority) {
+                ranges.push(password);
+                continue;
+            }
+            webhook(text, start, authority, &mut paths, ranges);
             continue;
         };
+        // `docker://busybox:1.36@sha256:…` is an image.
+        if authority[host + 1..].starts_with("sha256:") || authority[host + 1..].starts_with("sha512:") {
+            continue;
+        }
         match authority[..host].find(':') {
             // `https://TOKEN:x-oauth-basic@` and `https://TOKEN:@` have it in front.
             Some(colon) => {
@@ -28,6 +38,42 @@ pub(super) fn url_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
         }
     }
     without_scheme(text, ranges);
+    with_own_signs(text, ranges);
+}
+
+/// `postgres://user:a/b?c@db/x`: a password with signs that end the host of every other address.
+fn of_odd_signs(text: &str, start: usize, authority: &str) -> Option<Range<usize>> {
+    const BYTES_MAX: usize = 256;
+    let (user, begins) = authority.split_once(':')?;
+    let is_port = begins.len() <= 5 && begins.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if is_port || !user.bytes().all(is_name) || begins.starts_with(MASK) {
+        return None;
+    }
+    let near = cut(&text[start..], BYTES_MAX);
+    let word = near.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next()?;
+    let word = word.split("://").next()?;
+    let at = word.find('@')?;
+    let is_digest = word[at + 1..].starts_with("sha256:") || word[at + 1..].starts_with("sha512:");
+    (!is_digest && at > user.len() + 1).then(|| start + user.len() + 1..start + at)
+}
+
+/// `netroot=iscsi:user:x@host` of dracut, `jdbc:oracle:thin:user/x@host`.
+fn with_own_signs(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const BYTES_MAX: usize = 256;
+    for (scheme, sign) in [("iscsi:", ':'), ("oracle:thin:", '/'), ("oracle:oci:", '/')] {
+        for (found, _) in text.match_indices(scheme) {
+            let start = found + scheme.len();
+            let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '@');
+            let near = cut(&text[start..], BYTES_MAX);
+            let Some(at) = near.find(ends).filter(|at| near[*at..].starts_with('@')) else { continue };
+            if let Some(user) = near[..at].find(sign).filter(|user| user + 1 < at)
+                && !near[user + 1..].starts_with(MASK)
+            {
+                ranges.push(start + user + 1..start + at);
+            }
+        }
+    }
 }
 
 /// Names of people and robots: short, in one case. Everything else in that place is taken for a token.
@@ -41,9 +87,18 @@ fn is_user(user: &str) -> bool {
 }
 
 /// `hooks.slack.com/services/T0/B0/SECRET` and its like: the path is the secret.
-fn webhook(text: &str, start: usize, authority: &str, ranges: &mut Vec<Range<usize>>) {
+fn webhook(
+    text: &str,
+    start: usize,
+    authority: &str,
+    paths: &mut Option<(usize, usize)>,
+    ranges: &mut Vec<Range<usize>>,
+) {
     /// gitleaks: `slack-webhook-url`, `microsoft-teams-webhook`; Discord's and Google's are alike.
-    const HOOKS: [&str; 6] = [
+    const HOOKS: [&str; 9] = [
+        "hooks.zapier.com/hooks/catch/",
+        "outlook.office.com/webhook/",
+        "hc-ping.com/",
         "hooks.slack.com/services/",
         "hooks.slack.com/workflows/",
         "hooks.slack.com/triggers/",
@@ -56,11 +111,16 @@ fn webhook(text: &str, start: usize, authority: &str, ranges: &mut Vec<Range<usi
     if authority.ends_with(".webhook.office.com") {
         path = Some(authority.len());
     }
-    let Some(path) = path else { return };
+    // Rancher's manifest for a cluster that joins, on any host.
+    let import = cut(rest, HOST_BYTES_MAX + 16).find("/v3/import/").map(|at| at + "/v3/import/".len());
+    let Some(path) = path.or(import.filter(|import| *import <= authority.len() + "/v3/import/".len())) else {
+        return;
+    };
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | '`');
-    let end = rest[path..].find(is_end).map_or(rest.len(), |at| path + at);
-    if end > path && !rest[path..].starts_with(MASK) {
-        ranges.push(start + path..start + end);
+    let path = start + path;
+    let end = found_once(paths, path, || text[path..].find(is_end).map_or(text.len(), |at| path + at));
+    if end > path && !text[path..].starts_with(MASK) {
+        ranges.push(path..end);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where the value of a name begins and ends.
 
+use super::MASK;
+
 /// What stands between a name and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Between {
@@ -40,6 +42,10 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
         (value, Between::Equals)
     } else if let Some(value) = unspaced.strip_prefix(':') {
         (value, Between::Colon)
+    } else if let Some(value) = unspaced.strip_prefix('\u{ff1a}') {
+        (value, Between::Colon)
+    } else if let Some(value) = second_argument(&text[..name_start], unspaced) {
+        (value, Between::Equals)
     } else if is_option && unspaced.starts_with(',') {
         (unspaced.trim_start_matches([',', ' ', '\t']), Between::Comma)
     } else if is_option && unspaced.len() < rest.len() {
@@ -49,6 +55,25 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
     };
     let value = value.trim_start_matches([' ', '\t', '=']);
     Some((text.len() - value.len(), between))
+}
+
+/// `define('DB_PASSWORD', 'x')`, `setenv("TOKEN", "x", 1)`.
+fn second_argument<'t>(before: &str, rest: &'t str) -> Option<&'t str> {
+    let is_first = before.strip_suffix(['"', '\''])?.trim_end_matches(' ').ends_with('(');
+    let value = rest.strip_prefix(',').filter(|_| is_first)?.trim_start_matches(' ');
+    value.starts_with(['"', '\'']).then_some(value)
+}
+
+/// How long a mask is together with what stands right behind it: nothing that was printed with a mask in it is masked by that.
+pub(super) fn forged(value: &str) -> Option<usize> {
+    const BYTES_MAX: usize = 512;
+    let rest = value.strip_prefix(MASK)?;
+    let is_behind = |c: &char| {
+        !c.is_whitespace() && !matches!(c, '"' | '\'' | '<' | '&' | ',' | ';' | ')' | '}' | ']' | '`' | '\\')
+    };
+    let length: usize = rest.chars().take(BYTES_MAX).take_while(is_behind).map(char::len_utf8).sum();
+    let is_text = rest[..length].contains(|c: char| c.is_alphanumeric());
+    is_text.then_some(MASK.len() + length)
 }
 
 fn behind_an_index(rest: &str) -> Option<&str> {
@@ -115,6 +140,7 @@ pub(super) struct Ends {
     word: Option<(usize, usize)>,
     item: Option<(usize, usize)>,
     argument: Option<(usize, usize)>,
+    entry: Option<(usize, usize)>,
     quoted: usize,
 }
 
@@ -161,6 +187,12 @@ impl Ends {
         found_once(&mut self.item, start, || text[start..end].find(STOPS).map_or(end, |at| start + at))
     }
 
+    /// The end of a bare value in a list of pairs: the next space or comma.
+    pub(super) fn entry(&mut self, text: &str, start: usize) -> usize {
+        let end = self.word(text, start);
+        found_once(&mut self.entry, start, || text[start..end].find(',').map_or(end, |at| start + at))
+    }
+
     /// The end of an argument of a URL.
     pub(super) fn argument(&mut self, text: &str, start: usize) -> usize {
         let end = self.word(text, start);
@@ -175,7 +207,11 @@ fn is_quoted(value: &str) -> bool {
 }
 
 /// The end of a stretch that is the same for each beginning within it.
-fn found_once(known: &mut Option<(usize, usize)>, start: usize, find: impl FnOnce() -> usize) -> usize {
+pub(super) fn found_once(
+    known: &mut Option<(usize, usize)>,
+    start: usize,
+    find: impl FnOnce() -> usize,
+) -> usize {
     match known {
         Some((from, to)) if (*from..=*to).contains(&start) => *to,
         _ => known.insert((start, find())).1,

@@ -128,7 +128,7 @@ async fn an_agent_keeps_the_pins_that_a_welcome_names_and_so_outlives_a_rotation
     let mut running = agent::run(agent::setup(&site, &machine, None), machine);
     running.says("Up {").await;
     assert_eq!(pins(), both.iter().map(ToString::to_string).collect::<Vec<_>>());
-    site.people(Ask::FinishRotation {}).await;
+    site.people(Ask::FinishRotation { force: false }).await;
     let link = Keyring::open(&folder).unwrap().unwrap().link().unwrap();
     assert_eq!(link.ping().await.unwrap().product.as_str(), "reveille", "the next authority is known");
     site.end().await;

@@ -55,7 +55,7 @@ use tokio::task::JoinSet;
 pub use authority::AuthorityError;
 pub use keeper::{Hand, Mint, Over};
 pub use limits::Limits;
-use nodes::NodeAsked;
+pub use nodes::NodeAsked;
 pub use tls::TlsError;
 use told::Told;
 

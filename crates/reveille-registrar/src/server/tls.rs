@@ -103,7 +103,7 @@ impl Doorman {
         let key = key_hash(certificate.public_key().raw);
         let issuer = certificate.issuer().as_raw();
         let signer = self.signers.iter().find(|signer| signer.subject == issuer)?;
-        names.next().is_none().then(|| Peer { machine, key, authority: signer.authority })
+        names.next().is_none().then_some(Peer { machine, key, authority: signer.authority })
     }
 }
 

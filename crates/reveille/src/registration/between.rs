@@ -22,7 +22,7 @@ use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};
 use reveille_core::model::incident::{Confidence, Line};
 use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
-use reveille_registrar::registry::{Event, Heard, Machine, MachineId, OrderId, What};
+use reveille_registrar::registry::{Event, Heard, Machine, MachineId, NoAnswer, OrderId, What};
 use reveille_registrar::server::Hand;
 use reveille_wire::agent::Verb;
 use reveille_wire::agent::frame::{Account, Done, Ended};
@@ -110,7 +110,14 @@ pub(super) async fn carry(
                 }
             }
             What::Answered(id, done) => pending.end(*id, Some(answered(done))),
-            What::Unanswered(id, why) => pending.end(*id, Some(Answered::NotAsked(Arc::from(*why)))),
+            What::Unanswered(id, why) => {
+                // Of what was given and not answered nobody knows whether it was done.
+                let not_asked = match why {
+                    NoAnswer::NotGiven(why) => Some(Answered::NotAsked(Arc::from(*why))),
+                    NoAnswer::Unknown(_) => None,
+                };
+                pending.end(*id, not_asked);
+            }
             _ => {}
         }
         if let Some(ears) = ears.get(&told.who.roster) {
@@ -331,12 +338,12 @@ mod tests {
 
     #[test]
     fn a_new_session_takes_back_nothing_that_an_agent_holds() {
-        let who = reveille_registrar::registry::Who {
+        let who = Arc::new(reveille_registrar::registry::Who {
             machine: MachineId::new("m-1"),
             roster: "prod".into(),
             node_name: "w-1".into(),
             identity: Identity::default(),
-        };
+        });
         let mut accounts = BTreeMap::new();
         let mut hear = |what| keep_account(&mut accounts, &Heard { who: who.clone(), what });
         let hold = Some(frame::Hold { kind: "leaving".into(), text: "drained".into() });

@@ -224,7 +224,7 @@ fn a_machine_of_which_only_the_node_stays_away_renews_its_certificate() {
         let id = world.known(&machine(1));
         let ask = world.ask();
         world.step(Event::Remove { ask, machine: "w-1".into(), what: Some(what) });
-        let (ask, peer) = (world.ask(), Peer { machine: id, key: machine(1).key });
+        let (ask, peer) = (world.ask(), Peer { machine: id, key: machine(1).key, authority: AUTHORITY });
         let effects = world.step(Event::Renew { ask, peer, key: KeyHash([9; 32]) });
         let refused = match effects.last() {
             Some(Effect::Reply(_, Reply::Certify { .. })) => None,

@@ -197,11 +197,9 @@ impl<'t> Line<'t> {
                     self.mark(nth + 2, marked)
                 }
                 (colon, "RSA" | "ECDSA" | "P12" | "PKCS12" | "PKCS8" | "PIN" | "BLISS")
-                    if colon.ends_with(':') =>
+                    if colon.ends_with(':') && self.word(nth + 3).starts_with('"') =>
                 {
-                    if self.word(nth + 3).starts_with('"') {
-                        self.mark(nth + 3, marked);
-                    }
+                    self.mark(nth + 3, marked)
                 }
                 // Vault prints these once.
                 ("Unseal" | "Recovery", "Key") if self.word(nth + 2).ends_with(':') => {

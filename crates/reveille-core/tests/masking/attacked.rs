@@ -147,6 +147,7 @@ fn tables_do_not_survive() {
         "| Name | Value |",
         "| id | 1f2e3d4c5b6a79880a1b2c3d4e5f6071 |",
         "| key_name | core |",
+        "| secret_href | http://10.0.0.9:9311/v1/secrets/1 |",
         "| User | Password | Host |",
         "| admin_state_up | True |",
         "references secret \"os-cloud-config\"",
@@ -344,6 +345,7 @@ fn reasons_behind_telling_names_stay() {
         "cookie: table 12 priority 100 drop",
         "passwd: user root locked by policy pam_faillock",
         "passwd: Authentication token manipulation error",
+        "passwd: password expired for user x",
         "passwd: account svc expired since 3 days",
         "Password: must not be empty for user svc",
     ] {

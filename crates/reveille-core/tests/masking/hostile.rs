@@ -126,7 +126,7 @@ fn of(text: &str) -> Duration {
 #[test]
 fn work_grows_with_the_length_of_hostile_text() {
     const TIMES: usize = 16;
-    const RATIO_MAX: u32 = 40;
+    const RATIO_MAX: u32 = 48;
     const TRIES: usize = 4;
     /// Below this much work a clock's grain is seen, and not a square.
     const LEAST: Duration = Duration::from_millis(4);

@@ -79,7 +79,10 @@ const STATUSES: [&str; 16] = [
     "moved",
 ];
 /// How a sentence about a password or a token begins.
-const BEGINNINGS: [&str; 30] = [
+const BEGINNINGS: [&str; 33] = [
+    "password",
+    "passphrase",
+    "token",
     "expired",
     "expires",
     "changed",

@@ -155,7 +155,8 @@ const NO_PASSWORD: [&str; 11] = [
     "firstpass",
 ];
 /// What follows the name of a secret in a name of something else: `token-id`, `secret_name`, `passwordFile`.
-const ANOTHER: [&str; 56] = [
+const ANOTHER: [&str; 57] = [
+    "href",
     "id",
     "name",
     "names",

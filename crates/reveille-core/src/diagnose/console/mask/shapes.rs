@@ -154,7 +154,7 @@ fn known_at(word: &[u8]) -> Option<(usize, usize)> {
 fn of_azure(word: &[u8]) -> Option<(usize, usize)> {
     const REST_BYTES: usize = 31;
     let begins = word.get(3).is_some_and(u8::is_ascii_digit) && word.get(4..6) == Some(b"Q~");
-    (begins && word.len() >= 6 + REST_BYTES).then_some((6, word.len() - 6))
+    (begins && word.len() >= 6 + REST_BYTES).then(|| (6, word.len() - 6))
 }
 
 /// `K10<hash of the authorities>::server:x`, `::node:x` and `::user:x`: the hash is public, what follows the last colon is not.

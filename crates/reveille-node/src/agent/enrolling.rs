@@ -4,8 +4,8 @@
 //! tries in silence looks like one that does nothing. So a try that failed is told: what was tried, what came back, and when it
 //! is tried again. The first one and each with another cause are told, and the same again after pauses that double.
 //!
-//! A machine whose certificate counts no more, and that was given an invitation, is enrolled with that, and keeps what it has until
-//! it is.
+//! A machine whose certificate counts no more, and that was given an invitation, is enrolled with that, and keeps what it has
+//! until it is.
 
 use std::path::Path;
 use std::time::Duration;

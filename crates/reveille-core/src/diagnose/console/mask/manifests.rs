@@ -156,7 +156,8 @@ impl<'t> Line<'t> {
     }
 }
 
-/// Whether the kind of an object on this line is that of a Secret: `"kind":"Secret"`, `\"kind\": \"Secret\"`, `{kind: Secret, …}`.
+/// Whether the kind of an object on this line is that of a Secret: `"kind":"Secret"`, `\"kind\": \"Secret\"`,
+/// `{kind: Secret, …}`.
 fn holds_a_secret(line: &str) -> bool {
     line.match_indices("kind").any(|(at, kind)| {
         let rest = line[at + kind.len()..].trim_start_matches(['"', '\\', '\'', ' ', '\t']);

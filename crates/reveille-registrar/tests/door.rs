@@ -49,16 +49,20 @@ async fn crowd(link: Link, count: usize) {
     drop(under_way.acquire_many(24).await);
 }
 
-/// Invited machines come one after the other; how many of ten got in before one did not, and how long the slowest took.
+/// Invited machines come one after the other; how many of ten got in before one did not, and how long the slowest took. Whose
+/// connection was pushed out by the crowd behind its own address comes again, as an agent does.
 async fn ten_come(server: &Apart, token: &Secret, from: u32) -> (usize, Duration) {
     let mut slowest = Duration::ZERO;
     for number in 0..10 {
         let begun = Instant::now();
         let invited = who(from + number);
-        let tried = server.enrol(token, &invited);
-        let came = tokio::time::timeout(Duration::from_secs(10), tried).await;
-        if !matches!(came, Ok(Ok(_))) {
-            println!("{came:?}");
+        let comes = async {
+            while let Err(error) = server.enrol(token, &invited).await {
+                println!("comes again: {error}");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(10), comes).await.is_err() {
             return (usize::try_from(number).unwrap(), begun.elapsed());
         }
         slowest = slowest.max(begun.elapsed());

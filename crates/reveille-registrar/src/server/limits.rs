@@ -67,13 +67,13 @@ impl Limits {
         connection_within: Duration::from_secs(120),
     };
 
-    /// Cut to a process that may have so many descriptors: a sixteenth for those who are silent, an eighth for handshakes, an
+    /// Cut to a process that may have so many descriptors: an eighth for those who are silent, an eighth for handshakes, an
     /// eighth for those who show nothing, half of each for one address, and the rest for known machines.
     pub(super) fn fitted(self, descriptors: usize) -> Self {
         let own = (OWN + SLACK).min(descriptors / 2);
         let connections_max = self.connections_max.min(descriptors - own).max(8);
         let eighth = connections_max / 8;
-        let silent_max = self.silent_max.min(connections_max.div_ceil(16));
+        let silent_max = self.silent_max.min(eighth);
         let half_open_max = self.half_open_max.min(eighth);
         let anonymous_max = self.anonymous_max.min(eighth);
         let of_address = |wished: usize, all: usize| wished.min(all.div_ceil(2));
@@ -128,6 +128,6 @@ mod tests {
             );
         }
         let of_a_service = Limits::STANDARD.fitted(1024);
-        assert_eq!((of_a_service.known_max, of_a_service.anonymous_per_address_max), (484, 44));
+        assert_eq!((of_a_service.known_max, of_a_service.anonymous_per_address_max), (440, 44));
     }
 }

@@ -88,10 +88,23 @@ fn run_join_and_agent_leave_no_core_when_they_crash() {
     for args in [
         &["run"][..],
         &["join", "--config", "join.yaml", "--node-name", "w-1"],
-        &["agent", "--server", "https://127.0.0.1:1", "--ca-pin", &pin, "--folder", "agent"],
+        &[
+            "agent",
+            "--server",
+            "https://127.0.0.1:1",
+            "--ca-pin",
+            &pin,
+            "--folder",
+            "agent",
+            "--token-file",
+            "token",
+        ],
     ] {
         let bench = Bench::new();
         bench.write("join.yaml", &config.replace("PIN", &pin));
+        bench.write("token", "rvi1.000000000000.c4naryc4naryc4na");
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(bench.path("token"), private).unwrap();
         let mut crashing = std::process::Command::new("sh")
             .args(["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_reveille")])
             .args(args)
@@ -100,7 +113,6 @@ fn run_join_and_agent_leave_no_core_when_they_crash() {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", bench.path(""))
             .env("USER", "ann")
-            .env("REVEILLE_TOKEN", "rvi1.000000000000.c4naryc4naryc4na")
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())

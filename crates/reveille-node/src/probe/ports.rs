@@ -49,7 +49,7 @@ fn holder(all: &[Listener], wanted: &str, number: u16, processes: Option<&Proces
         Holder {
             program: process.map(|process| process.name.clone()),
             pid: process.map(|process| process.pid),
-            is_kubelet: process.is_some_and(super::process::Process::is_kubelet),
+            is_kubelet: process.is_some_and(|process| process.is_kubelet),
         }
     };
     // Where the kubelet and somebody else both listen, the other one is what matters.

@@ -16,8 +16,9 @@ pub(super) struct Process {
     pub(super) pid: u32,
     /// Its name, as the kernel cuts it to fifteen bytes.
     pub(super) name: String,
-    /// It sees the files that we see. One that does not is a kubelet of another machine, within this one.
-    pub(super) is_of_this_machine: bool,
+    /// It is this machine's kubelet: called so, root's, and it sees the files that we see. One that does not is a kubelet of
+    /// another machine, within this one.
+    pub(super) is_kubelet: bool,
 }
 
 /// All of them.
@@ -35,13 +36,16 @@ impl Processes {
             .iter()
             .filter_map(|name| Some((name, name.parse::<u32>().ok()?)))
             .take(PROCESSES_MAX)
-            .filter(|(_, pid)| !is_a_users(root, *pid))
             // One that ended in between is not there any more.
             .filter_map(|(text, pid)| Some((text, pid, root.text(format!("/proc/{text}/comm")).ok()??)))
             .map(|(text, pid, name)| {
                 let theirs = files(text);
                 let is_of_this_machine = theirs.is_none() || own.is_none() || theirs == own;
-                Process { pid, name: name.trim().to_owned(), is_of_this_machine }
+                let name = name.trim().to_owned();
+                // Asked of few: there may be thousands of processes.
+                let is_kubelet =
+                    is_of_this_machine && KUBELETS.contains(&name.as_str()) && !is_a_users(root, pid);
+                Process { pid, name, is_kubelet }
             })
             .collect();
         Ok(Self { all, root: root.clone() })
@@ -49,7 +53,7 @@ impl Processes {
 
     /// This machine's kubelet.
     pub(super) fn kubelet(&self) -> Option<u32> {
-        self.all.iter().find(|process| process.is_kubelet()).map(|process| process.pid)
+        self.all.iter().find(|process| process.is_kubelet).map(|process| process.pid)
     }
 
     /// Who has each of these sockets open, by their inodes.
@@ -80,10 +84,4 @@ pub(crate) fn is_a_users(root: &Root, pid: u32) -> bool {
     let uid =
         status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok());
     uid.is_some_and(|uid: u32| uid != 0 && uid != rustix::process::getuid().as_raw())
-}
-
-impl Process {
-    pub(super) fn is_kubelet(&self) -> bool {
-        self.is_of_this_machine && KUBELETS.contains(&self.name.as_str())
-    }
 }

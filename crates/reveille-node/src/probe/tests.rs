@@ -261,6 +261,8 @@ fn machine() -> (tempfile::TempDir, Root) {
             "sl local rem st tx tr re uid to inode\n 0: 0100007F:280A 00000000:0000 0A 0:0 0:0 0 0 0 77 1\n",
         ),
         ("/proc/41/comm", "socat\n"),
+        // Whoever has a port is named, also one without rights.
+        ("/proc/41/status", "Name:\tsocat\nUid:\t1000\t1000\t1000\t1000\n"),
         ("/proc/42/comm", "kubelet\n"),
         (
             "/var/lib/kubelet/config.yaml",

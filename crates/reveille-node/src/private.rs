@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::root;
 
 /// Below the agent's folder: its key and certificate.
-const KEYS: &str = "link";
+pub const KEYS: &str = "link";
 /// Things in the folder that are looked at; an agent has a dozen there.
 const ENTRIES_MAX: usize = 1_000;
 const ROOT: u32 = 0;

@@ -163,6 +163,12 @@ enum Wrong {
     File(PlansError),
 }
 
+impl From<NotAllowed> for Wrong {
+    fn from(refused: NotAllowed) -> Self {
+        Self::Plan(refused.to_string())
+    }
+}
+
 fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Template, Wrong> {
     let mut steps = Vec::new();
     for (number, file) in one.files.iter().enumerate() {
@@ -185,10 +191,7 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
         ));
     }
     let join = steps.len();
-    let refused = |refused: NotAllowed| Wrong::Plan(refused.to_string());
-    allowed::server(join, &one.join.server).map_err(refused)?;
-    allowed::labels(join, &one.join.labels).map_err(refused)?;
-    one.join.taints.iter().try_for_each(|text| allowed::taint(join, text).map(drop)).map_err(refused)?;
+    allowed::aim(join, &one.join.server, &one.join.labels, &one.join.taints)?;
     let config = match &one.join.config_file {
         Some(name) => {
             let config = content(path, name, read)?;
@@ -231,17 +234,15 @@ fn bytes_of(step: &Step) -> usize {
 }
 
 fn step(path: &Path, number: usize, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Step, Wrong> {
-    let refused = |refused: NotAllowed| Wrong::Plan(refused.to_string());
-    allowed::place(number, &file.path).map_err(refused)?;
-    allowed::mode(number, &file.path, &file.mode).map_err(refused)?;
     let content = match (&file.content, &file.from) {
         (Some(content), None) => content.clone(),
         (None, Some(name)) => content(path, name, read)?,
         _ => return Err(Wrong::Plan(format!("{} needs content or from, one of the two", file.path))),
     };
-    allowed::file(number, &file.path, file.owner.as_deref(), &content).map_err(refused)?;
     let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
-    Ok(Step::WriteFile { path, mode, owner, content, secret: file.secret })
+    let step = Step::WriteFile { path, mode, owner, content, secret: file.secret };
+    allowed::step(number, &step)?;
+    Ok(step)
 }
 
 /// A file beside the plans, whole.

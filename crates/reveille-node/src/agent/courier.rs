@@ -26,6 +26,7 @@ use crate::identity;
 use crate::link::{Carrier, Keyring, LinkError, RenewError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
+use crate::private;
 
 use super::enrolling::{Anew, AnewError, counts_no_more, enrol};
 use super::reports::Reports;
@@ -121,7 +122,7 @@ impl Courier {
     ) -> Result<Self, AgentError> {
         let (mut identity, name) = identity(&setup.root);
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
-        let folder = setup.folder.join("link");
+        let folder = setup.folder.join(private::KEYS);
         let anew = Anew::of(setup, name.clone());
         let keyring = match Keyring::open(&folder)? {
             Some(keyring) => keyring,

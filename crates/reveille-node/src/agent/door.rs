@@ -10,6 +10,7 @@ use reveille_wire::agent::text::Word;
 use super::{AbortOnDrop, Setup};
 use crate::link::Keyring;
 use crate::peers::{self, Circle, Listener};
+use crate::private;
 
 /// Longest for the server's name, where its address says which one is ours.
 const LOOKUP_WITHIN: Duration = Duration::from_secs(5);
@@ -48,7 +49,7 @@ pub(super) async fn open(setup: &mut Setup, circle: &Arc<Circle>) -> Option<Abor
 async fn own_way_out(setup: &Setup) -> Option<IpAddr> {
     let link = match &setup.link {
         Some(link) => link.clone(),
-        None => Keyring::open(&setup.folder.join("link")).ok()??.link()?,
+        None => Keyring::open(&setup.folder.join(private::KEYS)).ok()??.link()?,
     };
     let looked = tokio::net::lookup_host((link.server.host, link.server.port));
     let found = tokio::time::timeout(LOOKUP_WITHIN, looked).await.ok()?.ok()?;

@@ -33,6 +33,7 @@ use crate::bundle::{self, Contents};
 use crate::inspect::Inspector;
 use crate::known::Known;
 use crate::logs::Log;
+use crate::private;
 use crate::probe::Probe;
 use crate::report;
 use crate::root::Root;
@@ -119,8 +120,8 @@ impl Collector {
 
     /// The agent's own keys and invitation: no log should hold them, and a bundle must not.
     fn own_secrets(&self) -> Vec<SecretString> {
-        let keys = ["link/link.pem", "link/enrolling.pem", "link/renewing.pem"].map(|name| {
-            let key = std::fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let keys = ["link.pem", "enrolling.pem", "renewing.pem"].map(|name| {
+            let key = std::fs::read_to_string(self.folder.join(private::KEYS).join(name)).unwrap_or_default();
             SecretString::from(bundle::key_lines(&key))
         });
         let invitation = self.invitation.as_ref().map(|token| SecretString::from(token.expose()));

@@ -158,7 +158,7 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     let circle = Arc::new(Circle::remembering(&setup.folder, zone));
     let _door = door::open(&mut setup, &circle).await;
     let (parts, evidence) = mpsc::channel(1);
-    let is_invited = Keyring::open(&setup.folder.join("link"))?.is_none();
+    let is_invited = Keyring::open(&setup.folder.join(private::KEYS))?.is_none();
     let out = courier::Out { frames, evidence };
     let courier = {
         let mut enrolled = pin!(Courier::new(&setup, known, heard_in, out, &circle));

@@ -1,8 +1,6 @@
 //! What can come in, what can go out: two closed lists.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use reveille_core::model::id::RosterName;
@@ -327,7 +325,7 @@ pub enum What {
     Rival(Part, Box<Identity>, Box<Facts>),
 }
 
-/// Why an order has no answer; reads as its text.
+/// Why an order has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// It was not given: the machine has no session, or too many orders.
@@ -336,24 +334,11 @@ pub enum NoAnswer {
     Unknown(&'static str),
 }
 
-impl Deref for NoAnswer {
-    type Target = str;
-
-    fn deref(&self) -> &str {
+impl NoAnswer {
+    /// In words.
+    pub const fn why(self) -> &'static str {
         match self {
             Self::NotGiven(why) | Self::Unknown(why) => why,
         }
-    }
-}
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self)
-    }
-}
-
-impl From<NoAnswer> for Arc<str> {
-    fn from(why: NoAnswer) -> Self {
-        Self::from(&*why)
     }
 }

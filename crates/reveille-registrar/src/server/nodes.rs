@@ -65,20 +65,40 @@ impl Nodes {
         if self.to.is_closed() {
             return None;
         }
-        let turns = {
-            let mut all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            all.retain(|_, turns| Arc::strong_count(turns) > 1);
-            let turns =
-                all.entry(invitation.clone()).or_insert_with(|| Arc::new(Semaphore::new(OF_INVITATION_MAX)));
-            turns.clone()
-        };
+        let turns = Turns::of(self, invitation);
         let asked = async {
-            let _turn = turns.acquire().await.ok()?;
+            let _turn = turns.places.acquire().await.ok()?;
             let (reply, said) = oneshot::channel();
             self.to.try_send(NodeAsked { roster, name, claimed, reply }).ok()?;
             said.await.ok()
         };
         Some(timeout(WITHIN, asked).await.ok().flatten().unwrap_or(NodeSaid::Unknown))
+    }
+}
+
+/// The turns of one invitation, for as long as somebody asks or waits to.
+struct Turns<'a> {
+    nodes: &'a Nodes,
+    invitation: InvitationId,
+    places: Arc<Semaphore>,
+}
+
+impl<'a> Turns<'a> {
+    fn of(nodes: &'a Nodes, invitation: &InvitationId) -> Self {
+        let mut all = nodes.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Semaphore::new(OF_INVITATION_MAX));
+        let places = all.entry(invitation.clone()).or_insert_with(new).clone();
+        Self { nodes, invitation: invitation.clone(), places }
+    }
+}
+
+impl Drop for Turns<'_> {
+    fn drop(&mut self) {
+        let mut all = self.nodes.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        // The table's own and this one: nobody else is left.
+        if Arc::strong_count(&self.places) == 2 {
+            all.remove(&self.invitation);
+        }
     }
 }
 
@@ -129,6 +149,10 @@ mod tests {
         }
         assert!(before.len() <= OF_INVITATION_MAX, "{} came before", before.len());
         assert_eq!(honest.await.unwrap(), Some(NodeSaid::Absent));
-        flood.iter().for_each(tokio::task::JoinHandle::abort);
+        for asking in flood {
+            asking.abort();
+            drop(asking.await);
+        }
+        assert!(nodes.turns.lock().unwrap().is_empty(), "nobody asks any more");
     }
 }

@@ -10,33 +10,42 @@ use std::time::{Duration, Instant};
 
 /// Told again after this.
 const EVERY: Duration = Duration::from_mins(1);
-/// Addresses that are remembered; who comes beyond that takes the place of the one that was told the longest ago.
+/// Addresses that are remembered. Of those beyond, within a minute, nothing is told: one line of each is a flood, too.
 const ADDRESSES_MAX: usize = 4_096;
 
-/// Of each address and each thing when it was told last, and how often it happened since.
+/// What was told, of whom.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<BTreeMap<(IpAddr, &'static str), (Instant, u64)>>);
+pub(super) struct Told(Mutex<Lines>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    /// Of each address and each thing when it was told last, and how often it happened since.
+    last: BTreeMap<(IpAddr, &'static str), (Instant, u64)>,
+    /// When the old ones were taken out: not for each of a crowd.
+    swept: Option<Instant>,
+}
 
 impl Told {
     /// How often it has happened since it was told last, this time included; none where it is not to be told yet.
     pub(super) fn is_due(&self, now: Instant, address: IpAddr, what: &'static str) -> Option<u64> {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((last, times)) = told.get_mut(&(address, what)) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Lines { last, swept } = &mut *lines;
+        let is_over = |at: &Instant| now.duration_since(*at) >= EVERY;
+        if let Some((at, times)) = last.get_mut(&(address, what)) {
             *times += 1;
-            if now.duration_since(*last) < EVERY {
-                return None;
-            }
-            *last = now;
-            return Some(std::mem::take(times));
+            return is_over(at).then(|| {
+                *at = now;
+                std::mem::take(times)
+            });
         }
-        if told.len() >= ADDRESSES_MAX {
-            told.retain(|_, (last, _)| now.duration_since(*last) < EVERY);
+        if last.len() >= ADDRESSES_MAX && swept.as_ref().is_none_or(is_over) {
+            last.retain(|_, (at, _)| !is_over(at));
+            *swept = Some(now);
         }
-        if told.len() >= ADDRESSES_MAX {
-            // So many addresses within a minute: what is one line of each is a flood, too.
+        if last.len() >= ADDRESSES_MAX {
             return None;
         }
-        told.insert((address, what), (now, 0));
+        last.insert((address, what), (now, 0));
         Some(1)
     }
 }

@@ -23,9 +23,6 @@ use crate::cli::failure::Failure;
 
 use super::Answer;
 
-/// Below the agent's folder: its key and certificate.
-const KEYS: &str = "link";
-
 /// `agent`.
 pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
     let root = Root::default();
@@ -75,12 +72,12 @@ fn link(args: &Agent) -> Result<Option<Link>, Failure> {
 }
 
 fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
-    let is_enrolled = matches!(Keyring::open(&args.folder.join(KEYS)), Ok(Some(_)));
+    let is_enrolled = matches!(Keyring::open(&args.folder.join(private::KEYS)), Ok(Some(_)));
     if is_enrolled && args.server.is_some() {
         tracing::info!(
             "this machine is enrolled ({}): server, pins and token of the command line are used when its certificate counts no \
              more. For another server or authority, stop the agent, remove that folder, and run what \"reveille invite\" prints",
-            args.folder.join(KEYS).display()
+            args.folder.join(private::KEYS).display()
         );
     }
     let Some(path) = &args.token_file else { return Ok(None) };

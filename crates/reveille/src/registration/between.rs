@@ -101,7 +101,7 @@ pub(super) async fn carry(
                 keep_ending(&endings, ending);
             }
             What::Unanswered(id, why) if by_a_person(id) => {
-                let ending = gathering.unanswered(clock::wall().into(), *id, &told.who, why);
+                let ending = gathering.unanswered(clock::wall().into(), *id, &told.who, why.why());
                 keep_ending(&endings, ending);
             }
             What::JoinOver(over) => {

@@ -116,14 +116,15 @@ pub(crate) async fn begin(
         Some(path) => Some((plans_file::read(path, &pools).map_err(Failure::usage)?, path)),
         None => None,
     };
-    private::folder(&directory(context)?)
+    let directory = directory(context)?;
+    private::folder(&directory)
         .map_err(|failure| Failure::usage(failure).next("name another place with --state"))?;
     let known = pools.clone();
     let exporter = exporter(args, stop, background)?;
     let setup = Setup {
         listen,
         names: args.listen_name.clone(),
-        directory: directory(context)?,
+        directory: directory.clone(),
         pools,
         settings: Settings::default(),
         limits: Limits::default(),
@@ -149,7 +150,7 @@ pub(crate) async fn begin(
         clusters.insert(roster, site.cluster);
     }
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
-    background.spawn(keep_endings(evidence::folder(&directory(context)?), ended));
+    background.spawn(keep_endings(evidence::folder(&directory), ended));
     background.spawn(nodes::serve(begun.nodes, rolls));
     background.spawn(mint::serve(begun.mints, clusters));
     background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));

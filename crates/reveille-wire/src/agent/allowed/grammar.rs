@@ -42,12 +42,8 @@ const OF_KUBERNETES: [&str; 12] = [
     "kubernetes.io/cluster-service",
 ];
 
-/// The labels of a join.
-///
-/// # Errors
-///
-/// One is none, or a kubelet may not give it itself.
-pub fn labels(step: usize, labels: &BTreeMap<Word, Word>) -> Result<(), NotAllowed> {
+/// The labels of a join are some that a kubelet may give itself.
+pub(super) fn labels(step: usize, labels: &BTreeMap<Word, Word>) -> Result<(), NotAllowed> {
     for (key, value) in labels {
         let why = match () {
             () if !is_qualified(key) => {
@@ -83,12 +79,8 @@ pub fn taint(step: usize, text: &str) -> Result<Taint, NotAllowed> {
     })
 }
 
-/// The API server of a join, `host:port`.
-///
-/// # Errors
-///
-/// It is none.
-pub fn server(step: usize, text: &str) -> Result<(), NotAllowed> {
+/// The API server of a join is `host:port`.
+pub(super) fn server(step: usize, text: &str) -> Result<(), NotAllowed> {
     let is_host = |host: &str| match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
         None => host.parse::<std::net::Ipv4Addr>().is_ok() || is_domain(&host.to_ascii_lowercase()),

@@ -9,11 +9,15 @@
 mod config;
 mod grammar;
 
+use std::collections::BTreeMap;
+
 pub use config::config;
-pub use grammar::{Taint, labels, server, taint};
+pub use grammar::{Taint, taint};
+use grammar::{labels, server};
 use thiserror::Error;
 
-use super::plan::{JoinOrder, Plan, Step};
+use super::plan::{Plan, Step};
+use super::text::Word;
 
 /// What a plan may not say, by its step.
 #[derive(Debug, Error)]
@@ -129,38 +133,44 @@ fn places() -> String {
 ///
 /// The first step that says what a plan may not say.
 pub fn check(plan: &Plan) -> Result<(), NotAllowed> {
-    for (number, step) in plan.steps.iter().enumerate() {
-        match step {
-            Step::WriteFile { path, mode: octal, owner, content, .. } => {
-                place(number, path)?;
-                mode(number, path, octal)?;
-                file(number, path, owner.as_deref(), content)?;
-            }
-            Step::Join(order) => join(number, order)?,
-            Step::RestartKubelet {} => {}
-        }
-    }
-    Ok(())
+    plan.steps.iter().enumerate().try_for_each(|(number, one)| step(number, one))
 }
 
-fn join(step: usize, order: &JoinOrder) -> Result<(), NotAllowed> {
-    server(step, &order.server)?;
-    labels(step, &order.labels)?;
-    for one in order.taints.iter() {
-        taint(step, one)?;
-    }
-    if let Some(text) = &order.config {
-        config(step, order.distribution, text)?;
-    }
-    Ok(())
-}
-
-/// A file's owner, and what it holds where that is looked at.
+/// One step of it may be carried out.
 ///
 /// # Errors
 ///
-/// It is not root's, or makes a setting of the kernel that may name a program.
-pub fn file(step: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
+/// What it says that a plan may not say.
+pub fn step(number: usize, step: &Step) -> Result<(), NotAllowed> {
+    match step {
+        Step::WriteFile { path, mode: octal, owner, content, .. } => {
+            place(number, path)?;
+            mode(number, path, octal)?;
+            file(number, path, owner.as_deref(), content)
+        }
+        Step::Join(order) => {
+            aim(number, &order.server, &order.labels, &order.taints)?;
+            let own = order.config.as_deref().map(|text| config(number, order.distribution, text));
+            own.transpose().map(drop)
+        }
+        Step::RestartKubelet {} => Ok(()),
+    }
+}
+
+/// What a join says in our words.
+///
+/// # Errors
+///
+/// The server is no address, or a label or a taint is none that a kubelet may give its node.
+pub fn aim(step: usize, to: &str, of: &BTreeMap<Word, Word>, taints: &[Word]) -> Result<(), NotAllowed> {
+    server(step, to)?;
+    labels(step, of)?;
+    taints.iter().try_for_each(|one| taint(step, one).map(drop))
+}
+
+/// A file's owner, and what it holds where that is looked at: it is root's, and makes no setting of the kernel that may name a
+/// program.
+fn file(step: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
     if let Some(owner) = owner.filter(|owner| *owner != "root:root") {
         return Err(NotAllowed::Owner { step, path: path.to_owned(), owner: owner.to_owned() });
     }

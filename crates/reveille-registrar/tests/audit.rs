@@ -4,29 +4,16 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
+#[path = "support/log.rs"]
+mod log;
 mod support;
 
-use std::io::Write;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::{Arc, Mutex};
 
+use log::Log;
 use reveille_registrar::registry::{Reimage, Removal};
 use reveille_registrar::server::admin::Ask;
 use support::{site, who};
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and_without_the_secret() {
@@ -61,7 +48,7 @@ async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and
     let by = format!("by=uid {uid} ");
     drop(site.end().await);
 
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let text = log.text();
     let wanted: [(bool, &[&str]); 10] = [
         (true, &["invitation was made", "roster=prod", "pool=workers", "uses=1", "ttl_s=600", &invited.id]),
         (false, &["used for the last time", &invited.id, "pool=workers"]),

@@ -4,28 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
+#[path = "support/log.rs"]
+mod log;
 mod support;
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
+use log::Log;
 use reveille_node::link::{Carrier, Enrolment};
 use reveille_wire::agent::{Secret, ServerFrame};
 use support::{TOKEN, site, until, who, written};
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 #[tokio::test]
 async fn no_token_and_no_key_is_in_a_log_a_record_an_error_or_debug_output() {
@@ -64,7 +50,7 @@ async fn no_token_and_no_key_is_in_a_log_a_record_an_error_or_debug_output() {
     let key = &key[50..90];
     let directory = site.end().await;
     let disk = written(directory.path());
-    let log = String::from_utf8_lossy(&log.0.lock().unwrap()).into_owned();
+    let log = log.text();
     assert!(log.contains("was enrolled") && disk.contains("\"invited\""), "what is looked through is there");
     assert!(disk.contains(invited.id.as_str()), "the public half may be known");
     for (place, text) in [("log", &log), ("disk", &disk), ("text", &said)] {

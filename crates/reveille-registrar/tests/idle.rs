@@ -11,7 +11,7 @@ mod support;
 use cluster::Cluster;
 use reveille_agent::Settings;
 use reveille_core::model::time::Span;
-use reveille_node::agent::{Setup, Shelf};
+use reveille_node::agent::Setup;
 use support::site;
 
 #[tokio::test]
@@ -22,9 +22,7 @@ async fn an_agent_looks_over_the_connections_that_it_has_and_dials_anew_when_one
     let invited = Some(site.invite(|_| {}).await.token.clone());
     let settings = Settings { inspect_every: Span::from_s(1), ..agent::hasty() };
     let setup = Setup { settings, ..agent::setup(&site, &machine, invited) };
-    let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, "w-1"));
-    shelf.keep(&plan).unwrap();
-    shelf.mark_joined(&plan).unwrap();
+    cluster.has_joined(&door, &setup.folder, "w-1");
     let mut running = agent::run(setup, machine);
     for _ in 0..4 {
         running.says_all(&["Machine(Api(None))", "node: Ready, credentials: Accepted"]).await;

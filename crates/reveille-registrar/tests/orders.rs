@@ -47,7 +47,7 @@ async fn all_answered(site: &mut Site, wanted: &[OrderId]) -> HashMap<OrderId, (
                 What::Answered(id, done) if wanted.contains(&id) => {
                     all.insert(id, (parts.remove(&id).unwrap_or_default(), done));
                 }
-                What::Unanswered(id, why) if wanted.contains(&id) => panic!("{why}"),
+                What::Unanswered(id, why) if wanted.contains(&id) => panic!("{}", why.why()),
                 _ => {}
             }
         }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 use agent::Running;
 use cluster::{Cluster, Door};
-use reveille_node::agent::{Setup, Shelf};
+use reveille_node::agent::Setup;
 use reveille_node::link::Keyring;
 use reveille_registrar::registry::Settings;
 use reveille_registrar::server::Limits;
@@ -53,10 +53,8 @@ impl Three {
             let machine = agent::machine(number as u32, &[]);
             let invited = site.invite(|_| {}).await;
             let setup = setup(&site, &machine, address, Some(invited.token.clone()));
-            let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, &format!("w-{number}")));
-            shelf.keep(&plan).unwrap();
             // Nobody orders its join: what is looked at here is how it looks.
-            shelf.mark_joined(&plan).unwrap();
+            cluster.has_joined(&door, &setup.folder, &format!("w-{number}"));
             let mut running = agent::run(setup, machine);
             running.says_all(&["Up {", "api: Answers"]).await;
             doors.push(door);

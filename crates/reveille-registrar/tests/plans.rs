@@ -8,20 +8,17 @@ mod agent;
 mod cluster;
 mod support;
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cluster::Cluster;
 use reveille_agent::Memory;
 use reveille_agent::model::Leaving;
-use reveille_node::agent::{Setup, Shelf};
+use reveille_node::agent::Setup;
 use reveille_node::memory_file::MemoryFile;
 use reveille_node::root::Root;
-use reveille_registrar::registry::{Event, Plans, Template, What};
-use reveille_wire::agent::Distribution;
+use reveille_registrar::registry::{Template, What};
 use reveille_wire::agent::plan::Step;
-use reveille_wire::agent::text::Word;
-use support::site;
+use support::{site, template};
 
 #[tokio::test]
 async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_way() {
@@ -33,18 +30,8 @@ async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_
         content: "{}".into(),
         secret: false,
     };
-    let template = Template {
-        distribution: Distribution::Kubeadm,
-        server: "127.0.0.1:1".into(),
-        ca_pins: vec![Word::cut(&format!("sha256:{}", "ab".repeat(32)))],
-        labels: Default::default(),
-        taints: Vec::new(),
-        files: vec![file],
-        config: None,
-        needs: BTreeSet::new(),
-    };
-    let plans = Plans([(("prod".into(), "workers".into()), template)].into());
-    site.hand.say(Event::PlansRead(plans)).await.unwrap();
+    let pin = format!("sha256:{}", "ab".repeat(32));
+    site.planned(Template { files: vec![file], ..template("127.0.0.1:1", &pin) }).await;
     let invited = site.invite(|_| {}).await;
     // A file where a folder has to be.
     let machine = agent::machine(1, &[("/etc/cni", "in the way")]);
@@ -58,18 +45,8 @@ async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_
 }
 
 /// A join through this server, which no plan of [`Cluster::plan`] is.
-fn plans(server: &str, pin: &str) -> Plans {
-    let template = Template {
-        distribution: Distribution::Kubeadm,
-        server: server.into(),
-        ca_pins: vec![pin.into()],
-        labels: [("tier".into(), "web".into())].into(),
-        taints: Vec::new(),
-        files: Vec::new(),
-        config: None,
-        needs: BTreeSet::new(),
-    };
-    Plans([(("prod".into(), "workers".into()), template)].into())
+fn another(server: &str, pin: &str) -> Template {
+    Template { labels: [("tier".into(), "web".into())].into(), ..template(server, pin) }
 }
 
 /// It was removed, and that is in its memory; it was readmitted while its agent was down. With the same plan as before, or with
@@ -82,16 +59,14 @@ async fn readmitted(another_plan: bool) {
     let invited = Some(invited.token.clone());
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
     let folder = setup.folder.clone();
-    let (shelf, plan) = (Shelf::within(&folder), cluster.plan(&door, "w-1"));
-    shelf.keep(&plan).unwrap();
-    shelf.mark_joined(&plan).unwrap();
+    let (shelf, plan) = cluster.has_joined(&door, &folder, "w-1");
     let mut running = agent::run(setup, machine);
     running.says("Up {").await;
     let machine = running.stopped().await;
     let memory = MemoryFile::within(&folder);
     memory.write(&Memory { leaving: Some(Leaving::Removed), ..Memory::default() }).unwrap();
     if another_plan {
-        site.hand.say(Event::PlansRead(plans(&door.address, &cluster.pin()))).await.unwrap();
+        site.planned(another(&door.address, &cluster.pin())).await;
     }
     // Its API server does not answer, so that its Node, which is not there, cannot speak for it.
     door.set(false);
@@ -123,12 +98,10 @@ async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
     let machine = agent::machine(1, &[]);
     let invited = Some(invited.token.clone());
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
-    let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, "w-1"));
-    shelf.keep(&plan).unwrap();
-    shelf.mark_joined(&plan).unwrap();
+    let (shelf, plan) = cluster.has_joined(&door, &setup.folder, "w-1");
     let mut running = agent::run(setup, machine);
     running.says("api: Answers").await;
-    site.hand.say(Event::PlansRead(plans(&door.address, "sha256:00"))).await.unwrap();
+    site.planned(another(&door.address, "sha256:00")).await;
     running.says("join cannot be meant").await;
     assert_eq!(shelf.read().unwrap().unwrap().checksum, plan.checksum);
     drop(running);
@@ -139,7 +112,7 @@ async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
 async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_go() {
     let mut site = site().await;
     // It is on no closed list, and no pin.
-    site.hand.say(Event::PlansRead(plans("10.0.0.1:6443", "sha256:00"))).await.unwrap();
+    site.planned(another("10.0.0.1:6443", "sha256:00")).await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);
     let setup = agent::setup(&site, &machine, Some(invited.token.clone()));

@@ -2,12 +2,14 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use reveille_node::agent::Shelf;
 use reveille_node::certificate::Presented;
 use reveille_wire::agent::plan::{JoinOrder, Plan, Step};
 use reveille_wire::agent::text::{List, Word};
@@ -86,6 +88,14 @@ impl Cluster {
     }
 
     /// A plan that joins through this door, as an agent keeps it on its disk.
+    /// The agent of this folder has joined this machine before: nobody orders it now.
+    pub(crate) fn has_joined(&self, door: &Door, folder: &Path, node: &str) -> (Shelf, Plan) {
+        let (shelf, plan) = (Shelf::within(folder), self.plan(door, node));
+        shelf.keep(&plan).unwrap();
+        shelf.mark_joined(&plan).unwrap();
+        (shelf, plan)
+    }
+
     pub(crate) fn plan(&self, door: &Door, node_name: &str) -> Plan {
         let join = JoinOrder {
             distribution: Distribution::Kubeadm,

@@ -126,18 +126,27 @@ impl Site {
     }
 
     pub(crate) async fn plans(&self) {
-        let template = Template {
-            distribution: Distribution::Kubeadm,
-            server: "10.0.0.1:6443".into(),
-            ca_pins: vec![Word::from("sha256:00")],
-            labels: Default::default(),
-            taints: Vec::new(),
-            files: Vec::new(),
-            config: None,
-            needs: BTreeSet::new(),
-        };
+        self.planned(template("10.0.0.1:6443", "sha256:00")).await;
+    }
+
+    /// Machines of the pool are to be like this.
+    pub(crate) async fn planned(&self, template: Template) {
         let plans = Plans([(("prod".into(), "workers".into()), template)].into());
         self.hand.say(Event::PlansRead(plans)).await.unwrap();
+    }
+}
+
+/// A join by kubeadm, and nothing else.
+pub(crate) fn template(server: &str, pin: &str) -> Template {
+    Template {
+        distribution: Distribution::Kubeadm,
+        server: server.into(),
+        ca_pins: vec![pin.into()],
+        labels: Default::default(),
+        taints: Vec::new(),
+        files: Vec::new(),
+        config: None,
+        needs: BTreeSet::new(),
     }
 }
 

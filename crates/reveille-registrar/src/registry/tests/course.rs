@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
-use reveille_wire::agent::frame::{Heartbeat, Hello, StageReport, StageStep};
+use reveille_wire::agent::frame::{Heartbeat, Hello, StageStep};
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{AgentFrame, StageWord, Verb};
 
@@ -151,19 +151,12 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
             }
         }
         Act::Say { conn, seq, stage, joined } => {
-            let stage = StageWord(Stage::ALL[stage]);
+            let stage = Stage::ALL[stage];
             let frame = if seq == 0 {
-                AgentFrame::Heartbeat(Heartbeat { stage: Some(stage), joined, account: None })
+                AgentFrame::Heartbeat(Heartbeat { stage: Some(StageWord(stage)), joined, account: None })
             } else {
                 let step = if joined { StageStep::Left } else { StageStep::Entered };
-                AgentFrame::Stage(StageReport {
-                    seq,
-                    stage,
-                    step,
-                    attempts: 1,
-                    error: None,
-                    stamp: Word::default(),
-                })
+                staged(seq, stage, step)
             };
             Event::Said { conn: Conn(conn), n: world.ask().0, frame }
         }

@@ -99,6 +99,13 @@ pub enum Record {
         /// Who.
         machines: Vec<MachineKey>,
     },
+    /// These were forgotten, or out of sight, and are in sight again: what is known of them holds as before.
+    Returned {
+        /// When.
+        at: Time,
+        /// Who.
+        machines: Vec<MachineKey>,
+    },
     /// How far a machine that something is amiss with came, from both sides, and what its agent said of it last.
     Traced {
         /// When.

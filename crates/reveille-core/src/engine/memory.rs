@@ -17,7 +17,7 @@ use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::observe::cloud::{Left, Seen};
-use crate::record::{Joined, Record};
+use crate::record::Record;
 
 use super::State;
 
@@ -191,23 +191,26 @@ impl State {
         self.cluster.await_nodes(awaited);
     }
 
-    /// Who had departed and is in sight again. The ledger may have been told to forget it, and is told again.
+    /// Who had departed and is in sight again. Whoever was told that it is gone is told this, too.
     fn take_back(&mut self) {
-        let back = |(key, _): &(MachineKey, Remembered)| self.desk().seen(key).is_some();
-        if !self.departed.iter().any(back) {
+        let is_back = |(key, _): &&(MachineKey, Remembered)| self.desk().seen(key).is_some();
+        let machines: Vec<MachineKey> =
+            self.departed.iter().filter(is_back).map(|(key, _)| key.clone()).collect();
+        if machines.is_empty() {
             return;
         }
-        let (back, away): (Vec<_>, Vec<_>) = std::mem::take(&mut self.departed)
-            .into_iter()
-            .partition(|(key, _)| self.desk().seen(key).is_some());
+        self.bring_back(&machines);
+        self.record(Record::Returned { at: self.now, machines });
+    }
+
+    /// What is known of those of these machines that had departed holds as before.
+    pub(super) fn bring_back(&mut self, machines: &[MachineKey]) {
+        let (back, away): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.departed).into_iter().partition(|(key, _)| machines.contains(key));
         self.departed = away.into();
         for (machine, memory) in back {
             if memory.lost_together {
                 self.cluster.lost_together.insert(machine.clone());
-            }
-            if let Some(node) = memory.node.clone() {
-                let pool = memory.pool.clone();
-                self.newly_joined.push(Joined { machine: machine.clone(), node, pool });
             }
             self.remembered.insert(machine, memory);
         }

@@ -80,7 +80,8 @@ impl Replay {
             | Record::Left { .. }
             | Record::Traced { .. }
             | Record::Forgotten { .. }
-            | Record::Departed { .. } => self.take_machines(record),
+            | Record::Departed { .. }
+            | Record::Returned { .. } => self.take_machines(record),
             Record::Opened { at, incident, key, pool, label } => {
                 numbers.incident = numbers.incident.max(incident);
                 self.keys.insert(incident, key.clone());
@@ -187,6 +188,7 @@ impl Replay {
                     self.state.depart(key, memory);
                 }
             }
+            Record::Returned { machines, .. } => self.state.bring_back(&machines),
             _ => {}
         }
     }

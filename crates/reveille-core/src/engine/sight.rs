@@ -468,21 +468,10 @@ impl State {
         self.newly_joined.push(Joined { machine, node: name.clone(), pool });
     }
 
-    /// Many machines join in one step at the start: few records hold them all. One whose marks are back has joined, and its
-    /// Node may have been taken away on purpose, or lost with others: a joining ends what the ledger knows of that, so it is
-    /// said again.
+    /// Many machines join in one step at the start: few records hold them all.
     pub(super) fn record_joined(&mut self) {
         for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
             self.record(Record::Joined { at: self.now, machines: machines.to_vec() });
-            for machine in machines.iter().map(|joined| &joined.machine) {
-                let left = self.desk().seen(machine).and_then(|(_, seen)| seen.left.as_deref().cloned());
-                if let Some(Left { at, sign: why }) = left {
-                    self.record(Record::Left { at, machine: machine.clone(), why });
-                }
-                if self.cluster.lost_together.contains(machine) {
-                    self.record(Record::LostTogether { at: self.now, machines: vec![machine.clone()] });
-                }
-            }
         }
     }
 

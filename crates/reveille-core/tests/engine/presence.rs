@@ -2,10 +2,11 @@
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Call;
-use reveille_core::model::incident::FaultKind;
+use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
+use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
 
@@ -105,6 +106,29 @@ fn a_machine_that_lost_its_marks_and_got_them_back_is_no_newcomer() {
     field.run(Span::from_min(3));
     assert!(field.case("i005", FaultKind::Vanished).is_some(), "it joined once");
     assert!(field.case("i005", FaultKind::NeverJoined).is_none());
+}
+
+/// The registration server forgets a machine a day after it was told that it is gone; its certificate is worth nothing then.
+#[test]
+fn a_machine_that_never_joined_and_was_denied_is_said_to_be_back_as_soon_as_it_is_listed() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.run(Span::from_min(1));
+    let new = field.instances["new"].clone();
+    field.delete_machine("new");
+    field.run(Span::from_min(3));
+    field.instances.insert("new".into(), new);
+    field.run(Span::from_min(2));
+    let said = field.records.iter().filter_map(|record| match record {
+        Record::Forgotten { machines, .. } => Some((machines, false)),
+        Record::Returned { machines, .. } => Some((machines, true)),
+        _ => None,
+    });
+    let machine = MachineKey::Instance("os".into(), "new".into());
+    let said: Vec<bool> =
+        said.filter(|(machines, _)| machines.contains(&machine)).map(|(_, back)| back).collect();
+    assert_eq!(said, [false, true]);
 }
 
 #[test]

@@ -68,6 +68,7 @@ pub struct Referee {
     open: BTreeMap<IncidentId, Opened>,
     intents: BTreeMap<IntentId, Intent>,
     joined: BTreeSet<InstanceId>,
+    joined_and_went: BTreeSet<InstanceId>,
     cooling: BTreeMap<Domain, Time>,
     looks: BTreeMap<LookId, Look>,
     read_at: Option<Time>,

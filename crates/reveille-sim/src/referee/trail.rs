@@ -138,7 +138,16 @@ impl Referee {
         }
         if let Record::Forgotten { machines, .. } = record {
             for gone in machines.iter().filter_map(instance_ref) {
-                self.joined.remove(gone);
+                if let Some(gone) = self.joined.take(gone) {
+                    self.joined_and_went.insert(gone);
+                }
+            }
+        }
+        if let Record::Returned { machines, .. } = record {
+            for back in machines.iter().filter_map(instance_ref) {
+                if let Some(back) = self.joined_and_went.take(back) {
+                    self.joined.insert(back);
+                }
             }
         }
     }

@@ -242,6 +242,7 @@ impl Timeline {
             | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
+            | Record::Returned { .. }
             | Record::OthersActed { .. }
             | Record::LostTogether { .. }
             | Record::Tried { .. }

@@ -26,6 +26,7 @@ mirror_enum! {
         "lost-together" LostTogether { at: Time, machines: Vec<MachineKey> },
         "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },
         "departed" Departed { at: Time, machines: Vec<MachineKey> },
+        "returned" Returned { at: Time, machines: Vec<MachineKey> },
         "traced" Traced {
             at: Time,
             machine: MachineKey,

@@ -104,6 +104,9 @@ fn tell_quiet(roster: &str, record: &Record) {
         Record::Forgotten { machines, .. } => {
             tracing::info!(roster, count = machines.len(), "machines are gone for good");
         }
+        Record::Returned { machines, .. } => {
+            tracing::info!(roster, count = machines.len(), "machines are in sight again");
+        }
         Record::Width { domain, width, .. } => {
             let (pool, kind) = (&domain.pool, domain.kind);
             tracing::info!(roster, %pool, %kind, width, "repairs of this kind at once: {width}");

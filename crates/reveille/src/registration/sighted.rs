@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ledger at the start ─┐
-//!  engine ─▶ Record::Forgotten, Joined, Born ─▶ Telling: the last word of each instance ─▶ Event::InstancesSeen ─▶ the registry
+//!  engine ─▶ Record::Forgotten, Joined, Born, Returned ─▶ Telling: the last word of each instance ─▶ Event::InstancesSeen ─▶ the registry
 //! ```
 //!
 //! The engine asked the cloud by the instance's id before it says that one is gone; a record of a machine is nothing that the
@@ -93,6 +93,7 @@ fn read(record: &Record) -> (Vec<InstanceId>, bool) {
             (instances(machines.iter().map(|joined| &joined.machine)).collect(), false)
         }
         Record::Born { machine, .. } => (instances([machine]).collect(), false),
+        Record::Returned { machines, .. } => (instances(machines).collect(), false),
         _ => (Vec::new(), false),
     }
 }
@@ -143,8 +144,9 @@ mod tests {
         telling.tell(&Record::Born { at, machine: machine("i1") });
         let joined = Joined { machine: machine("i2"), node: "n2".into(), pool: None };
         telling.tell(&Record::Joined { at, machines: vec![joined] });
+        telling.tell(&Record::Returned { at, machines: vec![machine("i3")] });
         drop(telling);
-        assert_eq!(sighted.next().await, Some([(Vec::new(), true), (words(&["i1", "i2"]), false)]));
+        assert_eq!(sighted.next().await, Some([(Vec::new(), true), (words(&["i1", "i2", "i3"]), false)]));
         assert_eq!(sighted.next().await, None);
     }
 

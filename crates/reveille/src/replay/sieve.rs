@@ -132,6 +132,9 @@ impl Sieve {
             Record::Departed { at, machines } => {
                 return self.kept(machines).map(|machines| Record::Departed { at: *at, machines });
             }
+            Record::Returned { at, machines } => {
+                return self.kept(machines).map(|machines| Record::Returned { at: *at, machines });
+            }
             Record::Numbered { at, incident, intent, begun, deleted } => {
                 let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
                 let (at, incident, intent, begun) = (*at, *incident, *intent, begun.clone());

@@ -127,6 +127,7 @@ impl Teller {
             | Record::LostTogether { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
+            | Record::Returned { .. }
             | Record::Tried { .. }
             | Record::CarriedOver { .. }
             | Record::Numbered { .. }

@@ -366,6 +366,7 @@ fn of_machines() -> impl Strategy<Value = Record> {
         ),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Departed { at, machines }),
+        (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Returned { at, machines }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::LostTogether { at, machines }),
     ]
 }

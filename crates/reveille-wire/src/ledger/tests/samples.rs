@@ -224,6 +224,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
         },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
         Record::Departed { at: AT, machines: vec![machine()] },
+        Record::Returned { at: AT, machines: vec![machine()] },
         Record::LostTogether { at: AT, machines: vec![machine()] },
     ]
 }

@@ -98,6 +98,15 @@ pub enum Record {
         at: Time,
         /// Who.
         machines: Vec<MachineKey>,
+        /// They are there, and an operator took their marks off: they did not go.
+        disowned: bool,
+    },
+    /// A newcomer of this pool answers after its dwell: what was counted against the pool is over.
+    FaultsForgiven {
+        /// When.
+        at: Time,
+        /// Which.
+        pool: PoolName,
     },
     /// These were forgotten, or out of sight, and are in sight again: what is known of them holds as before.
     Returned {

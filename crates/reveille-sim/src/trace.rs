@@ -119,6 +119,7 @@ fn line(record: &Record) -> String {
             let pause = if not_before.is_some() { ", after a pause" } else { "" };
             format!("width of {pool}/{} is {width}{pause}", domain.kind)
         }
+        Record::FaultsForgiven { pool, .. } => format!("what was counted against {pool} is over"),
         Record::FaultSeen { pool, instance, fault, .. } => format!("{instance} of {pool} had: {fault}"),
         Record::Counted { repair, requested, verified, .. } => {
             format!("{repair}: requested {requested}, verified {verified} before")

@@ -444,8 +444,10 @@ impl State {
                 // It was well for so long that only a person's word was missing: the waiting begins anew.
                 incident.counted_from = now;
             }
-            if let Some(last) = incident.attempts.last().filter(|last| last.held()) {
-                case.lapsed.push(last.intent);
+            // Once: a Node that flaps four times after its reboot was rebooted once.
+            let last = incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);
+            if let Some(last) = last.filter(|last| !case.lapsed.contains(last)) {
+                case.lapsed.push(last);
                 // It looked mended and is back within the dwell: that repair did not hold.
                 incident.tries = incident.tries.saturating_add(1);
                 let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
@@ -547,17 +549,22 @@ impl State {
             }
         }
         let domain = self.domain_of(&case);
-        if self.closed.len() >= CLOSED_MAX {
-            // One whose replacement is being proved, or may only be late, is still written down at a rotation.
-            let is_under_way = |closed: &Closed| self.book.is_of(closed.incident.id);
-            let oldest = self.closed.iter().position(|closed| !is_under_way(closed));
-            oldest.and_then(|oldest| self.closed.remove(oldest));
-        }
-        self.closed.push_back(Closed { incident: case.incident, at, verdict });
+        self.keep_closed(Closed { incident: case.incident, at, verdict });
         if let Some(domain) = domain {
             self.quieten(domain);
         }
         self.rouse_subject(&key.subject);
+    }
+
+    /// One whose replacement is being proved, or may only be late, is kept however many closed since: it is written down at a
+    /// rotation.
+    pub(super) fn keep_closed(&mut self, closed: Closed) {
+        if self.closed.len() >= CLOSED_MAX {
+            let is_under_way = |closed: &Closed| self.book.is_of(closed.incident.id);
+            let oldest = self.closed.iter().position(|closed| !is_under_way(closed));
+            oldest.and_then(|oldest| self.closed.remove(oldest));
+        }
+        self.closed.push_back(closed);
     }
 
     /// What leads to an open case leads there no more.

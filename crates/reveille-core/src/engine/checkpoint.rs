@@ -86,9 +86,12 @@ impl State {
         let lost: Vec<MachineKey> = self.cluster.lost_together.iter().chain(departed).cloned().collect();
         let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(lost.map(|machines| Record::LostTogether { at, machines }));
-        let machines: Vec<MachineKey> = self.departed.iter().map(|(machine, _)| machine.clone()).collect();
-        if !machines.is_empty() {
-            records.push(Record::Departed { at, machines });
+        for disowned in [false, true] {
+            let departed = self.departed.iter().filter(|(_, memory)| memory.disowned == disowned);
+            let machines: Vec<MachineKey> = departed.map(|(machine, _)| machine.clone()).collect();
+            if !machines.is_empty() {
+                records.push(Record::Departed { at, machines, disowned });
+            }
         }
     }
 

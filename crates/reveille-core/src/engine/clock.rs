@@ -121,7 +121,7 @@ impl State {
         }
         self.move_looks(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
-        self.newcomers.values_mut().for_each(|at| *at = moved(*at));
+        self.newcomers.move_back(moved);
         self.rolling.values_mut().for_each(|until| *until = moved(*until));
         for rollout in self.rollouts.values_mut() {
             rollout.changed_at = rollout.changed_at.map(moved);
@@ -139,7 +139,7 @@ impl State {
                 }
             }
         }
-        let theirs = |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs);
+        let theirs = |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers);
         let wakes: Vec<(Wake, Time)> =
             self.wakes.iter().filter(|(why, _)| theirs(why)).map(|(why, at)| (why.clone(), *at)).collect();
         for (why, at) in wakes {

@@ -24,6 +24,7 @@ mod identity;
 pub mod invariants;
 mod looks;
 mod memory;
+mod newcomers;
 mod nodes_lost;
 mod nodes_only;
 mod others;
@@ -59,6 +60,8 @@ use crate::plan::desk::{Case, Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
 use crate::record::{Joined, Record};
+
+use newcomers::Newcomers;
 
 pub use looks::LookFor;
 pub use restore::Restored;
@@ -123,8 +126,8 @@ pub struct State {
     freezes: Freezes,
     /// Pools in which another actor is at work.
     others: BTreeMap<PoolName, Others>,
-    /// When a machine of the pool that was seen being born was last seen Ready for the first time.
-    newcomers: BTreeMap<PoolName, Time>,
+    /// Machines that were seen being born, and became Ready for the first time.
+    newcomers: Newcomers,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
     arrived: BTreeMap<MachineKey, PoolName>,
     /// What refusals said of routers that are full, and when.
@@ -230,6 +233,7 @@ enum Wake {
     Access(CloudName, Arc<UserRef>),
     Ledger,
     Proofs,
+    Newcomers,
     /// Room in the budgets comes with time.
     Room,
 }
@@ -270,7 +274,7 @@ impl State {
             hushed: BTreeSet::new(),
             freezes: Freezes::default(),
             others: BTreeMap::new(),
-            newcomers: BTreeMap::new(),
+            newcomers: Newcomers::default(),
             arrived: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             dead_hops: BTreeMap::new(),
@@ -349,6 +353,7 @@ impl State {
         self.review_projects();
         self.review_gates();
         self.review_proofs();
+        self.review_newcomers();
         self.decide_ripe();
         self.record_joined();
         self.record_traces();
@@ -462,7 +467,7 @@ impl State {
                 Wake::Flight(intent) => self.on_flight_timer(intent),
                 Wake::Access(cloud, user) => self.ask_for_roles(&cloud, &user),
                 Wake::Ledger => self.write_again(),
-                Wake::Proofs | Wake::Room => {}
+                Wake::Proofs | Wake::Newcomers | Wake::Room => {}
             }
         }
     }

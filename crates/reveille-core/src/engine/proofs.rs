@@ -281,6 +281,7 @@ impl State {
         };
         let fault: Arc<str> = Arc::from(REPLACEMENT_FAILED);
         self.book.count_fault(&domain.pool, instance, &fault);
+        self.newcomers.note_counted(&domain.pool, self.now);
         let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
         self.record(Record::FaultSeen { at, pool, instance, fault });
     }
@@ -299,9 +300,17 @@ impl State {
             Some(said) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
                 self.postpone(flight, Span::ZERO, &said);
             }
+            _ if self.has_lapsed(intent, flight) => {
+                self.ripe.insert(flight.key.clone());
+            }
             _ => self.try_again(flight),
         }
         self.rouse_subject(&flight.key.subject);
+    }
+
+    /// It held, looked mended and came back: that was counted as a try then.
+    fn has_lapsed(&self, intent: IntentId, flight: &Flight) -> bool {
+        self.cases.get(&flight.key).is_some_and(|case| case.lapsed.contains(&intent))
     }
 
     fn record_width(&mut self, domain: &Domain, width: Width, proved: Option<IntentId>) {
@@ -319,6 +328,12 @@ impl State {
         let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
         match flight.phase {
             Phase::Recording => {}
+            // Answered while an earlier process ran: what came of it is looked for, and its answer stays what it was.
+            Phase::Calling { .. }
+                if self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.outcome().is_some()) =>
+            {
+                self.verify(intent);
+            }
             Phase::Calling { .. } => {
                 let text = Arc::from("no answer came");
                 self.on_done(intent, Outcome::Unknown { text });
@@ -428,6 +443,7 @@ impl State {
         let mut proved = Vec::new();
         let mut wake = None;
         let mut arrived = self.arrived_and_well();
+        let mut taken = BTreeMap::new();
         for (intent, flight) in &mut self.book.flights {
             let (Phase::Proving { since, present_before, well_since, .. }, Some(domain)) =
                 (&mut flight.phase, &flight.domain)
@@ -437,10 +453,13 @@ impl State {
             if flight.rung != Rung::Replace {
                 continue;
             }
-            // Others that came back prove nothing of the successor: one that was made since must be among those who answer.
-            let newcomer = || self.newcomers.get(&domain.pool).is_some_and(|at| at >= since);
+            // Others that came back prove nothing of the successor: one that was made since must be among those who answer, and
+            // one newcomer is the successor of one.
             let helped = match present_before {
-                Some(before) => newcomer() && self.tally.pool(&domain.pool).present > *before,
+                Some(before) => {
+                    self.newcomers.next_since(&domain.pool, *since, &mut taken)
+                        && self.tally.pool(&domain.pool).present > *before
+                }
                 None => take_one(&mut arrived, &domain.pool),
             };
             if helped {
@@ -459,10 +478,10 @@ impl State {
             self.wake(at, Wake::Proofs);
         }
         for (intent, domain) in proved {
-            if let Some(flight) = self.book.flights.remove(&intent)
-                && matches!(flight.phase, Phase::Proving { present_before: None, .. })
-            {
-                self.credit_arrival(&domain.pool);
+            match self.book.flights.remove(&intent).map(|flight| flight.phase) {
+                Some(Phase::Proving { present_before: None, .. }) => self.credit_arrival(&domain.pool),
+                Some(Phase::Proving { since, .. }) => self.newcomers.credit(&domain.pool, since),
+                _ => {}
             }
             self.unwake(&Wake::Flight(intent));
             self.earn(&domain, intent);

@@ -13,7 +13,7 @@ use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::{IncidentId, IntentId};
-use crate::model::incident::{Asked, Incident, IncidentKey};
+use crate::model::incident::{Asked, Incident, IncidentKey, MachineKey};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
@@ -25,7 +25,8 @@ use crate::record::{Domain, Joined, Record, Verdict};
 use super::agents::Traced;
 use super::clock::later_than;
 use super::flights::may_be_allowed;
-use super::{CLOSED_MAX, Closed, Start, State, Wake};
+use super::memory::Remembered;
+use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +117,9 @@ impl Replay {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }
             }
+            Record::FaultsForgiven { pool, .. } => {
+                self.state.book.forgive_faults(&pool);
+            }
             Record::Counted { repair, requested, verified, .. } => {
                 // A repair that this version does not have is not shown by it either.
                 if let Some(rung) = Rung::named(&repair) {
@@ -182,14 +186,19 @@ impl Replay {
                 let traced = Traced::of_ledger(trace, told, at.min(self.state.now));
                 self.state.traces.insert(machine, traced);
             }
-            Record::Forgotten { machines, .. } | Record::Departed { machines, .. } => {
-                for key in machines {
-                    let memory = self.state.remembered.remove(&key).unwrap_or_default();
-                    self.state.depart(key, memory);
-                }
-            }
+            Record::Forgotten { machines, .. } => self.depart(machines, false),
+            Record::Departed { machines, disowned, .. } => self.depart(machines, disowned),
             Record::Returned { machines, .. } => self.state.bring_back(&machines),
             _ => {}
+        }
+    }
+
+    fn depart(&mut self, machines: Vec<MachineKey>, disowned: bool) {
+        for key in machines {
+            let memory = self.state.remembered.remove(&key).unwrap_or_default();
+            // Of no pool any more, as when its marks were seen to be off.
+            let pool = memory.pool.clone().filter(|_| !disowned);
+            self.state.depart(key, Remembered { pool, disowned, ..memory });
         }
     }
 
@@ -496,10 +505,7 @@ impl Replay {
         }
         if let Some(case) = self.state.cases.remove(&key) {
             self.state.forget_numbers(&case);
-            if self.state.closed.len() == CLOSED_MAX {
-                self.state.closed.pop_front();
-            }
-            self.state.closed.push_back(Closed { incident: case.incident, at, verdict });
+            self.state.keep_closed(Closed { incident: case.incident, at, verdict });
         }
     }
 

@@ -434,13 +434,11 @@ impl State {
         else {
             return;
         };
-        if ready
-            && !seen.was_ready
-            && seen.born_in_sight
-            && let Whose::Pool(pool) = &seen.claim
-        {
-            self.newcomers.insert(pool.clone(), self.now);
-        }
+        let comes_new = ready && !seen.was_ready && seen.born_in_sight;
+        let newcomer_of = match &seen.claim {
+            Whose::Pool(pool) if comes_new => Some(pool.clone()),
+            _ => None,
+        };
         // Of no ledger and no case: it was made while nobody watched.
         let made_meanwhile = self.resumed && seen.joined.is_none() && !in_question;
         let arrives = ready && !seen.was_ready && (seen.born_in_sight || made_meanwhile);
@@ -457,6 +455,9 @@ impl State {
         let pool = seen.pool().cloned();
         if !joined_before {
             seen.joined = Some(name.clone());
+        }
+        if let Some(pool) = newcomer_of {
+            self.newcomers.add(&pool, self.now, machine.clone());
         }
         if let Some(pool) = arrival {
             self.note_arrival(&machine, &pool);

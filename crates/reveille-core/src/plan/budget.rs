@@ -416,6 +416,11 @@ impl Book {
         (seen.len() + doubted) as u32
     }
 
+    /// Something is counted against the pool.
+    pub fn has_faults(&self, pool: &PoolName) -> bool {
+        self.same_faults.keys().any(|(of, _)| of == pool)
+    }
+
     /// A machine of the pool joined: what was wrong with its image or quota is over.
     pub fn forgive_faults(&mut self, pool: &PoolName) -> bool {
         let before = self.same_faults.len();

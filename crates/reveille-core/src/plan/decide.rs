@@ -307,7 +307,8 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
     first.chain(roots).chain(over).find_map(|finding| ladder::no_use(rung, &finding.cause))
 }
 
-/// A machine without its group, rules or route cannot join: those are mended first and explain the rest.
+/// A machine without its group, rules or route cannot join: those are mended first and explain the rest. What the roster leaves
+/// alone is mended by nobody, and keeps no machine from its repair.
 fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     let absence =
         matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
@@ -316,7 +317,7 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     }
     [FaultKind::GroupMissing, FaultKind::PairMissing, FaultKind::MissingRoute].into_iter().find_map(|kind| {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
-        desk.cases.get(&key)
+        desk.cases.get(&key).filter(|root| interlock::mode_of(desk, root, Class::Network) != Mode::Off)
     })
 }
 

@@ -249,6 +249,7 @@ impl Timeline {
             | Record::CarriedOver { .. }
             | Record::Numbered { .. }
             | Record::FaultSeen { .. }
+            | Record::FaultsForgiven { .. }
             | Record::Counted { .. } => {}
         }
     }

@@ -25,7 +25,12 @@ mirror_enum! {
         "others-acted" OthersActed { at: Time, pools: Vec<PoolName>, until: Time, what: Arc<str> },
         "lost-together" LostTogether { at: Time, machines: Vec<MachineKey> },
         "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },
-        "departed" Departed { at: Time, machines: Vec<MachineKey> },
+        "departed" Departed {
+            at: Time,
+            machines: Vec<MachineKey>,
+            #[serde(default)]
+            disowned: bool,
+        },
         "returned" Returned { at: Time, machines: Vec<MachineKey> },
         "traced" Traced {
             at: Time,
@@ -95,6 +100,7 @@ mirror_enum! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             proved: Option<IntentId>,
         },
+        "faults-forgiven" FaultsForgiven { at: Time, pool: PoolName },
         "fault-seen" FaultSeen { at: Time, pool: PoolName, instance: InstanceId, fault: Arc<str> },
         "counted" Counted { at: Time, repair: Arc<str>, requested: u32, verified: u32 },
     }

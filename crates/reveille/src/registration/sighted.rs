@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  ledger at the start ─┐
-//!  engine ─▶ Record::Forgotten, Joined, Born, Returned ─▶ Telling: the last word of each instance ─▶ Event::InstancesSeen ─▶ the registry
+//!  engine ─▶ Record::Forgotten, Joined, Born, Returned ─▶ Telling: the last word of each instance
+//!                                                          └─▶ Event::InstancesSeen ─▶ the registry
 //! ```
 //!
 //! The engine asked the cloud by the instance's id before it says that one is gone; a record of a machine is nothing that the
@@ -138,7 +139,7 @@ mod tests {
         let node = MachineKey::Node("n1".into());
         let (telling, mut sighted) = Telling::new();
         telling.tell(&Record::Forgotten { at, machines: vec![node.clone()] });
-        telling.tell(&Record::Departed { at, machines: vec![machine("i3")] });
+        telling.tell(&Record::Departed { at, machines: vec![machine("i3")], disowned: false });
         telling.tell(&Record::Forgotten { at, machines: vec![machine("i1"), node, machine("i2")] });
         assert_eq!(sighted.next().await, Some([(words(&["i1", "i2"]), true), (Vec::new(), false)]));
         telling.tell(&Record::Born { at, machine: machine("i1") });
@@ -157,7 +158,7 @@ mod tests {
         let (telling, mut sighted) = Telling::new();
         telling.tell_all(&[
             Record::Joined { at, machines: vec![joined("i1"), joined("i2")] },
-            Record::Departed { at, machines: vec![machine("i1")] },
+            Record::Departed { at, machines: vec![machine("i1")], disowned: false },
             Record::Forgotten { at, machines: vec![machine("i3")] },
         ]);
         assert_eq!(sighted.next().await, Some([(words(&["i3"]), true), (words(&["i2"]), false)]));

@@ -117,6 +117,7 @@ impl Sieve {
             | Record::Cluster { .. }
             | Record::OthersActed { .. }
             | Record::Width { .. }
+            | Record::FaultsForgiven { .. }
             | Record::Counted { .. } => true,
             Record::Joined { at, machines } => {
                 let machines: Vec<_> =
@@ -129,8 +130,9 @@ impl Sieve {
             Record::LostTogether { at, machines } => {
                 return self.kept(machines).map(|machines| Record::LostTogether { at: *at, machines });
             }
-            Record::Departed { at, machines } => {
-                return self.kept(machines).map(|machines| Record::Departed { at: *at, machines });
+            Record::Departed { at, machines, disowned } => {
+                let (at, disowned) = (*at, *disowned);
+                return self.kept(machines).map(|machines| Record::Departed { at, machines, disowned });
             }
             Record::Returned { at, machines } => {
                 return self.kept(machines).map(|machines| Record::Returned { at: *at, machines });

@@ -134,6 +134,7 @@ impl Teller {
             | Record::Asked { incident: None, .. }
             | Record::Width { .. }
             | Record::FaultSeen { .. }
+            | Record::FaultsForgiven { .. }
             | Record::Counted { .. } => return None,
         };
         let known = self.incidents.get(&incident);

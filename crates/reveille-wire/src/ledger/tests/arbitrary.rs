@@ -365,7 +365,11 @@ fn of_machines() -> impl Strategy<Value = Record> {
             }
         ),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),
-        (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Departed { at, machines }),
+        (at(), vec(machine(), 0..4), any::<bool>()).prop_map(|(at, machines, disowned)| Record::Departed {
+            at,
+            machines,
+            disowned
+        }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Returned { at, machines }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::LostTogether { at, machines }),
     ]
@@ -443,6 +447,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
                 proved
             }
         ),
+        (at(), id(PoolName::new)).prop_map(|(at, pool)| Record::FaultsForgiven { at, pool }),
         (at(), id(PoolName::new), id(InstanceId::new), text())
             .prop_map(|(at, pool, instance, fault)| Record::FaultSeen { at, pool, instance, fault }),
         (at(), text(), any::<u32>(), any::<u32>()).prop_map(|(at, repair, requested, verified)| {

@@ -223,7 +223,8 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             what: text("somebody deleted instance 7f3a"),
         },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
-        Record::Departed { at: AT, machines: vec![machine()] },
+        Record::Departed { at: AT, machines: vec![machine()], disowned: false },
+        Record::Departed { at: AT, machines: vec![machine()], disowned: true },
         Record::Returned { at: AT, machines: vec![machine()] },
         Record::LostTogether { at: AT, machines: vec![machine()] },
     ]
@@ -303,6 +304,7 @@ pub(super) fn every_kind() -> Vec<Record> {
     );
     records.extend(widths());
     records.extend([
+        Record::FaultsForgiven { at: AT, pool: PoolName::from("workers") },
         Record::FaultSeen {
             at: AT,
             pool: PoolName::from("workers"),

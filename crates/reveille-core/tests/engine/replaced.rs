@@ -1,0 +1,165 @@
+//! What proves a replacement, what does not, and what the next process knows of it.
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::engine::State;
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::Span;
+use reveille_core::plan::budget::REPLACEMENT_FAILED;
+use reveille_core::record::Record;
+
+use super::fixture::{Field, roster};
+
+fn fails(field: &mut Field, id: &str) {
+    field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
+    field.nodes.remove(id);
+}
+
+/// Made after the last listing: it is seen being born.
+fn is_made(field: &mut Field, id: &str) {
+    field.run(Span::from_s(10));
+    field.add_machine(id, true);
+}
+
+fn under_way(state: &State) -> usize {
+    state.desk().book.flights.len()
+}
+
+/// Three successors that joined 40 minutes after their deletion, where 26 are allowed.
+fn three_late_successors() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    for (number, id) in ["i001", "i002", "i003"].into_iter().enumerate() {
+        fails(&mut field, id);
+        let calls = field.calls.len();
+        field.run_until(Span::from_min(120), |field| field.calls.len() > calls);
+        assert!(field.calls.len() > calls, "{id}: {}", field.held(id, FaultKind::Errored));
+        field.run(Span::from_min(40));
+        is_made(&mut field, &format!("new{number}"));
+        field.run(Span::from_min(40));
+    }
+    assert_eq!(field.state.desk().cases.len(), 0);
+    field
+}
+
+/// Nothing but a proved replacement ended the count, and no replacement was made for it.
+#[test]
+fn pool_whose_successors_came_late_and_are_well_is_repaired_again() {
+    for restarts in [false, true] {
+        let mut field = three_late_successors();
+        if restarts {
+            field = field.restarted(roster());
+            field.run(Span::from_min(5));
+        }
+        fails(&mut field, "i007");
+        let calls = field.calls.len();
+        field.run(Span::from_min(120));
+        assert!(
+            field.calls.len() > calls,
+            "restarts: {restarts}: {}",
+            field.held("i007", FaultKind::Errored)
+        );
+    }
+}
+
+/// A machine that was there before the count says nothing of what is made since, nor does one that has not answered for its dwell.
+#[test]
+fn what_is_counted_against_a_pool_stays_until_a_later_newcomer_is_well() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    is_made(&mut field, "before");
+    field.run(Span::from_min(30));
+    fails(&mut field, "i001");
+    field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
+    let counted = |field: &Field| {
+        field.state.desk().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
+    };
+    field.run_until(Span::from_min(60), |field| counted(field) > 0);
+    field.run(Span::from_min(60));
+    assert_eq!(counted(&field), 1);
+    is_made(&mut field, "flaps");
+    field.run(Span::from_s(30));
+    field.nodes.get_mut("flaps").unwrap().ready = Ready::False;
+    field.run(Span::from_min(5));
+    assert_eq!(counted(&field), 1);
+    is_made(&mut field, "well");
+    field.run(Span::from_s(20));
+    assert_eq!(counted(&field), 1, "not for its dwell yet");
+    field.run(Span::from_min(30));
+    assert_eq!(counted(&field), 0);
+}
+
+#[test]
+fn one_newcomer_proves_one_replacement() {
+    let mut roster = roster();
+    roster.limits.at_once = 4;
+    let mut field = Field::new(roster).populate(10);
+    for id in ["i001", "i003", "i005"] {
+        field.instances.get_mut(id).unwrap().zone = Some("z2".into());
+    }
+    field.run(Span::from_min(5));
+    fails(&mut field, "i001");
+    fails(&mut field, "i002");
+    field.run_until(Span::from_min(60), |field| field.destructive_calls() > 1);
+    field.run(Span::from_min(1));
+    assert_eq!(under_way(&field.state), 2);
+    let proved = |field: &Field| {
+        field.records.iter().filter(|record| matches!(record, Record::Width { proved: Some(_), .. })).count()
+    };
+    is_made(&mut field, "new1");
+    field.run(Span::from_min(5));
+    assert_eq!((under_way(&field.state), proved(&field)), (1, 1));
+    is_made(&mut field, "new2");
+    field.run(Span::from_min(5));
+    assert_eq!((under_way(&field.state), proved(&field)), (0, 2));
+}
+
+/// A deletion that was answered with 504 and did nothing; an operator took the marks off to save the machine.
+#[test]
+fn machine_that_an_operator_saved_was_not_replaced_whichever_process_looks() {
+    for rotations in [0, 1, 2] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        let machine = field.instances.get_mut("i001").unwrap();
+        machine.state = InstanceState::Errored;
+        machine.fault = Some(Fault { code: 500, message: "boom".into() });
+        field.nodes.get_mut("i001").unwrap().ready = Ready::Unknown;
+        field.refuses = Some(Outcome::Failed { retry_after: None, text: "504".into() });
+        field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
+        field.refuses = None;
+        field.instances.get_mut("i001").unwrap().marks = Arc::default();
+        field.watch_for(Span::from_s(120));
+        for _ in 0..rotations {
+            field.records = field.state.checkpoint();
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_min(30));
+        let judged =
+            field.records.iter().filter(|record| matches!(record, Record::Judged { held: true, .. }));
+        assert_eq!(judged.count(), 0, "rotations: {rotations}");
+    }
+}
+
+/// More than are remembered close while a replacement is being proved.
+#[test]
+fn replay_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
+    let mut field = Field::new(roster()).populate(320);
+    field.run(Span::from_min(5));
+    fails(&mut field, "i004");
+    field.run_until(Span::from_min(60), |field| field.destructive_calls() > 0);
+    for number in 10..310 {
+        field.ports.get_mut(&format!("i{number:03}")).unwrap().groups = Box::new([]);
+    }
+    field.run(Span::from_min(10));
+    assert_eq!(under_way(&field.state), 1, "the replacement is being proved");
+    let next = State::restore(roster(), field.next_begins(), field.records.clone());
+    assert_eq!(under_way(&next), 1, "replayed");
+    let after = State::restore(roster(), field.next_begins(), next.checkpoint());
+    assert_eq!(under_way(&after), 1, "replayed, rotated, replayed");
+    assert!(field.state.desk().book.deleted().any(|id| *id == InstanceId::from("i004")));
+}

@@ -1,0 +1,113 @@
+//! What counts as a try of a repair, and how often: one act is one try, whatever the machine does after it and whichever process
+//! looks.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::model::hosting::Hosting;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::time::Span;
+
+use super::fixture::{Field, roster};
+
+const ONE: &str = "i004";
+
+/// Its machine is rebooted for the first time.
+fn rebooted(roster: Roster) -> Field {
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
+    field
+}
+
+fn flaps(field: &mut Field, times: usize) {
+    for _ in 0..times {
+        field.run(Span::from_s(20));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::False;
+        field.run(Span::from_s(20));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::True;
+    }
+    field.run(Span::from_s(20));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+}
+
+const fn is_power_cycle(call: &Call) -> bool {
+    matches!(call, Call::Reboot { hard: true, .. })
+}
+
+/// It was deleted 18 minutes after a soft reboot, and never power-cycled: the relapse and the deadline counted one try each.
+#[test]
+fn machine_that_was_ready_for_a_moment_after_its_reboot_is_power_cycled_before_it_is_deleted() {
+    for moment in [false, true] {
+        let mut field = rebooted(roster());
+        if moment {
+            field.run(Span::from_min(2));
+            field.boots(ONE);
+            field.run(Span::from_s(20));
+            field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        }
+        field.run_until(Span::from_min(90), |field| field.calls.len() >= 2);
+        assert!(is_power_cycle(&field.calls[1]), "moment: {moment}: {}", field.calls[1]);
+    }
+}
+
+/// Four flaps after one reboot used up two steps of the ladder.
+#[test]
+fn machine_that_flapped_after_its_reboot_is_decided_about_as_any_other() {
+    for rejoin in [Mode::Act, Mode::Off] {
+        for times in [1, 4, 30] {
+            let mut roster = roster();
+            roster.pools.values_mut().next().unwrap().repair.rejoin = rejoin;
+            let mut field = rebooted(roster);
+            field.boots(ONE);
+            flaps(&mut field, times);
+            field.run_until(Span::from_min(180), |field| field.calls.len() >= 2);
+            let second = field.calls.get(1).map(Call::to_string);
+            assert!(field.calls.get(1).is_some_and(is_power_cycle), "{times}: {second:?}");
+        }
+    }
+}
+
+/// On EC2 no log of actions shows a reboot. What was accepted before a restart is a try after it: nine soft reboots followed each
+/// other where each was followed by a restart.
+#[test]
+fn accepted_reboot_that_is_not_seen_is_a_try_over_a_restart_too() {
+    let mut made = Vec::new();
+    for restarts in [false, true] {
+        let mut roster = roster();
+        roster.limits.per_hour = 100;
+        let mut field = Field::new(roster.clone()).populate(10);
+        field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(Hosting::default()));
+        field.run(Span::from_min(5));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
+        for count in 2..=3 {
+            field.run(Span::from_min(1));
+            if restarts {
+                let calls = std::mem::take(&mut field.calls);
+                field = field.restarted(roster.clone());
+                field.calls = calls;
+            }
+            field.run_until(Span::from_min(90), |field| field.calls.len() >= count);
+        }
+        made.push(field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
+    }
+    assert_eq!(made[0], made[1]);
+}
+
+/// Ten hours without a repair, for a port without its group in a pool whose network is left to others.
+#[test]
+fn fault_that_the_roster_leaves_alone_keeps_no_machine_from_its_repair() {
+    let mut roster = roster();
+    roster.pools.values_mut().next().unwrap().repair.network = Mode::Off;
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(5));
+    field.ports.get_mut(ONE).unwrap().groups = Box::new([]);
+    field.run(Span::from_min(1));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    assert!(field.destructive_calls() > 0, "{}", field.held(ONE, FaultKind::NotReady));
+}

@@ -18,6 +18,7 @@ use super::access;
 use super::dice::{Dice, Drawn, call, one, process};
 use super::hands;
 use super::hosting;
+use super::relapse;
 use super::variety;
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
@@ -216,6 +217,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(hosting::CATALOG)
         .chain(variety::CATALOG)
         .chain(hands::CATALOG)
+        .chain(relapse::CATALOG)
 }
 
 impl Rates {
@@ -225,7 +227,8 @@ impl Rates {
         let hosted = if seed >= hosting::SEEDS_FROM { hosting::CATALOG } else { &[] };
         let varied = if seed >= variety::SEEDS_FROM { variety::CATALOG } else { &[] };
         let by_hand = if seed >= hands::SEEDS_FROM { hands::CATALOG } else { &[] };
-        let entries = CATALOG.iter().chain(beside).chain(hosted).chain(varied).chain(by_hand);
+        let back = if seed >= relapse::SEEDS_FROM { relapse::CATALOG } else { &[] };
+        let entries = CATALOG.iter().chain(beside).chain(hosted).chain(varied).chain(by_hand).chain(back);
         Self(entries.map(|entry| (entry.name, entry.rate)).collect())
     }
 
@@ -281,6 +284,7 @@ pub fn table() -> String {
     let hosted = lines(hosting::CATALOG, sum);
     let varied = lines(variety::CATALOG, sum);
     let (by_hand, by_hand_from) = (lines(hands::CATALOG, sum), hands::SEEDS_FROM);
+    let (back, back_from) = (lines(relapse::CATALOG, sum), relapse::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
@@ -299,7 +303,9 @@ pub fn table() -> String {
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}\n\
          In courses of seeds from {by_hand_from} on, each pool's roster lets us do everything, what a roster begins with and\n\
          one class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{by_hand}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{by_hand}\n\
+         In courses of seeds from {back_from} on, what a repair mends may come back moments later.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{back}"
     )
 }
 

@@ -15,6 +15,7 @@ pub mod catalog;
 mod dice;
 pub mod hands;
 pub mod hosting;
+pub mod relapse;
 pub mod variety;
 
 use reveille_core::model::access::Access;
@@ -147,11 +148,14 @@ impl Course {
         let varied = drawn_of(variety::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "hands faults");
         let by_hand = drawn_of(hands::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "relapse faults");
+        let back = drawn_of(relapse::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
             .chain(numbered(3 * BESIDE, varied))
             .chain(numbered(4 * BESIDE, by_hand))
+            .chain(numbered(5 * BESIDE, back))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }

@@ -9,7 +9,7 @@ use reveille_core::model::hosting::Check;
 use reveille_core::model::id::{IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
-use reveille_core::model::roster::Pool;
+use reveille_core::model::roster::{Mode, Pool};
 use reveille_core::model::time::{Span, Time};
 
 use crate::world::ground::Ground;
@@ -364,7 +364,8 @@ impl Referee {
         if absence && !read && !scene.world.cloud_is_silent() {
             self.foul("no evidence", format!("{call}: nobody has read its console or its log of actions"));
         }
-        if absence && self.also_open(id, FaultKind::GroupMissing) {
+        let may_mend = pool.repair.network != Mode::Off;
+        if absence && may_mend && self.also_open(id, FaultKind::GroupMissing) {
             self.foul("the root first", format!("{call}: it lacks its security group"));
         }
         if kind == FaultKind::NeverJoined
@@ -376,6 +377,9 @@ impl Referee {
         }
         if matches!(call, Call::DeleteInstance { .. }) {
             self.judge_keeping(call, intended.incident, ground, pool);
+            if kind == FaultKind::NotReady && pool.repair.reboot == Mode::Act {
+                self.judge_gentler(call, intended.incident, ground);
+            }
         }
         let Some(domain) = intended.domain else { return };
         let pending = self.intents.values().filter(|other| {
@@ -409,6 +413,18 @@ impl Referee {
     }
 
     /// Who is to be kept for a look is kept until its time is over, as far as there is room.
+    /// Who was rebooted softly is power-cycled before it is given up. On a cloud that tells how it hosts its machines there may be
+    /// reasons against that.
+    fn judge_gentler(&mut self, call: &Call, incident: IncidentId, ground: &Ground) {
+        let of_it = |wanted: bool| {
+            let is_it = move |call: &Call| matches!(call, Call::Reboot { hard, .. } if *hard == wanted);
+            self.intents.values().any(|other| other.incident == incident && is_it(&other.call))
+        };
+        if of_it(false) && !of_it(true) && ground.hosting.is_none() && !ground.first_boot_failed {
+            self.foul("gentler first", format!("{call}: it was rebooted and never power-cycled"));
+        }
+    }
+
     fn judge_keeping(&mut self, call: &Call, incident: IncidentId, ground: &Ground, pool: &Pool) {
         let Some(keep) = pool.keep.filter(|keep| ground.keep.unwrap_or(keep.failed)) else { return };
         let kept =

@@ -32,6 +32,7 @@ mod removal;
 mod restart;
 mod restraint;
 mod routes;
+mod traces;
 mod unanswered;
 mod unmade;
 mod wishes;

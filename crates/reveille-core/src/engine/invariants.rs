@@ -475,7 +475,7 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
     Ok(())
 }
 
-/// What is kept beside the traces is what a walk over all of them finds. For tests: it costs the walk that is saved.
+/// What is kept beside agents and traces is what a walk over all of them finds. For tests: it costs the walk that is saved.
 pub fn check_kept(state: &State) -> Result<(), Violation> {
     let subjects: BTreeSet<&Subject> = state.cases.keys().map(|key| &key.subject).collect();
     let amiss = |machine: &MachineKey| subjects.contains(&Subject::Machine(machine.clone()));
@@ -483,7 +483,8 @@ pub fn check_kept(state: &State) -> Result<(), Violation> {
     let idle: BTreeSet<_> = traces.map(|(machine, traced)| (traced.changed, machine.clone())).collect();
     ensure(idle == state.idle_traces, 11, || {
         format!("{} traces may give way, and {} are kept as such", idle.len(), state.idle_traces.len())
-    })
+    })?;
+    ensure(state.agents.counts_agree(state.now), 5, || "the count of fresh agents is wrong".into())
 }
 
 fn check_flights(state: &State) -> Result<(), Violation> {

@@ -4,7 +4,7 @@
 //!  Said ─▶ AgentsView ─▶ news? ─▶ its machine is dirty, its cases are ripe ─▶ trace ─▶ Record::Traced, while it is amiss
 //! ```
 //!
-//! A heartbeat that says nothing new costs one look into a map. A trace is kept for machines whose agent was heard; it goes
+//! A heartbeat that says nothing new costs a few looks into maps. A trace is kept for machines whose agent was heard; it goes
 //! into the ledger while something is amiss with the machine, and when its agent says that it is to go: that a restart must
 //! not forget. Attempts alone are recorded seldom.
 
@@ -37,6 +37,8 @@ pub(super) struct Traced {
     differs: bool,
     /// Its agent, and what that holds, as the ledger knows it.
     pub(super) told: Option<AgentTold>,
+    /// Where it stands among those that may give way; none while it may not.
+    place: Option<Time>,
 }
 
 impl State {
@@ -106,6 +108,7 @@ impl State {
         if news || traced.trace != before {
             (traced.changed, traced.differs) = (now, true);
         }
+        self.place_trace(&machine);
         self.untold.insert(machine);
     }
 
@@ -125,6 +128,7 @@ impl State {
             (traced.changed, traced.differs, traced.news) = (now, true, true);
             self.untold.insert(machine.clone());
         }
+        self.place_trace(machine);
     }
 
     /// An agent that answered lives, and one that could not be reached cannot be asked until it is heard again.
@@ -142,22 +146,50 @@ impl State {
     }
 
     fn trace_of(&mut self, machine: &MachineKey) -> &mut Traced {
-        if !self.traces.contains_key(machine) && self.traces.len() >= TRACES_MAX {
-            let idle = |key: &&MachineKey| self.cases_of(&Subject::Machine((*key).clone())).next().is_none();
-            let quiet = self.traces.iter().filter(|(key, traced)| idle(key) && !traced.is_leaving());
-            let oldest = quiet.min_by_key(|(_, traced)| traced.changed).map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                self.traces.remove(&oldest);
-            }
+        let is_full = !self.traces.contains_key(machine) && self.traces.len() >= TRACES_MAX;
+        if is_full && let Some((_, oldest)) = self.idle_traces.pop_first() {
+            self.traces.remove(&oldest);
         }
         self.traces.entry(machine.clone()).or_default()
+    }
+
+    /// Says anew whether a trace may give way, and before which others. Whatever that rests on calls it: a trace that changes,
+    /// an incident that opens or closes. To look for the oldest instead costs a walk over all of them for each machine of an
+    /// outage, and finds none.
+    pub(super) fn place_trace(&mut self, machine: &MachineKey) {
+        let amiss = self.is_amiss(machine);
+        let Some(traced) = self.traces.get_mut(machine) else { return };
+        let place = (!amiss && !traced.is_leaving()).then_some(traced.changed);
+        let before = std::mem::replace(&mut traced.place, place);
+        if before == place {
+            return;
+        }
+        if let Some(before) = before {
+            self.idle_traces.remove(&(before, machine.clone()));
+        }
+        if let Some(place) = place {
+            self.idle_traces.insert((place, machine.clone()));
+        }
+    }
+
+    pub(super) fn drop_trace(&mut self, machine: &MachineKey) {
+        if let Some(place) = self.traces.remove(machine).and_then(|traced| traced.place) {
+            self.idle_traces.remove(&(place, machine.clone()));
+        }
+    }
+
+    /// The clock went back.
+    pub(super) fn traces_go_back_to(&mut self, now: Time) {
+        self.traces.values_mut().for_each(|traced| traced.go_back_to(now));
+        let machines: Vec<_> = self.traces.keys().cloned().collect();
+        machines.iter().for_each(|machine| self.place_trace(machine));
     }
 
     /// What a restart must not forget of the traces that changed.
     pub(super) fn record_traces(&mut self) {
         let at = self.now;
         for machine in std::mem::take(&mut self.untold) {
-            let amiss = self.cases_of(&Subject::Machine(machine.clone())).next().is_some();
+            let amiss = self.is_amiss(&machine);
             let Some(traced) = self.traces.get_mut(&machine) else { continue };
             let leaving = traced.is_leaving();
             let again = traced.recorded.is_none_or(|last| at.since(last) >= TRACED_AGAIN);
@@ -181,21 +213,24 @@ impl State {
         if let Some(traced) = self.traces.get_mut(machine) {
             traced.news = true;
             self.untold.insert(machine.clone());
+            self.place_trace(machine);
         }
     }
 
     /// The traces that the ledger keeps: of machines with which something is amiss, and of those that are to go.
     pub(super) fn kept_traces(&self) -> impl Iterator<Item = (&MachineKey, &Traced)> {
-        let kept = |(machine, traced): &(&MachineKey, &Traced)| {
-            traced.is_leaving() || self.cases_of(&Subject::Machine((*machine).clone())).next().is_some()
-        };
+        let kept = |(machine, traced): &(&MachineKey, &Traced)| traced.is_leaving() || self.is_amiss(machine);
         self.traces.iter().filter(kept)
+    }
+
+    fn is_amiss(&self, machine: &MachineKey) -> bool {
+        self.cases_of(&Subject::Machine(machine.clone())).next().is_some()
     }
 }
 
 impl Traced {
     pub(super) fn of_ledger(trace: Trace, told: Option<AgentTold>, at: Time) -> Self {
-        Self { trace, changed: at, news: false, recorded: Some(at), differs: false, told }
+        Self { trace, changed: at, news: false, recorded: Some(at), differs: false, told, place: None }
     }
 
     /// The clock went back.

@@ -534,6 +534,9 @@ impl State {
 
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {
         let Some(case) = self.cases.remove(key) else { return };
+        if let Subject::Machine(machine) = &key.subject {
+            self.place_trace(machine);
+        }
         let at = self.now;
         self.ripe.remove(key);
         self.waiting.remove(key);

@@ -152,7 +152,7 @@ impl State {
         let longest = now + self.roster.timing.backoff_max;
         self.cluster.go_back_to(now);
         self.agents.go_back_to(now);
-        self.traces.values_mut().for_each(|traced| traced.go_back_to(now));
+        self.traces_go_back_to(now);
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         for others in self.others.values_mut() {
             others.until = others.until_by(now);

@@ -1,7 +1,8 @@
 //! The safety invariants of DESIGN §4 as assertions over one step: the state before, the effects, the state after.
 //!
-//! The simulator and the tests call [`check`] after every step, and [`check_waits`] beside it; production calls
-//! [`check_touched`] after every step and [`check_state`] now and then. What they return names the invariant and what broke it.
+//! The simulator and the tests call [`check`] after every step, and [`check_waits`] beside it, the tests [`check_kept`] as
+//! well; production calls [`check_touched`] after every step and [`check_state`] now and then. What they return names the
+//! invariant and what broke it.
 //! Some invariants speak of one step and are checked here whole (1, 2, 5, 6, 8, 9, 10, 11, 12); those that speak of
 //! history (3, 4, 7) are checked for their trace in the state: episodes have starts of their own, timers are never older
 //! than sight, and no intent is repeated while one is under way.
@@ -472,6 +473,18 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
         ensure(pending, 11, || format!("{} could go on, and nothing decides it again", case.incident.id))?;
     }
     Ok(())
+}
+
+/// What is kept beside agents and traces is what a walk over all of them finds. For tests: it costs the walk that is saved.
+pub fn check_kept(state: &State) -> Result<(), Violation> {
+    let subjects: BTreeSet<&Subject> = state.cases.keys().map(|key| &key.subject).collect();
+    let amiss = |machine: &MachineKey| subjects.contains(&Subject::Machine(machine.clone()));
+    let traces = state.traces.iter().filter(|(machine, traced)| !traced.is_leaving() && !amiss(machine));
+    let idle: BTreeSet<_> = traces.map(|(machine, traced)| (traced.changed, machine.clone())).collect();
+    ensure(idle == state.idle_traces, 11, || {
+        format!("{} traces may give way, and {} are kept as such", idle.len(), state.idle_traces.len())
+    })?;
+    ensure(state.agents.counts_agree(state.now), 5, || "the count of fresh agents is wrong".into())
 }
 
 fn check_flights(state: &State) -> Result<(), Violation> {

@@ -67,7 +67,7 @@ impl State {
     pub(super) fn forget_for_good(&mut self, key: &MachineKey) {
         self.requests.remove(key);
         self.agents.forget(key);
-        self.traces.remove(key);
+        self.drop_trace(key);
         self.cluster.lost_together.remove(key);
     }
 

@@ -103,7 +103,9 @@ pub struct State {
     agents: AgentsView,
     /// How far machines with agents came.
     traces: BTreeMap<MachineKey, agents::Traced>,
-    /// Of these, the ledger may lack something.
+    /// Those of machines with which nothing is amiss and that are not to go, by when they changed: the first gives way first.
+    idle_traces: BTreeSet<(Time, MachineKey)>,
+    /// Traces of which the ledger may lack something.
     untold: BTreeSet<MachineKey>,
     tally: Tally,
     cases: BTreeMap<IncidentKey, Case>,
@@ -254,6 +256,7 @@ impl State {
             cluster: ClusterView::new(timing.cluster_stale_after),
             agents: AgentsView::new(timing.agent_silent_after),
             traces: BTreeMap::new(),
+            idle_traces: BTreeSet::new(),
             untold: BTreeSet::new(),
             roster,
             start,

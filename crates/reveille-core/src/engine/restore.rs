@@ -554,7 +554,7 @@ impl Replay {
             state.wake(how.now, Wake::Flight(intent));
         }
         state.ripe.extend(state.cases.keys().cloned());
-        // The clock may have gone back since the ledger was written.
+        // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.
         state.go_back_to(how.now);
         state
     }

@@ -16,6 +16,8 @@
 //!
 //! It does not decide what an agent's word is worth.
 
+mod heard;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ use crate::model::time::{Span, Time};
 
 use super::cloud::CloudView;
 use super::cluster::{ClusterView, LinkedBy};
+
+use heard::{Count, HeardTimes};
 
 /// So many agents are kept whose machine no cloud lists. At a start all agents of a fleet may be heard before its clouds
 /// are listed, so this is more than the largest fleet that was measured (50,000 machines).
@@ -97,8 +101,8 @@ pub struct AgentsView {
     held_before: BTreeMap<MachineKey, AgentHold>,
     /// How many agents have no link.
     unknown: usize,
-    /// Those that may speak of an outage: nearly never anybody.
-    lost: BTreeSet<AgentId>,
+    /// When those that have a link were heard, and how many of them may speak of an outage.
+    heard: HeardTimes,
     /// Since when we listen without a gap; none before the first agent, or the server's word.
     listening_since: Option<Time>,
     /// When most of them last said that nobody reaches the API server.
@@ -117,7 +121,7 @@ impl AgentsView {
             weak: BTreeSet::new(),
             held_before: BTreeMap::new(),
             unknown: 0,
-            lost: BTreeSet::new(),
+            heard: HeardTimes::new(),
             listening_since: None,
             outage_at: None,
             deaf_since: None,
@@ -140,7 +144,6 @@ impl AgentsView {
             };
             self.all.insert(agent.clone(), seen);
             self.weak.insert(agent.clone());
-            self.note_lost(agent);
             return Heard::News;
         };
         let same_life = seen.report.life == report.life;
@@ -156,6 +159,7 @@ impl AgentsView {
         if seen.report.who != report.who {
             self.weak.insert(agent.clone());
         }
+        self.heard.take(seen);
         seen.heard = now;
         seen.reaches_since = reaches(report).then(|| seen.reaches_since.unwrap_or(now));
         let held = seen.report.hold.clone();
@@ -163,7 +167,7 @@ impl AgentsView {
         if report.unsaid {
             Arc::make_mut(&mut seen.report).hold = held;
         }
-        self.note_lost(agent);
+        self.heard.add(seen);
         if same { Heard::Same } else { Heard::News }
     }
 
@@ -176,7 +180,9 @@ impl AgentsView {
     /// It answered what it was asked, so it is alive.
     pub fn answered(&mut self, now: Time, agent: &AgentId) {
         if let Some(seen) = self.all.get_mut(agent) {
+            self.heard.take(seen);
             seen.heard = seen.heard.max(now);
+            self.heard.add(seen);
         }
     }
 
@@ -203,10 +209,12 @@ impl AgentsView {
 
     /// The clock went back: nobody was heard later than now.
     pub fn go_back_to(&mut self, now: Time) {
+        self.heard = HeardTimes::new();
         for seen in self.all.values_mut() {
             seen.first_heard = seen.first_heard.min(now);
             seen.heard = seen.heard.min(now);
             seen.reaches_since = seen.reaches_since.map(|at| at.min(now));
+            self.heard.add(seen);
         }
         self.outage_at = self.outage_at.map(|at| at.min(now));
         self.deaf_since = self.deaf_since.map(|at| at.min(now));
@@ -284,20 +292,36 @@ impl AgentsView {
 
     /// How many fresh agents say that nobody reaches the API server, of how many, where these are most of them.
     pub fn outage(&self, now: Time) -> Option<(usize, usize)> {
-        if self.lost.len() < OUTAGE_LEAST {
-            return None;
-        }
-        let fresh = |seen: &&AgentSeen| seen.link.is_some() && self.is_fresh(now, seen);
-        let lost = self.lost.iter().filter_map(|agent| self.all.get(agent)).filter(fresh).count();
-        let total = self.all.values().filter(fresh).count();
-        (lost >= OUTAGE_LEAST && lost * 100 >= OUTAGE_PCT * total).then_some((lost, total))
+        let Count { agents, lost } = self.fresh_count(now);
+        (lost >= OUTAGE_LEAST && lost * 100 >= OUTAGE_PCT * agents).then_some((lost, agents))
     }
 
-    /// Keeps the time of an outage: what comes back after one comes back one after another.
+    /// Keeps the time of an outage: what comes back after one comes back one after another. From here on it costs nothing to
+    /// ask for an outage at this time.
     pub fn note_outage(&mut self, now: Time) {
+        if let Some(from) = self.fresh_from(now) {
+            self.heard.move_mark(from);
+        }
         if self.outage(now).is_some() {
             self.outage_at = Some(now);
         }
+    }
+
+    /// The fresh ones that are kept count of are those that a walk over all agents finds.
+    pub fn counts_agree(&self, now: Time) -> bool {
+        let fresh = self.all.values().filter(|seen| self.is_fresh(now, seen));
+        self.fresh_count(now) == Count::of_all(fresh)
+    }
+
+    fn fresh_count(&self, now: Time) -> Count {
+        self.fresh_from(now).map_or(self.heard.all(), |from| self.heard.since(from))
+    }
+
+    /// Whoever was heard then or later is fresh, as [`Self::is_fresh`] says of each. None while we have not listened for long
+    /// enough to call anybody silent.
+    fn fresh_from(&self, now: Time) -> Option<Time> {
+        let from = self.deaf_since.map_or(now, |deaf| deaf.min(now)) - self.silent_after;
+        self.listening_since.is_none_or(|since| since < from).then_some(from)
     }
 
     /// When most of them last said that nobody reaches the API server.
@@ -332,7 +356,9 @@ impl AgentsView {
         if seen.link == link {
             return Vec::new();
         }
+        self.heard.take(seen);
         let before = std::mem::replace(&mut seen.link, link.clone());
+        self.heard.add(seen);
         let mut touched = Vec::new();
         if let Some(before) = before {
             self.unlink(&before.machine, agent);
@@ -375,14 +401,6 @@ impl AgentsView {
         }
     }
 
-    fn note_lost(&mut self, agent: &AgentId) {
-        if self.all.get(agent).is_some_and(|seen| seen.report.api.may_be_everywhere()) {
-            self.lost.insert(agent.clone());
-        } else {
-            self.lost.remove(agent);
-        }
-    }
-
     /// Of the agents of no known machine, those that have been silent the longest give way. Fresh ones and those that hold
     /// something leave only when there is nothing else: no machine of ours rests on them.
     fn make_room(&mut self, now: Time) {
@@ -420,9 +438,10 @@ impl AgentsView {
     }
 
     fn remove(&mut self, agent: &AgentId) {
-        self.all.remove(agent);
+        if let Some(seen) = self.all.remove(agent) {
+            self.heard.take(&seen);
+        }
         self.weak.remove(agent);
-        self.lost.remove(agent);
     }
 }
 

@@ -450,6 +450,9 @@ impl Field {
         if let Err(violation) = invariants::check_waits(&self.state) {
             panic!("{violation}");
         }
+        if let Err(violation) = invariants::check_kept(&self.state) {
+            panic!("{violation}");
+        }
         effects
     }
 

@@ -386,11 +386,11 @@ impl Drive {
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
             self.break_rule(violation);
         }
-        // A lost wake-up lasts: it is found as well in every eighth step, and asks for a decision about every open case.
-        if self.counts.steps.is_multiple_of(WAITS_EVERY)
-            && let Err(violation) = invariants::check_waits(&self.state)
-        {
-            self.break_rule(violation);
+        // A lost wake-up lasts, and so does a wrong count: they are found as well in every eighth step, and cost a walk over
+        // all there is.
+        if self.counts.steps.is_multiple_of(WAITS_EVERY) {
+            let walks = [invariants::check_waits(&self.state), invariants::check_kept(&self.state)];
+            walks.into_iter().filter_map(Result::err).for_each(|violation| self.break_rule(violation));
         }
         self.ask_referee(&effects);
         for effect in &effects {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::model::agent::{ApiSaid, KubeletSaid};
 
@@ -72,14 +74,8 @@ fn one_that_cries_outage_is_not_believed_and_most_are() {
         let id = format!("i{agent}");
         let said = AgentReport { api, ..report(&id, "one", number) };
         view.said(at(0), &format!("a{agent}").as_str().into(), &Arc::new(said));
-        // Linked by hand: which machine it is does not matter here.
-        let link = AgentLink {
-            machine: MachineKey::Instance("os".into(), id.as_str().into()),
-            by: LinkedBy::ProviderId,
-        };
-        if let Some(seen) = view.all.get_mut(&format!("a{agent}").as_str().into()) {
-            seen.link = Some(link);
-        }
+        let (id, machine) = machine(agent);
+        link(view, &id, Some(&machine));
     };
     for agent in 0..5 {
         say(&mut view, agent, ApiSaid::Answers, 1);
@@ -101,12 +97,19 @@ fn many(view: &mut AgentsView, count: usize, now: Time) {
         let hold = (number == 0).then(|| AgentHold { kind: HoldKind::Leaving, text: "is taken away".into() });
         let said = AgentReport { hold, ..report(&format!("i{number}"), "one", 1) };
         view.said(now, &id, &Arc::new(said));
-        let link = AgentLink { machine: machine.clone(), by: LinkedBy::ProviderId };
-        view.all.get_mut(&id).expect("it was heard").link = Some(link);
+        link(view, &id, Some(&machine));
         view.of.entry(machine).or_default().insert(id.clone());
         view.weak.remove(&id);
         view.unknown = 0;
     }
+}
+
+/// By hand: how a link comes about does not matter here.
+fn link(view: &mut AgentsView, agent: &AgentId, machine: Option<&MachineKey>) {
+    let seen = view.all.get_mut(agent).expect("it was heard");
+    view.heard.take(seen);
+    seen.link = machine.map(|machine| AgentLink { machine: machine.clone(), by: LinkedBy::ProviderId });
+    view.heard.add(seen);
 }
 
 fn machine(number: usize) -> (AgentId, MachineKey) {
@@ -146,11 +149,112 @@ fn machine_with_many_agents_keeps_the_newest() {
     for number in 0..20 {
         let id = machine(number).0;
         view.said(at(number as i64), &id, &Arc::new(report("i0", "one", 1)));
-        let link = AgentLink { machine: key.clone(), by: LinkedBy::ProviderId };
-        view.all.get_mut(&id).expect("it was heard").link = Some(link);
+        link(&mut view, &id, Some(&key));
         view.of.entry(key.clone()).or_default().insert(id.clone());
         view.bound_machine(&key, &id);
     }
     assert_eq!(view.of(&key).count(), OF_MACHINE_MAX);
     assert_eq!(view.latest(&key).map(|(id, _)| id.clone()), Some(machine(19).0));
+}
+
+/// What happens to a view, and how long after what happened before.
+#[derive(Clone, Debug)]
+enum Happens {
+    Said(usize, ApiSaid),
+    Answered(usize),
+    Linked(usize, bool),
+    Forgotten(usize),
+    Deaf,
+    Listens,
+    Slept,
+    WentBack(i64),
+    Noted,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    let api = prop_oneof![
+        3 => Just(ApiSaid::LostByAll),
+        1 => Just(ApiSaid::Lost),
+        1 => Just(ApiSaid::LostHere),
+        2 => Just(ApiSaid::Answers)
+    ];
+    prop_oneof![
+        12 => (0..8_usize, api).prop_map(|(agent, api)| Happens::Said(agent, api)),
+        2 => (0..8_usize).prop_map(Happens::Answered),
+        4 => (0..8_usize, prop::bool::weighted(0.8)).prop_map(|(agent, is)| Happens::Linked(agent, is)),
+        1 => (0..8_usize).prop_map(Happens::Forgotten),
+        1 => Just(Happens::Deaf),
+        1 => Just(Happens::Listens),
+        1 => Just(Happens::Slept),
+        1 => (0..200_000_i64).prop_map(Happens::WentBack),
+        8 => Just(Happens::Noted),
+    ]
+}
+
+fn happen(view: &mut AgentsView, now: &mut Time, number: u64, what: Happens) {
+    match what {
+        Happens::Said(agent, api) => {
+            let said = AgentReport { api, ..report(&format!("i{agent}"), "one", number) };
+            view.said(*now, &machine(agent).0, &Arc::new(said));
+        }
+        Happens::Answered(agent) => view.answered(*now, &machine(agent).0),
+        Happens::Linked(agent, is) => {
+            let (id, key) = machine(agent);
+            if view.all.contains_key(&id) {
+                link(view, &id, is.then_some(&key));
+                view.of.entry(key).or_default().insert(id);
+            }
+        }
+        Happens::Forgotten(agent) => view.forget(&machine(agent).1),
+        Happens::Deaf => view.is_deaf(*now),
+        Happens::Listens => view.listens(*now),
+        Happens::Slept => view.restart_sight(*now),
+        Happens::WentBack(ms) => {
+            *now = *now - Span::from_ms(ms);
+            view.go_back_to(*now);
+        }
+        Happens::Noted => view.note_outage(*now),
+    }
+}
+
+proptest! {
+    #[test]
+    fn fresh_agents_that_are_kept_count_of_are_those_that_a_walk_finds(
+        all in prop::collection::vec((0..40_000_i64, happens()), 1..120)
+    ) {
+        let (mut view, mut now) = (view(), at(0));
+        for (number, (after, what)) in all.into_iter().enumerate() {
+            now = now + Span::from_ms(after);
+            happen(&mut view, &mut now, number as u64 + 1, what);
+            for moment in [now, now + Span::from_s(60), now - Span::from_s(60)] {
+                prop_assert!(view.counts_agree(moment), "at {moment:?}: {view:?}");
+            }
+        }
+    }
+}
+
+/// In an outage each heartbeat asks several times, and time passes each moment once: counted in moments, and not timed.
+#[test]
+fn heartbeats_of_an_outage_walk_over_each_moment_once() {
+    let (agents, rounds) = (400, 20);
+    let mut view = view();
+    many(&mut view, agents, at(0));
+    view.note_outage(at(0));
+    let mut walked = 0;
+    for round in 0..rounds {
+        for agent in 0..agents {
+            let now = at(15 * round as i64) + Span::from_ms(30 * agent as i64);
+            let said = AgentReport {
+                api: ApiSaid::LostByAll,
+                ..report(&format!("i{agent}"), "one", round as u64 + 2)
+            };
+            view.said(now, &machine(agent).0, &Arc::new(said));
+            let from = now - Span::from_s(90);
+            walked += view.heard.walked(from);
+            view.note_outage(now);
+            assert_eq!(view.heard.walked(from), 0, "whoever asks now walks over nothing");
+        }
+    }
+    assert_eq!(view.outage(at(15 * rounds as i64)), Some((agents, agents)), "there is an outage to ask for");
+    assert!(walked <= agents * rounds, "{walked} moments for {} heartbeats", agents * rounds);
 }

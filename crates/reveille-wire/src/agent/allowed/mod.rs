@@ -54,9 +54,9 @@ pub enum NotAllowed {
         /// Whose.
         owner: String,
     },
-    /// A setting of the kernel that may name a program.
+    /// A setting of the kernel that may name a program, or is written so that it may.
     #[error(
-        "step {step}: {path}: {key:?} is no setting that a plan may make; it may make net, vm, fs, user and some of kernel"
+        "step {step}: {path}: {key:?} is no setting that a plan may make; it may make net, vm, fs, user and some of kernel, with plain names between dots or slashes, and * below net"
     )]
     Setting {
         /// Which step.
@@ -179,24 +179,36 @@ fn file(step: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(
     }
     let lines =
         content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    // As systemd-sysctl and procps read them: a dash before it, and slashes or dots between its parts.
-    let keys =
-        lines.map(|line| line.split_once('=').map_or(line, |(key, _)| key).trim().trim_start_matches('-'));
-    for key in keys {
-        let plain = key.trim().replace('/', ".");
-        if !is_setting(&plain) {
+    for key in lines.map(|line| unmarked(line.split_once('=').map_or(line, |(key, _)| key))) {
+        if !is_setting(key) {
             return Err(NotAllowed::Setting { step, path: path.to_owned(), key: key.to_owned() });
         }
     }
     Ok(())
 }
 
+/// Without the dash of one that may fail.
+fn unmarked(key: &str) -> &str {
+    let key = key.trim();
+    key.strip_prefix('-').unwrap_or(key).trim()
+}
+
+/// Parts may stand behind slashes or dots, and the first of these decides what the other one means: `eth0.100` is one name behind
+/// slashes. So that no name is `.` or `..` in any reading, nothing between two of either is empty. Of patterns only those below
+/// `net` are taken that match within one name and no leading dot; brackets, braces and backslashes make dots out of nothing.
 fn is_setting(key: &str) -> bool {
-    let is_one = !key.contains(['*', '?', '[']);
-    key.starts_with("net.")
-        || (is_one && ["vm.", "user."].iter().any(|above| key.starts_with(above)))
-        || (is_one && key.starts_with("fs.") && !key.starts_with("fs.binfmt_misc"))
-        || OF_KERNEL.contains(&key)
+    let parts: Vec<&str> = key.split(['/', '.']).collect();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let are_names = |wild: &[char]| {
+        parts.iter().all(|part| !part.is_empty() && part.chars().all(|c| is_name(c) || wild.contains(&c)))
+    };
+    match &parts[..] {
+        ["net", _, ..] => are_names(&['*', '?']),
+        ["fs", "binfmt_misc", ..] => false,
+        ["fs" | "vm" | "user", _, ..] => are_names(&[]),
+        ["kernel", ..] => OF_KERNEL.contains(&&*parts.join(".")),
+        _ => false,
+    }
 }
 
 /// A plan may write there.
@@ -280,5 +292,61 @@ mod tests {
         }
         assert!(file(0, "/etc/kubernetes/a", None, "kernel.core_pattern=|x").is_ok());
         assert!(matches!(file(0, path, Some("www:www"), ""), Err(NotAllowed::Owner { .. })));
+    }
+
+    #[test]
+    fn no_setting_of_a_plan_leads_out_of_its_part_however_it_is_written() {
+        for key in [
+            "net.bridge.bridge-nf-call-iptables",
+            "net/bridge/bridge-nf-call-ip6tables",
+            "-net.ipv4.ip_forward",
+            "- net.ipv4.ip_forward",
+            "net/ipv4/conf/eth0.100/rp_filter",
+            "net.ipv4.conf.eth0/100.rp_filter",
+            "net.ipv4.conf.lxc*.rp_filter",
+            "-net/ipv4/conf/*/rp_filter",
+            "net.ipv4.neigh.default.gc_thresh3",
+            "net.netfilter.nf_conntrack_max",
+            "vm.max_map_count",
+            "vm/overcommit_memory",
+            "fs.inotify.max_user_instances",
+            "fs.file-max",
+            "user.max_user_namespaces",
+            "kernel.panic_on_oops",
+            "kernel/keys/root_maxkeys",
+        ] {
+            assert!(is_setting(unmarked(key)), "{key}");
+        }
+        for key in [
+            "fs//binfmt_misc/register",
+            "fs/./binfmt_misc/register",
+            "fs/binfmt_misc/register",
+            "fs/{binfmt_misc,x}/register",
+            "net/../kernel/core_pattern",
+            "vm/../kernel/core_pattern",
+            "net/../kern*/core_pattern",
+            // A first dot makes a slash of every dot, and a dot of every slash.
+            "net.//.kernel.core_pattern",
+            "net/.*/kernel/core_pattern",
+            "net/[.][.]/kernel/core_pattern",
+            "net/{.,x}{.,y}/kernel/core_pattern",
+            "net/\\.\\.\\/kernel/core_pattern",
+            "net/x/*/../../kernel/core_pattern",
+            "{net,kernel}/core_pattern",
+            "*/core_pattern",
+            "kern*/core_pattern",
+            "kernel/p?nic",
+            "/net/ipv4/ip_forward",
+            "net/ipv4/ip_forward/",
+            "net",
+            "net.",
+            ".net.x",
+            "net ipv4",
+            "--kernel.core_pattern",
+            "vm.*",
+            "",
+        ] {
+            assert!(!is_setting(unmarked(key)), "{key}");
+        }
     }
 }

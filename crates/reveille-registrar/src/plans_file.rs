@@ -17,8 +17,9 @@
 //! ```
 //!
 //! What is not known is refused with its place; what is too long for a plan, or what an agent would not take of it
-//! ([`allowed`]), is refused here, and not when the first machine comes. [`crate::plans_watch`] looks at it again while the
-//! server runs.
+//! ([`allowed`]), is refused here, and not when the first machine comes. A file that is none, or of other pools, is refused as a
+//! whole; one plan that cannot be followed is told apart, because it holds up its own pool and no other.
+//! [`crate::plans_watch`] reads it, and looks at it again while the server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -113,26 +114,28 @@ struct Written {
     secret: bool,
 }
 
-/// Reads a file of plans, for the pools that there are.
-///
-/// # Errors
-///
-/// What cannot be read, or cannot be followed.
-pub fn read(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Plans, PlansError> {
-    read_with(path, pools, &mut BTreeSet::new())
+/// What a file of plans comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Those that can be followed.
+    pub(crate) plans: Plans,
+    /// What is wrong with each of the others.
+    pub(crate) refused: Vec<PlansError>,
+    /// Every file that was read, or that could not be.
+    pub(crate) files: BTreeSet<PathBuf>,
 }
 
-/// The same; `read` is to hold every file that was read, or that could not be.
-pub(crate) fn read_with(
+/// Reads a file of plans, for the pools that there are. `read` is to hold every file that was read, or that could not be.
+pub(crate) fn read_into(
     path: &Path,
     pools: &BTreeSet<(RosterName, PoolName)>,
-    read: &mut BTreeSet<PathBuf>,
-) -> Result<Plans, PlansError> {
-    read.insert(path.to_owned());
+    read: &mut Outcome,
+) -> Result<(), PlansError> {
+    read.files.insert(path.to_owned());
     let text = text(path)?;
     let shape = |source| PlansError::Shape { path: path.to_owned(), source: Box::new(source) };
     let file: File = serde_saphyr::from_str(&text).map_err(shape)?;
-    let mut plans = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for one in file.plans {
         let wrong = |what: String| PlansError::Plan { path: path.to_owned(), pool: one.pool.clone(), what };
         let named = |(roster, pool): &&(RosterName, PoolName)| {
@@ -147,15 +150,16 @@ pub(crate) fn read_with(
                 "more than one roster has a pool of this name; write roster: NAME beside it".to_owned(),
             ));
         }
-        let template = template(path, &one, read).map_err(|error| match error {
-            Wrong::Plan(what) => wrong(what),
-            Wrong::File(error) => error,
-        })?;
-        if plans.insert(key.clone(), template).is_some() {
+        if !seen.insert(key) {
             return Err(wrong("it has two plans; write one".to_owned()));
         }
+        match template(path, &one, &mut read.files) {
+            Ok(template) => drop(read.plans.0.insert(key.clone(), template)),
+            Err(Wrong::Plan(what)) => read.refused.push(wrong(what)),
+            Err(Wrong::File(error)) => return Err(error),
+        }
     }
-    Ok(Plans(plans))
+    Ok(())
 }
 
 enum Wrong {
@@ -286,7 +290,9 @@ pub(crate) mod tests {
         std::fs::write(&path, text).unwrap();
         let pools = [("prod", "workers"), ("prod", "gpu"), ("test", "gpu")];
         let pools = pools.into_iter().map(|(roster, pool)| (roster.into(), pool.into())).collect();
-        read(&path, &pools).map_err(|error| error.to_string())
+        let mut read = Outcome::default();
+        read_into(&path, &pools, &mut read).map_err(|error| error.to_string())?;
+        read.refused.first().map_or(Ok(read.plans), |error| Err(error.to_string()))
     }
 
     pub(crate) fn plan(pool: &str, rest: &str) -> String {

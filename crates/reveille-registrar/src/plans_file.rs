@@ -173,6 +173,16 @@ impl From<NotAllowed> for Wrong {
     }
 }
 
+impl Wrong {
+    /// A file that cannot be read has a place of its own.
+    fn within(self, place: &str) -> Self {
+        match self {
+            Self::Plan(what) => Self::Plan(format!("{place}: {what}")),
+            Self::File(error) => Self::File(error),
+        }
+    }
+}
+
 fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Template, Wrong> {
     let mut steps = Vec::new();
     for (number, file) in one.files.iter().enumerate() {
@@ -198,7 +208,7 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
     allowed::aim(join, &one.join.server, &one.join.labels, &one.join.taints)?;
     let config = match &one.join.config_file {
         Some(name) => {
-            let config = content(path, name, read)?;
+            let config = content(path, name, read).map_err(|wrong| wrong.within("join.configFile"))?;
             allowed::config(join, one.join.distribution, config.as_str())
                 .map_err(|refused| Wrong::Plan(format!("{}: {refused}", name.display())))?;
             Some(config)
@@ -240,8 +250,14 @@ fn bytes_of(step: &Step) -> usize {
 fn step(path: &Path, number: usize, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Step, Wrong> {
     let content = match (&file.content, &file.from) {
         (Some(content), None) => content.clone(),
-        (None, Some(name)) => content(path, name, read)?,
-        _ => return Err(Wrong::Plan(format!("{} needs content or from, one of the two", file.path))),
+        (None, Some(name)) => content(path, name, read)
+            .map_err(|wrong| wrong.within(&format!("files[{number}]: {}", file.path)))?,
+        _ => {
+            let path = &file.path;
+            return Err(Wrong::Plan(format!(
+                "files[{number}]: {path} needs content or from, one of the two"
+            )));
+        }
     };
     let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
     let step = Step::WriteFile { path, mode, owner, content, secret: file.secret };
@@ -277,101 +293,4 @@ pub(crate) fn text(path: &Path) -> Result<String, PlansError> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    fn read_text(text: &str) -> Result<Plans, String> {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("cloud.conf"), "[Global]\n").unwrap();
-        std::fs::write(directory.path().join("agent.yaml"), "node-label: [tier=web]\n").unwrap();
-        std::fs::write(directory.path().join("patches.yaml"), "patches: {directory: /tmp}\n").unwrap();
-        std::fs::write(directory.path().join("server.yaml"), "data-dir: /tmp\n").unwrap();
-        let path = directory.path().join("plans.yaml");
-        std::fs::write(&path, text).unwrap();
-        let pools = [("prod", "workers"), ("prod", "gpu"), ("test", "gpu")];
-        let pools = pools.into_iter().map(|(roster, pool)| (roster.into(), pool.into())).collect();
-        let mut read = Outcome::default();
-        read_into(&path, &pools, &mut read).map_err(|error| error.to_string())?;
-        read.refused.first().map_or(Ok(read.plans), |error| Err(error.to_string()))
-    }
-
-    pub(crate) fn plan(pool: &str, rest: &str) -> String {
-        let pin = "0a".repeat(32);
-        format!(
-            "plans:\n- pool: {pool}\n  join: {{distribution: kubeadm, server: \"10.0.0.1:6443\", caPins: [\"sha256:{pin}\"]}}\n{rest}"
-        )
-    }
-
-    #[test]
-    fn a_configuration_that_no_agent_could_read_is_refused_by_its_name() {
-        let k3s = |file: &str| plan("workers", "").replace("kubeadm,", &format!("k3s, configFile: {file},"));
-        let refused = read_text(&k3s("cloud.conf")).unwrap_err();
-        assert!(refused.contains("cloud.conf: step 0: config is not taken from a plan"), "{refused}");
-        assert_eq!(read_text(&k3s("agent.yaml")).map(drop), Ok(()));
-    }
-
-    #[test]
-    fn what_an_agent_would_not_take_is_refused_where_it_was_written() {
-        let file = |fields: &str| plan("workers", &format!("  files:\n  - {{{fields}}}\n"));
-        let config = |distribution: &str, name: &str| {
-            plan("workers", "").replace("kubeadm,", &format!("{distribution}, configFile: {name},"))
-        };
-        let cases = [
-            (
-                file("path: /etc/crictl.yamlEVIL, mode: \"0600\", content: x"),
-                "step 0: /etc/crictl.yamlEVIL is no place",
-            ),
-            (
-                file("path: /etc/cron.d/a, mode: \"0600\", content: x"),
-                "it takes /etc/crictl.yaml, /etc/kubernetes/…",
-            ),
-            (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "nobody's to run"),
-            (
-                config("kubeadm", "patches.yaml"),
-                "patches.yaml: step 0: config.patches is not taken from a plan",
-            ),
-            (config("rke2", "server.yaml"), "server.yaml: step 0: config.data-dir is not taken from a plan"),
-        ];
-        for (text, wanted) in cases {
-            let refused = read_text(&text).unwrap_err();
-            assert!(refused.contains(wanted), "{refused}");
-        }
-    }
-
-    #[test]
-    fn a_plan_is_read_with_its_files() {
-        let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/kubernetes/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
-        let plans = read_text(&plan("workers", file)).unwrap();
-        let template = &plans.0[&("prod".into(), "workers".into())];
-        assert!(
-            matches!(&template.files[..], [Step::WriteFile { content, secret: true, .. }] if content.as_str() == "[Global]\n")
-        );
-        assert!(template.needs.contains(&Role::ControlPlane));
-    }
-
-    #[test]
-    fn what_cannot_be_followed_is_refused_when_it_is_read() {
-        let file = |fields: &str| plan("workers", &format!("  files:\n  - {{{fields}}}\n"));
-        let cases = [
-            (plan("none", ""), "no roster has this pool"),
-            (plan("gpu", ""), "more than one roster"),
-            (file("path: etc/a, mode: \"0600\", content: x"), "no place for"),
-            (file("path: /etc/kubernetes/../a, mode: \"0600\", content: x"), "no place for"),
-            (
-                file("path: /etc/kubernetes/a, mode: \"0600\", content: x, owner: \"www:www\""),
-                "leave owner out",
-            ),
-            (file("path: /etc/kubernetes/a, mode: \"9\", content: x"), "write 0600"),
-            (file("path: /etc/kubernetes/a, mode: \"0666\", content: x"), "write 0600"),
-            (file("path: /etc/kubernetes/a, mode: \"0600\""), "one of the two"),
-            (file("path: /etc/kubernetes/a, mode: \"0600\", from: nowhere"), "cannot read"),
-            (plan("workers", "").replace("sha256:0a", "0a"), "caPins"),
-            (plan("workers", "  run: sh\n"), "no file of plans"),
-            (plan("workers", "  needs: [worker]\n"), "for ever"),
-        ];
-        for (text, wanted) in cases {
-            let error = read_text(&text).unwrap_err();
-            assert!(error.contains(wanted), "{error}");
-        }
-    }
-}
+pub(crate) mod tests;

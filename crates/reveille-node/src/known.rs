@@ -83,7 +83,7 @@ impl Known {
             if let Ok(Some(text)) = root.text(own_token_file(kind)) {
                 keep(&mut secrets, &text);
             }
-            let Ok(config) = AgentConfig::read(kind, root) else { continue };
+            let (config, _) = AgentConfig::as_far_as_it_goes(kind, root);
             config.secrets().for_each(|secret| keep(&mut secrets, secret));
             if let Ok(Some(token)) = config.token(root) {
                 keep_token(&mut secrets, &token);
@@ -309,5 +309,23 @@ mod tests {
             assert!(!text.contains(&"a".repeat(HEAD)), "{path}: {} bytes", text.len());
             assert!(text.ends_with("last\n") && text.contains("first [masked]"), "{path}");
         }
+    }
+
+    /// Without a bound a link to one long file costs its length as often as a folder has names.
+    #[test]
+    fn a_configuration_without_end_is_not_read_to_its_end_and_the_secrets_before_it_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let beside = "/etc/rancher/k3s/config.yaml.d";
+        std::fs::create_dir_all(root.at(beside)).unwrap();
+        std::fs::write(root.at("/etc/rancher/k3s/config.yaml"), "token: alpha1234 beta5678\n").unwrap();
+        std::fs::write(root.at("/etc/long"), format!("# {}\n", "a".repeat(1 << 20))).unwrap();
+        for number in 0..20_000 {
+            std::os::unix::fs::symlink("/etc/long", root.at(format!("{beside}/{number}.yaml"))).unwrap();
+        }
+        let refused = AgentConfig::read(Kind::K3s, &root).unwrap_err().to_string();
+        assert!(refused.contains("config.yaml.d/") && refused.contains("more than"), "{refused}");
+        let known = Known::of_machine(&root, None, &[]);
+        assert_eq!(known.clean("it is alpha1234 beta5678 here"), "it is [masked] here");
     }
 }

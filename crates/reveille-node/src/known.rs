@@ -7,6 +7,10 @@
 //! What is known goes first. Masking by shape takes what looks like a secret, which may be the half of one (`token=one,two`), and
 //! then the other half is neither a shape nor the text that is looked for. Of two that overlap both go. It is one pass however
 //! many secrets there are: a machine's keys are some hundred lines, and its logs are long.
+//!
+//! Who wrote a disk also writes what is "known" of it. What is compared at one place of a text has a bound; beyond it nothing is
+//! compared, and whatever begins like those secrets goes with the rest of its line. More is taken out then, never less, because a
+//! secret is of one line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +28,10 @@ use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, Kind, Token};
 const MASK: &str = "[masked]";
 /// A secret that is shorter than this would blot out words; by so many first bytes one is found.
 const HEAD: usize = 8;
+/// Of secrets that begin alike so many, and so many bytes of them, are compared at a place: tokens of one issuer begin alike, and
+/// are some hundred bytes long. Logs of 4 MiB are looked through in seconds even if each byte of them begins a secret.
+const ALIKE_MAX: usize = 16;
+const ALIKE_BYTES_MAX: usize = 2048;
 /// What an agent keeps where it usually keeps it: keys, of which each line is one.
 const AGENTS_KEYS: [&str; 3] = [
     "/var/lib/reveille/agent/link/link.pem",
@@ -39,15 +47,24 @@ pub struct Known(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// By their first bytes, the longest first.
-    by_head: BTreeMap<[u8; HEAD], Vec<SecretString>>,
+    /// By their first bytes.
+    by_head: BTreeMap<[u8; HEAD], Alike>,
     /// By their first two bytes: most of a text is passed over by this.
     by_first: Vec<bool>,
+    count: usize,
+}
+
+/// Those that begin alike.
+enum Alike {
+    /// The longest first.
+    Compared(Vec<SecretString>),
+    /// More than is compared.
+    TooMany,
 }
 
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Known({} secrets)", self.0.by_head.values().map(Vec::len).sum::<usize>())
+        write!(f, "Known({} secrets)", self.0.count)
     }
 }
 
@@ -66,7 +83,7 @@ impl Known {
             if let Ok(Some(text)) = root.text(own_token_file(kind)) {
                 keep(&mut secrets, &text);
             }
-            let Ok(config) = AgentConfig::read(kind, root) else { continue };
+            let (config, _) = AgentConfig::as_far_as_it_goes(kind, root);
             config.secrets().for_each(|secret| keep(&mut secrets, secret));
             if let Ok(Some(token)) = config.token(root) {
                 keep_token(&mut secrets, &token);
@@ -89,7 +106,27 @@ impl Known {
             keep(&mut secrets, &text);
             keep(&mut secrets, text.trim().rsplit('.').next().unwrap_or_default());
         }
-        Self::from(secrets)
+        Self::of(secrets)
+    }
+
+    /// Each of one line, or what is beyond the bound would be seen from its second line on.
+    fn of(mut secrets: Vec<SecretString>) -> Self {
+        let by_length = |secret: &SecretString| std::cmp::Reverse(secret.expose_secret().len());
+        secrets.sort_unstable_by(|one, other| {
+            let by_text = || one.expose_secret().cmp(other.expose_secret());
+            by_length(one).cmp(&by_length(other)).then_with(by_text)
+        });
+        secrets.dedup_by(|one, other| one.expose_secret() == other.expose_secret());
+        let mut inner = Inner { by_head: BTreeMap::new(), by_first: vec![false; 1 << 16], count: 0 };
+        for secret in secrets {
+            let Some(head) = secret.expose_secret().as_bytes().first_chunk::<HEAD>().copied() else {
+                continue;
+            };
+            inner.by_first[first(&head)] = true;
+            inner.count += 1;
+            inner.by_head.entry(head).or_insert_with(|| Alike::Compared(Vec::new())).add(secret);
+        }
+        Self(Arc::new(inner))
     }
 
     /// The text without any of them, and without what looks like a secret.
@@ -103,14 +140,27 @@ impl Known {
         let mut out = String::with_capacity(text.len());
         // What is before `done` has been written, or is a part of a secret.
         let mut done = 0;
-        for (at, head) in bytes.windows(HEAD).enumerate() {
+        let mut next = 0;
+        while let Some(head) = bytes.get(next..next + HEAD) {
+            let at = next;
+            next += 1;
             if !self.0.by_first.get(first(head)).copied().unwrap_or(false) {
                 continue;
             }
-            let these = self.0.by_head.get(head).map_or(&[][..], Vec::as_slice);
-            let here = |secret: &&SecretString| bytes[at..].starts_with(secret.expose_secret().as_bytes());
-            let Some(secret) = these.iter().find(here) else { continue };
-            let end = at + secret.expose_secret().len();
+            let end = match self.0.by_head.get(head) {
+                Some(Alike::Compared(these)) => {
+                    let here =
+                        |secret: &&SecretString| bytes[at..].starts_with(secret.expose_secret().as_bytes());
+                    let Some(secret) = these.iter().find(here) else { continue };
+                    at + secret.expose_secret().len()
+                }
+                Some(Alike::TooMany) => {
+                    let line = bytes[at..].iter().position(|byte| *byte == b'\n');
+                    next = line.map_or(bytes.len(), |line| at + line);
+                    next
+                }
+                None => continue,
+            };
             // One that begins within another, or right behind it, goes with it.
             if at > done || at == 0 {
                 out.push_str(text.get(done..at).unwrap_or_default());
@@ -123,20 +173,15 @@ impl Known {
     }
 }
 
-impl From<Vec<SecretString>> for Known {
-    fn from(secrets: Vec<SecretString>) -> Self {
-        let mut inner = Inner { by_head: BTreeMap::new(), by_first: vec![false; 1 << 16] };
-        for secret in secrets {
-            let Some(head) = secret.expose_secret().as_bytes().first_chunk::<HEAD>().copied() else {
-                continue;
-            };
-            inner.by_first[first(&head)] = true;
-            inner.by_head.entry(head).or_default().push(secret);
+impl Alike {
+    fn add(&mut self, secret: SecretString) {
+        let Self::Compared(these) = self else { return };
+        let bytes = these.iter().map(|secret| secret.expose_secret().len()).sum::<usize>();
+        if these.len() == ALIKE_MAX || bytes + secret.expose_secret().len() > ALIKE_BYTES_MAX {
+            *self = Self::TooMany;
+        } else {
+            these.push(secret);
         }
-        for these in inner.by_head.values_mut() {
-            these.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
-        }
-        Self(Arc::new(inner))
     }
 }
 
@@ -187,7 +232,7 @@ mod tests {
             "eta12345theta6",
             "theta6iota789",
         ];
-        let known = Known::from(known.map(SecretString::from).to_vec());
+        let known = Known::of(known.map(SecretString::from).to_vec());
         for text in [
             "token=alpha1234,beta56789 end",
             "Authorized by Bearer alpha1234,beta56789",
@@ -222,5 +267,65 @@ mod tests {
         assert_eq!(known.clean("größe epsilon12 ß"), "größe [masked] ß");
         assert!(!format!("{known:?}").contains("alpha"));
         assert_eq!(Known::default().clean("plain"), "plain");
+    }
+
+    /// A disk with so many bytes of one file, each line of which begins alike.
+    fn disk(path: &str, bytes: usize, line: impl Fn(usize) -> String) -> (tempfile::TempDir, Known) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        std::fs::create_dir_all(root.at(path).parent().unwrap()).unwrap();
+        let mut text = String::with_capacity(bytes);
+        let lines = (0..).map(line);
+        for line in lines.take_while(|line| !line.is_empty()) {
+            if text.len() + line.len() + 1 > bytes {
+                break;
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        std::fs::write(root.at(path), text).unwrap();
+        let known = Known::of_machine(&root, None, &[]);
+        (folder, known)
+    }
+
+    /// Without a bound each of the disks takes minutes to days: every secret is held against every byte of the log.
+    #[test]
+    fn a_disk_full_of_secrets_that_begin_alike_holds_nobody_up_and_none_of_them_is_seen() {
+        const BYTES: usize = 4 * 1024 * 1024;
+        let log = format!("{}\nfirst aaaaaaaab000007 end\nlast\n", "a".repeat(BYTES));
+        let many = |number| format!("aaaaaaaab{number:06}");
+        let nested = |number| "a".repeat(HEAD + number);
+        let long = |number| match number {
+            0 => format!("{}b", "a".repeat(BYTES - 2)),
+            _ => String::new(),
+        };
+        for (path, line) in [
+            ("/etc/reveille/token", &many as &dyn Fn(usize) -> String),
+            ("/etc/rancher/node/password", &nested),
+            ("/etc/rancher/k3s/reveille-token", &long),
+        ] {
+            let (_folder, known) = disk(path, BYTES, line);
+            let text = known.clean(&log);
+            assert!(!text.contains(&"a".repeat(HEAD)), "{path}: {} bytes", text.len());
+            assert!(text.ends_with("last\n") && text.contains("first [masked]"), "{path}");
+        }
+    }
+
+    /// Without a bound a link to one long file costs its length as often as a folder has names.
+    #[test]
+    fn a_configuration_without_end_is_not_read_to_its_end_and_the_secrets_before_it_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let beside = "/etc/rancher/k3s/config.yaml.d";
+        std::fs::create_dir_all(root.at(beside)).unwrap();
+        std::fs::write(root.at("/etc/rancher/k3s/config.yaml"), "token: alpha1234 beta5678\n").unwrap();
+        std::fs::write(root.at("/etc/long"), format!("# {}\n", "a".repeat(1 << 20))).unwrap();
+        for number in 0..20_000 {
+            std::os::unix::fs::symlink("/etc/long", root.at(format!("{beside}/{number}.yaml"))).unwrap();
+        }
+        let refused = AgentConfig::read(Kind::K3s, &root).unwrap_err().to_string();
+        assert!(refused.contains("config.yaml.d/") && refused.contains("more than"), "{refused}");
+        let known = Known::of_machine(&root, None, &[]);
+        assert_eq!(known.clean("it is alpha1234 beta5678 here"), "it is [masked] here");
     }
 }

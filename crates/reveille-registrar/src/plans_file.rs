@@ -17,8 +17,9 @@
 //! ```
 //!
 //! What is not known is refused with its place; what is too long for a plan, or what an agent would not take of it
-//! ([`allowed`]), is refused here, and not when the first machine comes. [`crate::plans_watch`] looks at it again while the
-//! server runs.
+//! ([`allowed`]), is refused here, and not when the first machine comes. A file that is none, or of other pools, is refused as a
+//! whole; one plan that cannot be followed is told apart, because it holds up its own pool and no other.
+//! [`crate::plans_watch`] reads it, and looks at it again while the server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -113,26 +114,28 @@ struct Written {
     secret: bool,
 }
 
-/// Reads a file of plans, for the pools that there are.
-///
-/// # Errors
-///
-/// What cannot be read, or cannot be followed.
-pub fn read(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Plans, PlansError> {
-    read_with(path, pools, &mut BTreeSet::new())
+/// What a file of plans comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Those that can be followed.
+    pub(crate) plans: Plans,
+    /// What is wrong with each of the others.
+    pub(crate) refused: Vec<PlansError>,
+    /// Every file that was read, or that could not be.
+    pub(crate) files: BTreeSet<PathBuf>,
 }
 
-/// The same; `read` is to hold every file that was read, or that could not be.
-pub(crate) fn read_with(
+/// Reads a file of plans, for the pools that there are. `read` is to hold every file that was read, or that could not be.
+pub(crate) fn read_into(
     path: &Path,
     pools: &BTreeSet<(RosterName, PoolName)>,
-    read: &mut BTreeSet<PathBuf>,
-) -> Result<Plans, PlansError> {
-    read.insert(path.to_owned());
+    read: &mut Outcome,
+) -> Result<(), PlansError> {
+    read.files.insert(path.to_owned());
     let text = text(path)?;
     let shape = |source| PlansError::Shape { path: path.to_owned(), source: Box::new(source) };
     let file: File = serde_saphyr::from_str(&text).map_err(shape)?;
-    let mut plans = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for one in file.plans {
         let wrong = |what: String| PlansError::Plan { path: path.to_owned(), pool: one.pool.clone(), what };
         let named = |(roster, pool): &&(RosterName, PoolName)| {
@@ -147,15 +150,16 @@ pub(crate) fn read_with(
                 "more than one roster has a pool of this name; write roster: NAME beside it".to_owned(),
             ));
         }
-        let template = template(path, &one, read).map_err(|error| match error {
-            Wrong::Plan(what) => wrong(what),
-            Wrong::File(error) => error,
-        })?;
-        if plans.insert(key.clone(), template).is_some() {
+        if !seen.insert(key) {
             return Err(wrong("it has two plans; write one".to_owned()));
         }
+        match template(path, &one, &mut read.files) {
+            Ok(template) => drop(read.plans.0.insert(key.clone(), template)),
+            Err(Wrong::Plan(what)) => read.refused.push(wrong(what)),
+            Err(Wrong::File(error)) => return Err(error),
+        }
     }
-    Ok(Plans(plans))
+    Ok(())
 }
 
 enum Wrong {
@@ -166,6 +170,16 @@ enum Wrong {
 impl From<NotAllowed> for Wrong {
     fn from(refused: NotAllowed) -> Self {
         Self::Plan(refused.to_string())
+    }
+}
+
+impl Wrong {
+    /// A file that cannot be read has a place of its own.
+    fn within(self, place: &str) -> Self {
+        match self {
+            Self::Plan(what) => Self::Plan(format!("{place}: {what}")),
+            Self::File(error) => Self::File(error),
+        }
     }
 }
 
@@ -194,7 +208,7 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
     allowed::aim(join, &one.join.server, &one.join.labels, &one.join.taints)?;
     let config = match &one.join.config_file {
         Some(name) => {
-            let config = content(path, name, read)?;
+            let config = content(path, name, read).map_err(|wrong| wrong.within("join.configFile"))?;
             allowed::config(join, one.join.distribution, config.as_str())
                 .map_err(|refused| Wrong::Plan(format!("{}: {refused}", name.display())))?;
             Some(config)
@@ -236,8 +250,14 @@ fn bytes_of(step: &Step) -> usize {
 fn step(path: &Path, number: usize, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Step, Wrong> {
     let content = match (&file.content, &file.from) {
         (Some(content), None) => content.clone(),
-        (None, Some(name)) => content(path, name, read)?,
-        _ => return Err(Wrong::Plan(format!("{} needs content or from, one of the two", file.path))),
+        (None, Some(name)) => content(path, name, read)
+            .map_err(|wrong| wrong.within(&format!("files[{number}]: {}", file.path)))?,
+        _ => {
+            let path = &file.path;
+            return Err(Wrong::Plan(format!(
+                "files[{number}]: {path} needs content or from, one of the two"
+            )));
+        }
     };
     let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
     let step = Step::WriteFile { path, mode, owner, content, secret: file.secret };
@@ -273,99 +293,4 @@ pub(crate) fn text(path: &Path) -> Result<String, PlansError> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    fn read_text(text: &str) -> Result<Plans, String> {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("cloud.conf"), "[Global]\n").unwrap();
-        std::fs::write(directory.path().join("agent.yaml"), "node-label: [tier=web]\n").unwrap();
-        std::fs::write(directory.path().join("patches.yaml"), "patches: {directory: /tmp}\n").unwrap();
-        std::fs::write(directory.path().join("server.yaml"), "data-dir: /tmp\n").unwrap();
-        let path = directory.path().join("plans.yaml");
-        std::fs::write(&path, text).unwrap();
-        let pools = [("prod", "workers"), ("prod", "gpu"), ("test", "gpu")];
-        let pools = pools.into_iter().map(|(roster, pool)| (roster.into(), pool.into())).collect();
-        read(&path, &pools).map_err(|error| error.to_string())
-    }
-
-    pub(crate) fn plan(pool: &str, rest: &str) -> String {
-        let pin = "0a".repeat(32);
-        format!(
-            "plans:\n- pool: {pool}\n  join: {{distribution: kubeadm, server: \"10.0.0.1:6443\", caPins: [\"sha256:{pin}\"]}}\n{rest}"
-        )
-    }
-
-    #[test]
-    fn a_configuration_that_no_agent_could_read_is_refused_by_its_name() {
-        let k3s = |file: &str| plan("workers", "").replace("kubeadm,", &format!("k3s, configFile: {file},"));
-        let refused = read_text(&k3s("cloud.conf")).unwrap_err();
-        assert!(refused.contains("cloud.conf: step 0: config is not taken from a plan"), "{refused}");
-        assert_eq!(read_text(&k3s("agent.yaml")).map(drop), Ok(()));
-    }
-
-    #[test]
-    fn what_an_agent_would_not_take_is_refused_where_it_was_written() {
-        let file = |fields: &str| plan("workers", &format!("  files:\n  - {{{fields}}}\n"));
-        let config = |distribution: &str, name: &str| {
-            plan("workers", "").replace("kubeadm,", &format!("{distribution}, configFile: {name},"))
-        };
-        let cases = [
-            (
-                file("path: /etc/crictl.yamlEVIL, mode: \"0600\", content: x"),
-                "step 0: /etc/crictl.yamlEVIL is no place",
-            ),
-            (
-                file("path: /etc/cron.d/a, mode: \"0600\", content: x"),
-                "it takes /etc/crictl.yaml, /etc/kubernetes/…",
-            ),
-            (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "nobody's to run"),
-            (
-                config("kubeadm", "patches.yaml"),
-                "patches.yaml: step 0: config.patches is not taken from a plan",
-            ),
-            (config("rke2", "server.yaml"), "server.yaml: step 0: config.data-dir is not taken from a plan"),
-        ];
-        for (text, wanted) in cases {
-            let refused = read_text(&text).unwrap_err();
-            assert!(refused.contains(wanted), "{refused}");
-        }
-    }
-
-    #[test]
-    fn a_plan_is_read_with_its_files() {
-        let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/kubernetes/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
-        let plans = read_text(&plan("workers", file)).unwrap();
-        let template = &plans.0[&("prod".into(), "workers".into())];
-        assert!(
-            matches!(&template.files[..], [Step::WriteFile { content, secret: true, .. }] if content.as_str() == "[Global]\n")
-        );
-        assert!(template.needs.contains(&Role::ControlPlane));
-    }
-
-    #[test]
-    fn what_cannot_be_followed_is_refused_when_it_is_read() {
-        let file = |fields: &str| plan("workers", &format!("  files:\n  - {{{fields}}}\n"));
-        let cases = [
-            (plan("none", ""), "no roster has this pool"),
-            (plan("gpu", ""), "more than one roster"),
-            (file("path: etc/a, mode: \"0600\", content: x"), "no place for"),
-            (file("path: /etc/kubernetes/../a, mode: \"0600\", content: x"), "no place for"),
-            (
-                file("path: /etc/kubernetes/a, mode: \"0600\", content: x, owner: \"www:www\""),
-                "leave owner out",
-            ),
-            (file("path: /etc/kubernetes/a, mode: \"9\", content: x"), "write 0600"),
-            (file("path: /etc/kubernetes/a, mode: \"0666\", content: x"), "write 0600"),
-            (file("path: /etc/kubernetes/a, mode: \"0600\""), "one of the two"),
-            (file("path: /etc/kubernetes/a, mode: \"0600\", from: nowhere"), "cannot read"),
-            (plan("workers", "").replace("sha256:0a", "0a"), "caPins"),
-            (plan("workers", "  run: sh\n"), "no file of plans"),
-            (plan("workers", "  needs: [worker]\n"), "for ever"),
-        ];
-        for (text, wanted) in cases {
-            let error = read_text(&text).unwrap_err();
-            assert!(error.contains(wanted), "{error}");
-        }
-    }
-}
+pub(crate) mod tests;

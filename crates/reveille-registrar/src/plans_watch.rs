@@ -1,6 +1,8 @@
-//! The file of plans, looked at again and again while the server runs.
+//! The file of plans, read at the start, and looked at again and again while the server runs.
 //!
 //! ```text
+//!  start: read ─┬▶ plans of some pools, and what is wrong with those of others, whose machines wait
+//!               └▶ no file of plans: an error
 //!  each look: digest of the file and of those it names ─ as before ─▶ nothing
 //!                                                      └ another ─▶ read ─┬▶ other plans ─▶ told
 //!                                                                         └▶ an error ─▶ told once; the plans stay
@@ -8,6 +10,9 @@
 //!
 //! By content, not by the time that a file system says: a file that was put in place by a rename, mounted from a ConfigMap or
 //! written twice in a second is found all the same. Reading is bounded, and nothing is kept of a file but its digest.
+//!
+//! At the start there are no plans of before that could stay. A plan that was good until this program took less of it must not
+//! keep a controller from its work: that pool has none, and the others have theirs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +20,7 @@ use std::path::PathBuf;
 use aws_lc_rs::digest::{Context, SHA256};
 use reveille_core::model::id::{PoolName, RosterName};
 
-use crate::plans_file::{PlansError, read_with, text};
+use crate::plans_file::{Outcome, PlansError, read_into, text};
 use crate::registry::Plans;
 
 /// Looks, and remembers what it saw.
@@ -26,13 +31,30 @@ pub struct Watch {
     files: BTreeSet<PathBuf>,
     seen: Option<Vec<u8>>,
     plans: Plans,
-    told: Option<String>,
+    /// Of which content what was told.
+    told: Option<(Vec<u8>, String)>,
 }
 
 impl Watch {
-    /// One that knows the plans that were read at the start.
-    pub const fn new(path: PathBuf, pools: BTreeSet<(RosterName, PoolName)>, plans: Plans) -> Self {
-        Self { path, pools, files: BTreeSet::new(), seen: None, plans, told: None }
+    /// Reads it. What is wrong with plans that cannot be followed comes beside; their pools have none.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, is no file of plans, or names a pool that it cannot mean.
+    pub fn begin(
+        path: PathBuf,
+        pools: BTreeSet<(RosterName, PoolName)>,
+    ) -> Result<(Self, Vec<PlansError>), PlansError> {
+        let mut read = Outcome::default();
+        read_into(&path, &pools, &mut read)?;
+        let told = read.refused.first().map(|error| telling(&read.files, error));
+        let own = Self { path, pools, files: BTreeSet::new(), seen: None, plans: read.plans, told };
+        Ok((own, read.refused))
+    }
+
+    /// The plans that count.
+    pub const fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Plans that say something else than those before, or, once, why there are none to be had.
@@ -41,26 +63,32 @@ impl Watch {
         if self.seen.as_ref() == Some(&seen) {
             return None;
         }
-        let mut files = BTreeSet::new();
-        let read = read_with(&self.path, &self.pools, &mut files);
+        let mut read = Outcome::default();
+        let whole = read_into(&self.path, &self.pools, &mut read);
+        let Outcome { plans, refused, files } = read;
         // Counted before they were read: what changes in between is another content at the next look.
         self.seen = (files == self.files).then_some(seen);
         self.files = files;
-        match read {
-            Ok(plans) => {
+        match whole.err().or_else(|| refused.into_iter().next()) {
+            None => {
                 self.told = None;
                 let other = self.plans != plans;
                 self.plans.clone_from(&plans);
                 other.then_some(Ok(plans))
             }
-            Err(error) => {
-                let told = format!("{error:?}");
+            Some(error) => {
+                let told = telling(&self.files, &error);
                 let news = self.told.as_ref() != Some(&told);
                 self.told = Some(told);
                 news.then_some(Err(error))
             }
         }
     }
+}
+
+/// By content, too: who mended another plan than the one that is told of learns that nothing came of it.
+fn telling(files: &BTreeSet<PathBuf>, error: &PlansError) -> (Vec<u8>, String) {
+    (fingerprint(files), format!("{error:?}"))
 }
 
 /// What all of them hold, or why they cannot be read.
@@ -88,13 +116,14 @@ mod tests {
         let file = "  files:\n  - {path: /etc/kubernetes/c.conf, mode: \"0600\", from: cloud.conf}\n";
         std::fs::write(&path, plan("workers", file)).unwrap();
         std::fs::write(&beside, "a").unwrap();
-        let mut watch =
-            Watch::new(path.clone(), BTreeSet::from([("prod".into(), "workers".into())]), Plans::default());
+        let pools = BTreeSet::from([("prod".into(), "workers".into())]);
+        let (mut watch, refused) = Watch::begin(path.clone(), pools).unwrap();
+        assert!(refused.is_empty());
         let content = |plans: Plans| match &plans.0.values().next().unwrap().files[0] {
             Step::WriteFile { content, .. } => content.as_str().to_owned(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(watch.look().map(|read| content(read.unwrap())), Some("a".to_owned()));
+        assert_eq!(content(watch.plans().clone()), "a");
         assert!(watch.look().is_none(), "nothing changed");
         std::fs::write(&beside, "b").unwrap();
         assert_eq!(watch.look().map(|read| content(read.unwrap())), Some("b".to_owned()), "a file beside it");
@@ -108,5 +137,43 @@ mod tests {
         assert!(watch.look().unwrap().is_err());
         std::fs::write(&beside, "c").unwrap();
         assert_eq!(watch.look().map(|read| content(read.unwrap())), Some("c".to_owned()));
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_followed_at_the_start_holds_up_its_own_pool_and_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("plans.yaml");
+        let pools = || ["gpu", "workers"].map(|pool| ("prod".into(), pool.into())).into();
+        let file = |setting: &str| {
+            format!(
+                "  files:\n  - {{path: /etc/sysctl.d/a.conf, mode: \"0600\", content: \"{setting}=1\\n\"}}\n"
+            )
+        };
+        let write = |gpu: &str, workers: &str| {
+            let rest = plan("workers", &file(workers)).replace("plans:\n", "");
+            std::fs::write(&path, plan("gpu", &file(gpu)) + &rest).unwrap();
+        };
+        let of = |plans: &Plans| plans.0.keys().map(|(_, pool)| pool.to_string()).collect::<Vec<_>>();
+        // What a version before this one took.
+        write("net/../kernel/core_pattern", "vm.swappiness");
+        let (mut watch, refused) = Watch::begin(path.clone(), pools()).unwrap();
+        assert_eq!(of(watch.plans()), ["workers"]);
+        let told: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        assert!(matches!(&told[..], [one] if one.contains("pool gpu") && one.contains("/../")), "{told:?}");
+        assert!(watch.look().is_none() && watch.look().is_none(), "it was told at the start");
+        write("net/../kernel/core_pattern", "vm.overcommit_memory");
+        assert!(watch.look().unwrap().is_err(), "another plan was changed, and that does not count yet");
+        assert!(watch.look().is_none());
+        write("net.ipv4.ip_forward", "vm.swappiness");
+        assert_eq!(of(&watch.look().unwrap().unwrap()), ["gpu", "workers"]);
+        for text in ["plans: [\n".to_owned(), plan("none", ""), plan("gpu", "  run: sh\n")] {
+            std::fs::write(&path, text).unwrap();
+            assert!(
+                Watch::begin(path.clone(), pools()).is_err(),
+                "what is no file of these pools is refused whole"
+            );
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(Watch::begin(path.clone(), pools()).is_err());
     }
 }

@@ -181,10 +181,10 @@ pub(super) fn apply_files(
     Ok(())
 }
 
-fn write(root: &Root, step: usize, path: &str, mode: &str, content: &str) -> Result<bool, PlanError> {
-    allowed::place(step, path)?;
-    let mode = allowed::mode(step, path, mode)?;
-    let outside = || NotAllowed::Place { step, path: path.to_owned() };
+fn write(root: &Root, file: usize, path: &str, mode: &str, content: &str) -> Result<bool, PlanError> {
+    allowed::place(file, path)?;
+    let mode = allowed::mode(file, path, mode)?;
+    let outside = || NotAllowed::Place { file, path: path.to_owned() };
     let place = root.at(path);
     let failed = |doing: &'static str| {
         let path = place.clone();

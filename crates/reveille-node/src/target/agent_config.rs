@@ -23,6 +23,8 @@ use crate::root::Root;
 
 /// The file among `config.yaml.d` that is ours. By its name it is read after those of most people.
 pub const OWN_FILE: &str = "90-reveille.yaml";
+/// The configuration of one kind together: more than people write, however many links to one long file a disk has.
+const CONFIG_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Where the supervisor listens, where nobody says otherwise.
 pub const fn supervisor_port(kind: Kind) -> u16 {
     match kind {
@@ -50,22 +52,42 @@ impl AgentConfig {
     ///
     /// # Errors
     ///
-    /// A file is there and cannot be read.
+    /// A file is there and cannot be read, or there is more than any configuration has.
     pub fn read(kind: Kind, root: &Root) -> Result<Self, TargetError> {
+        let (own, whole) = Self::as_far_as_it_goes(kind, root);
+        whole.map(|()| own)
+    }
+
+    /// What can be read of it, and why that is not all: what hides one sort of files hides nothing that the others say.
+    pub(crate) fn as_far_as_it_goes(kind: Kind, root: &Root) -> (Self, Result<(), TargetError>) {
         let mut own = Self { kind, said: BTreeMap::new() };
-        for path in environments(kind) {
-            own.environment(&path, &text(root, &path)?);
-        }
-        for path in files(kind, root)? {
-            let read = documents::<BTreeMap<String, Value>>(&text(root, &path)?);
+        let environments = environments(kind).iter().try_for_each(|path| {
+            own.environment(path, &text(root, path)?);
+            Ok(())
+        });
+        let files = own.files(root);
+        let units = units(kind).iter().try_for_each(|path| {
+            own.arguments(path, &text(root, path)?);
+            Ok(())
+        });
+        (own, environments.and(files).and(units))
+    }
+
+    fn files(&mut self, root: &Root) -> Result<(), TargetError> {
+        let mut bytes = 0;
+        for path in files(self.kind, root)? {
+            let text = text(root, &path)?;
+            bytes += text.len();
+            if bytes > CONFIG_BYTES_MAX {
+                let what = format!("with those before it, it has more than {CONFIG_BYTES_MAX} bytes");
+                return Err(TargetError::new(&path, what, "remove what is no configuration"));
+            }
+            let read = documents::<BTreeMap<String, Value>>(&text);
             for map in read.map_err(|error| error.within(&path))? {
-                map.into_iter().for_each(|(key, value)| own.say(&key, &value, &path));
+                map.into_iter().for_each(|(key, value)| self.say(&key, &value, &path));
             }
         }
-        for path in units(kind) {
-            own.arguments(&path, &text(root, &path)?);
-        }
-        Ok(own)
+        Ok(())
     }
 
     fn put(&mut self, key: &str, value: &str, place: &str) {

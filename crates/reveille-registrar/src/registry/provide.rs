@@ -89,7 +89,10 @@ impl Registry {
     fn give_plan(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId) -> Result<(), Reason> {
         let Some(known) = self.book.machine(id) else { return Ok(()) };
         let Some(template) = self.plans.of(known) else {
-            let why = format!("none is written for pool {} of roster {}", known.pool, known.roster);
+            let why = format!(
+                "none that can be followed is written for pool {} of roster {}; the server's log says what is wrong with one",
+                known.pool, known.roster
+            );
             return Err(Reason::WaitPlan { why: Sentence::cut(&why) });
         };
         let plan = template.plan(known);

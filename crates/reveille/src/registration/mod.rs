@@ -21,7 +21,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,7 +30,6 @@ use anyhow::anyhow;
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_kube::Cluster;
 use reveille_node::private;
-use reveille_registrar::plans_file;
 use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Event, Heard, Settings, What};
 use reveille_registrar::server::{Hand, Limits, Mint, NodeAsked, Run, Setup, StartError, start};
@@ -112,14 +111,10 @@ pub(crate) async fn begin(
         .iter()
         .flat_map(|(name, site)| site.pools.iter().map(|pool| (name.clone(), pool.clone())))
         .collect();
-    let plans = match &args.plans {
-        Some(path) => Some((plans_file::read(path, &pools).map_err(Failure::usage)?, path)),
-        None => None,
-    };
+    let plans = args.plans.as_ref().map(|path| begin_plans(path, &pools)).transpose()?;
     let directory = directory(context)?;
     private::folder(&directory)
         .map_err(|failure| Failure::usage(failure).next("name another place with --state"))?;
-    let known = pools.clone();
     let exporter = exporter(args, stop, background)?;
     let setup = Setup {
         listen,
@@ -135,10 +130,9 @@ pub(crate) async fn begin(
     for pin in &begun.pins {
         tracing::info!(address = %begun.address, %pin, "machines can register");
     }
-    if let Some((plans, path)) = plans {
+    if let Some(watch) = plans {
         let over = |error| Failure::internal(anyhow::Error::new(error));
-        let watch = Watch::new(path.clone(), known, plans.clone());
-        begun.hand.say(Event::PlansRead(plans)).await.map_err(over)?;
+        begun.hand.say(Event::PlansRead(watch.plans().clone())).await.map_err(over)?;
         background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
     let (mut clusters, mut engines, mut rolls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -155,6 +149,16 @@ pub(crate) async fn begin(
     background.spawn(mint::serve(begun.mints, clusters));
     background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))
+}
+
+/// Reads the plans. One that cannot be followed is told, and keeps the machines of its pool waiting, and nobody from repairs.
+fn begin_plans(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Watch, Failure> {
+    let (watch, refused) = Watch::begin(path.to_owned(), pools.clone()).map_err(Failure::usage)?;
+    for error in refused {
+        let error = anyhow::Error::new(error);
+        tracing::error!("machines of this pool wait until its plan is corrected: {error:#}");
+    }
+    Ok(watch)
 }
 
 /// Sends joins as traces, where a person wants them.

@@ -19,7 +19,7 @@ fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
         assert!(
             matches!(
                 write(&root, 3, path, "0600", "x"),
-                Err(PlanError::NotAllowed(NotAllowed::Place { step: 3, .. }))
+                Err(PlanError::NotAllowed(NotAllowed::Place { file: 3, .. }))
             ),
             "{path}"
         );
@@ -84,7 +84,7 @@ fn a_path_that_only_begins_like_a_place_of_a_plan_is_none() {
     ] {
         let refused = write(&root, 3, path, "0600", "x");
         assert!(
-            matches!(refused, Err(PlanError::NotAllowed(NotAllowed::Place { step: 3, .. }))),
+            matches!(refused, Err(PlanError::NotAllowed(NotAllowed::Place { file: 3, .. }))),
             "{path}: {refused:?}"
         );
     }
@@ -159,7 +159,7 @@ fn what_a_plan_is_for_is_taken() {
 }
 
 #[test]
-fn a_mode_that_lets_others_write_or_become_somebody_is_refused_with_its_step() {
+fn a_mode_that_lets_others_write_or_become_somebody_is_refused_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());
     for mode in [
@@ -168,7 +168,7 @@ fn a_mode_that_lets_others_write_or_become_somebody_is_refused_with_its_step() {
     ] {
         let refused = write(&root, 2, "/etc/kubernetes/cloud.conf", mode, "x");
         let said = refused.map(|_| ()).unwrap_err().to_string();
-        assert!(said.contains("step 2") && said.contains("/etc/kubernetes/cloud.conf"), "{mode}: {said}");
+        assert!(said.contains("files[2]: ") && said.contains("/etc/kubernetes/cloud.conf"), "{mode}: {said}");
         assert!(!root.has("/etc/kubernetes/cloud.conf"), "{mode}: nothing is written");
     }
     for mode in ["0600", "600", "0640", "0644", "0400"] {

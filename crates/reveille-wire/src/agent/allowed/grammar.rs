@@ -174,7 +174,10 @@ mod tests {
             ("a/b/c", "", "no name of a label"),
         ] {
             let refused = with(key, value).unwrap_err();
-            assert!(refused.contains(wanted) && refused.contains("step 1: labels."), "{key}: {refused}");
+            assert!(
+                refused.contains(wanted) && refused.contains("step 1, the join: labels."),
+                "{key}: {refused}"
+            );
         }
         assert!(with("a", &"b".repeat(64)).is_err());
     }

@@ -1,7 +1,7 @@
 //! What a plan may say: where its files may lie, which modes they may have, and which fields its configuration may hold.
 //!
-//! Each is a list of what is known to be harmless, and what is not on it is refused with its step and its place, before anything
-//! of the plan is carried out. The agent asks it, so that a server that was taken over is held to what a node is configured with;
+//! Each is a list of what is known to be harmless, and what is not on it is refused with its place, before anything of the plan
+//! is carried out. The agent asks it, so that a server that was taken over is held to what a node is configured with;
 //! the server asks it when it reads the file of plans, so that a person who wrote a field that is not taken learns it at once.
 //! Paths are compared name by name, fields by their whole name. What a file holds is not looked into, but for settings of the
 //! kernel: containerd's configuration names its own programs.
@@ -19,24 +19,24 @@ use thiserror::Error;
 use super::plan::{Plan, Step};
 use super::text::Word;
 
-/// What a plan may not say, by its step.
+/// What a plan may not say, as its author finds it: its files are its first steps, in the order in which they were written.
 #[derive(Debug, Error)]
 pub enum NotAllowed {
     /// A file of it lies where no node's configuration does.
-    #[error("step {step}: {path} is no place for a plan's file; it takes {}", places())]
+    #[error("files[{file}]: {path} is no place for a plan's file; it takes {}", places())]
     Place {
-        /// Which step.
-        step: usize,
+        /// Which of its files.
+        file: usize,
         /// Where.
         path: String,
     },
     /// A file of it would be others' to write, or somebody's to run.
     #[error(
-        "step {step}: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and nobody's to run: write 0600, 0640 or 0644"
+        "files[{file}]: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and nobody's to run: write 0600, 0640 or 0644"
     )]
     Mode {
-        /// Which step.
-        step: usize,
+        /// Which of its files.
+        file: usize,
         /// Where.
         path: String,
         /// As the plan says it.
@@ -44,32 +44,32 @@ pub enum NotAllowed {
     },
     /// A file of it is to be somebody else's.
     #[error(
-        "step {step}: {path} is to be {owner}'s, and an agent writes files of root's alone; leave owner out"
+        "files[{file}]: {path} is to be {owner}'s, and an agent writes files of root's alone; leave owner out"
     )]
     Owner {
-        /// Which step.
-        step: usize,
+        /// Which of its files.
+        file: usize,
         /// Where.
         path: String,
         /// Whose.
         owner: String,
     },
-    /// A setting of the kernel that may name a program.
+    /// A setting of the kernel that may name a program, or is written so that it may.
     #[error(
-        "step {step}: {path}: {key:?} is no setting that a plan may make; it may make net, vm, fs, user and some of kernel"
+        "files[{file}]: {path}: {key:?} is no setting that a plan may make; it may make net, vm, fs, user and some of kernel, with plain names between dots or slashes, and * below net"
     )]
     Setting {
-        /// Which step.
-        step: usize,
+        /// Which of its files.
+        file: usize,
         /// In which file.
         path: String,
         /// Which.
         key: String,
     },
     /// Its configuration says what a plan may not say.
-    #[error("step {step}: {place} is not taken from a plan: {what}")]
+    #[error("step {step}, the join: {place} is not taken from a plan: {what}")]
     Config {
-        /// Which step.
+        /// Which step joins.
         step: usize,
         /// Where in it.
         place: String,
@@ -170,33 +170,45 @@ pub fn aim(step: usize, to: &str, of: &BTreeMap<Word, Word>, taints: &[Word]) ->
 
 /// A file's owner, and what it holds where that is looked at: it is root's, and makes no setting of the kernel that may name a
 /// program.
-fn file(step: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
+fn file(number: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
     if let Some(owner) = owner.filter(|owner| *owner != "root:root") {
-        return Err(NotAllowed::Owner { step, path: path.to_owned(), owner: owner.to_owned() });
+        return Err(NotAllowed::Owner { file: number, path: path.to_owned(), owner: owner.to_owned() });
     }
     if !path.starts_with(SETTINGS) {
         return Ok(());
     }
     let lines =
         content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    // As systemd-sysctl and procps read them: a dash before it, and slashes or dots between its parts.
-    let keys =
-        lines.map(|line| line.split_once('=').map_or(line, |(key, _)| key).trim().trim_start_matches('-'));
-    for key in keys {
-        let plain = key.trim().replace('/', ".");
-        if !is_setting(&plain) {
-            return Err(NotAllowed::Setting { step, path: path.to_owned(), key: key.to_owned() });
+    for key in lines.map(|line| unmarked(line.split_once('=').map_or(line, |(key, _)| key))) {
+        if !is_setting(key) {
+            return Err(NotAllowed::Setting { file: number, path: path.to_owned(), key: key.to_owned() });
         }
     }
     Ok(())
 }
 
+/// Without the dash of one that may fail.
+fn unmarked(key: &str) -> &str {
+    let key = key.trim();
+    key.strip_prefix('-').unwrap_or(key).trim()
+}
+
+/// Parts may stand behind slashes or dots, and the first of these decides what the other one means: `eth0.100` is one name behind
+/// slashes. So that no name is `.` or `..` in any reading, nothing between two of either is empty. Of patterns only those below
+/// `net` are taken that match within one name and no leading dot; brackets, braces and backslashes make dots out of nothing.
 fn is_setting(key: &str) -> bool {
-    let is_one = !key.contains(['*', '?', '[']);
-    key.starts_with("net.")
-        || (is_one && ["vm.", "user."].iter().any(|above| key.starts_with(above)))
-        || (is_one && key.starts_with("fs.") && !key.starts_with("fs.binfmt_misc"))
-        || OF_KERNEL.contains(&key)
+    let parts: Vec<&str> = key.split(['/', '.']).collect();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let are_names = |wild: &[char]| {
+        parts.iter().all(|part| !part.is_empty() && part.chars().all(|c| is_name(c) || wild.contains(&c)))
+    };
+    match &parts[..] {
+        ["net", _, ..] => are_names(&['*', '?']),
+        ["fs", "binfmt_misc", ..] => false,
+        ["fs" | "vm" | "user", _, ..] => are_names(&[]),
+        ["kernel", ..] => OF_KERNEL.contains(&&*parts.join(".")),
+        _ => false,
+    }
 }
 
 /// A plan may write there.
@@ -204,7 +216,7 @@ fn is_setting(key: &str) -> bool {
 /// # Errors
 ///
 /// It is no place for a plan's file.
-pub fn place(step: usize, path: &str) -> Result<(), NotAllowed> {
+pub fn place(file: usize, path: &str) -> Result<(), NotAllowed> {
     let names: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
     let is_plain = path.chars().all(|c| c.is_ascii_graphic())
         && names.iter().all(|name| !matches!(*name, "" | "." | ".."));
@@ -213,7 +225,7 @@ pub fn place(step: usize, path: &str) -> Result<(), NotAllowed> {
     if is_plain && !is_never && (is_below || FILES.contains(&names.as_slice())) {
         return Ok(());
     }
-    Err(NotAllowed::Place { step, path: path.to_owned() })
+    Err(NotAllowed::Place { file, path: path.to_owned() })
 }
 
 /// The mode that a file gets.
@@ -221,11 +233,11 @@ pub fn place(step: usize, path: &str) -> Result<(), NotAllowed> {
 /// # Errors
 ///
 /// It is none, or others could write the file, or run it as its owner.
-pub fn mode(step: usize, path: &str, octal: &str) -> Result<u32, NotAllowed> {
+pub fn mode(file: usize, path: &str, octal: &str) -> Result<u32, NotAllowed> {
     let is_octal = !octal.is_empty() && octal.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = is_octal.then(|| u32::from_str_radix(octal, 8).ok()).flatten();
     mode.filter(|mode| mode & !MODE_MOST == 0).ok_or_else(|| NotAllowed::Mode {
-        step,
+        file,
         path: path.to_owned(),
         mode: octal.to_owned(),
     })
@@ -248,7 +260,7 @@ mod tests {
             "/etc/kubernetes/a\nb",
             "/etc/kubernetes/a b",
         ] {
-            assert!(matches!(place(1, path), Err(NotAllowed::Place { step: 1, .. })), "{path:?}");
+            assert!(matches!(place(1, path), Err(NotAllowed::Place { file: 1, .. })), "{path:?}");
         }
         for path in [
             "/etc/kubernetes/cloud.conf",
@@ -276,9 +288,65 @@ mod tests {
             "fs.b*.register=:x",
         ] {
             let refused = file(2, path, None, &format!("net.ipv4.ip_forward=1\n{line}\n"));
-            assert!(matches!(refused, Err(NotAllowed::Setting { step: 2, .. })), "{line}: {refused:?}");
+            assert!(matches!(refused, Err(NotAllowed::Setting { file: 2, .. })), "{line}: {refused:?}");
         }
         assert!(file(0, "/etc/kubernetes/a", None, "kernel.core_pattern=|x").is_ok());
         assert!(matches!(file(0, path, Some("www:www"), ""), Err(NotAllowed::Owner { .. })));
+    }
+
+    #[test]
+    fn no_setting_of_a_plan_leads_out_of_its_part_however_it_is_written() {
+        for key in [
+            "net.bridge.bridge-nf-call-iptables",
+            "net/bridge/bridge-nf-call-ip6tables",
+            "-net.ipv4.ip_forward",
+            "- net.ipv4.ip_forward",
+            "net/ipv4/conf/eth0.100/rp_filter",
+            "net.ipv4.conf.eth0/100.rp_filter",
+            "net.ipv4.conf.lxc*.rp_filter",
+            "-net/ipv4/conf/*/rp_filter",
+            "net.ipv4.neigh.default.gc_thresh3",
+            "net.netfilter.nf_conntrack_max",
+            "vm.max_map_count",
+            "vm/overcommit_memory",
+            "fs.inotify.max_user_instances",
+            "fs.file-max",
+            "user.max_user_namespaces",
+            "kernel.panic_on_oops",
+            "kernel/keys/root_maxkeys",
+        ] {
+            assert!(is_setting(unmarked(key)), "{key}");
+        }
+        for key in [
+            "fs//binfmt_misc/register",
+            "fs/./binfmt_misc/register",
+            "fs/binfmt_misc/register",
+            "fs/{binfmt_misc,x}/register",
+            "net/../kernel/core_pattern",
+            "vm/../kernel/core_pattern",
+            "net/../kern*/core_pattern",
+            // A first dot makes a slash of every dot, and a dot of every slash.
+            "net.//.kernel.core_pattern",
+            "net/.*/kernel/core_pattern",
+            "net/[.][.]/kernel/core_pattern",
+            "net/{.,x}{.,y}/kernel/core_pattern",
+            "net/\\.\\.\\/kernel/core_pattern",
+            "net/x/*/../../kernel/core_pattern",
+            "{net,kernel}/core_pattern",
+            "*/core_pattern",
+            "kern*/core_pattern",
+            "kernel/p?nic",
+            "/net/ipv4/ip_forward",
+            "net/ipv4/ip_forward/",
+            "net",
+            "net.",
+            ".net.x",
+            "net ipv4",
+            "--kernel.core_pattern",
+            "vm.*",
+            "",
+        ] {
+            assert!(!is_setting(unmarked(key)), "{key}");
+        }
     }
 }

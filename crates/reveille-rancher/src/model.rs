@@ -339,8 +339,23 @@ pub struct AgentPod {
 pub struct Unread {
     /// What: `downstream Nodes`.
     pub what: String,
-    /// Why, and what to do.
+    /// Why, and what to do, for people.
     pub why: String,
+    /// Of which kind the reason is.
+    pub kind: UnreadKind,
+}
+
+/// Why something could not be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnreadKind {
+    /// Nobody said where to ask.
+    NotNamed,
+    /// The API server has no such kind, or nothing of that name.
+    Missing,
+    /// It is there, and cannot be decoded.
+    Garbled,
+    /// Anything else: a refusal, no answer, too much of it.
+    Failed,
 }
 
 /// One look at a cluster.

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::ask::{Ask, Door};
 use crate::doc::{self, ConditionDoc, Meta};
-use crate::model::{Condition, Conditions, Unread};
+use crate::model::{Condition, Conditions, Unread, UnreadKind};
 use crate::reading;
 
 /// How far a machine came.
@@ -193,6 +193,7 @@ pub async fn machines(
         .map(|name| Unread {
             what: format!("decode the machine {name}"),
             why: "a field of it has an unknown form".to_owned(),
+            kind: UnreadKind::Garbled,
         })
         .collect();
     let mut all = listed.items;
@@ -209,6 +210,7 @@ pub async fn machines(
                     unread.extend(plans.garbled.into_iter().map(|name| Unread {
                         what: format!("decode the plan secret {namespace}/{name}"),
                         why: "a field of it has an unknown form".to_owned(),
+                        kind: UnreadKind::Garbled,
                     }));
                     let plans: BTreeMap<String, PlanState> = plans.items.into_iter().collect();
                     let here = all.iter_mut().filter(|read| read.state.namespace == namespace);

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::ask::{Ask, Door, Given, Refused};
 use crate::doc::{ClusterDoc, Meta, NodeDoc, PodDoc, RecordDoc};
-use crate::model::{AgentPod, Cluster, ClusterId, Node, Record, Sample, Unread};
+use crate::model::{AgentPod, Cluster, ClusterId, Node, Record, Sample, Unread, UnreadKind};
 use crate::rights;
 use crate::stamp::ServerTime;
 
@@ -69,6 +69,7 @@ pub(crate) async fn list<T>(
         let page: List<'_> = serde_json::from_slice(&given.body).map_err(|error| Unread {
             what: ask.words(),
             why: format!("the answer cannot be read: {error}"),
+            kind: UnreadKind::Garbled,
         })?;
         for raw in page.items.unwrap_or_default() {
             match decode(raw.get()) {
@@ -84,7 +85,8 @@ pub(crate) async fn list<T>(
             return Ok(listed);
         }
     }
-    Err(Unread { what: ask.words(), why: format!("there are more than {PAGES_MAX} pages of them") })
+    let why = format!("there are more than {PAGES_MAX} pages of them");
+    Err(Unread { what: ask.words(), why, kind: UnreadKind::Failed })
 }
 
 /// Reads one thing; `None` when the API server itself says that it is not there.
@@ -95,7 +97,10 @@ pub(crate) async fn one<T>(
 ) -> Result<(Option<T>, Option<ServerTime>), Unread> {
     match send(door, ask, None).await {
         Ok(given) => {
-            let garbled = || Unread { what: ask.words(), why: "the answer cannot be read".to_owned() };
+            let garbled = || {
+                let why = "the answer cannot be read".to_owned();
+                Unread { what: ask.words(), why, kind: UnreadKind::Garbled }
+            };
             let text = std::str::from_utf8(&given.body).map_err(|_| garbled())?;
             let item = decode(text).map_err(|_| garbled())?;
             Ok((Some(item), given.date.as_deref().and_then(ServerTime::of_header)))
@@ -118,7 +123,8 @@ fn unread(ask: &Ask, refused: &Refused) -> Unread {
     if refused.code == Some(403) {
         why.push_str(&format!(". It needs: {}; reveille rbac --rancher prints it", rights::needed(ask)));
     }
-    Unread { what: ask.words(), why }
+    let kind = if refused.code == Some(404) { UnreadKind::Missing } else { UnreadKind::Failed };
+    Unread { what: ask.words(), why, kind }
 }
 
 /// All clusters, by id.
@@ -132,7 +138,7 @@ pub async fn clusters(
     let listed = list(management, &Ask::Clusters, decode).await?;
     if let Some(name) = listed.garbled.first() {
         let why = format!("the cluster {name} cannot be decoded");
-        return Err(Unread { what: Ask::Clusters.words(), why });
+        return Err(Unread { what: Ask::Clusters.words(), why, kind: UnreadKind::Garbled });
     }
     let by_id = listed.items.into_iter().map(|cluster| (cluster.id.clone(), cluster)).collect();
     Ok((by_id, listed.server_now))
@@ -166,6 +172,7 @@ pub async fn sample(
         None => sample.unread.push(Unread {
             what: "list nodes".to_owned(),
             why: "the cluster's own API server was not named; --downstream KUBECONFIG does".to_owned(),
+            kind: UnreadKind::NotNamed,
         }),
     }
     let decode = |text: &str| serde_json::from_str(text).map(|doc: RecordDoc| Some(doc.noun()));
@@ -175,7 +182,8 @@ pub async fn sample(
             sample.garbled = listed.garbled.len();
             for name in listed.garbled {
                 let what = format!("decode the record {}/{name}", cluster.id);
-                sample.unread.push(Unread { what, why: "a field of it has an unknown form".to_owned() });
+                let why = "a field of it has an unknown form".to_owned();
+                sample.unread.push(Unread { what, why, kind: UnreadKind::Garbled });
             }
             sample.server_now = listed.server_now.or(server_now);
             let by_name = |record: Record| (record.name.clone(), record);
@@ -206,7 +214,10 @@ async fn pods(door: &impl Door) -> Result<BTreeMap<String, AgentPod>, Unread> {
 /// A list with an item that cannot be decoded says nothing about what is not in it.
 fn whole<T>(listed: &Listed<T>, ask: &Ask) -> Result<(), Unread> {
     match listed.garbled.first() {
-        Some(name) => Err(Unread { what: ask.words(), why: format!("{name} cannot be decoded") }),
+        Some(name) => {
+            let why = format!("{name} cannot be decoded");
+            Err(Unread { what: ask.words(), why, kind: UnreadKind::Garbled })
+        }
         None => Ok(()),
     }
 }

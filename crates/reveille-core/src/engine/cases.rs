@@ -63,9 +63,8 @@ impl State {
             return;
         };
         let standing = absence::judge_instance(desk.witness(cloud), seen);
-        let is_vanished =
-            matches!(&standing, Standing::Absent(absence) if absence.kind == FaultKind::Vanished);
-        if is_vanished && self.note_drained_unseen(key) {
+        // Also of one in ERROR: whoever drained it may have done so because of that (seed 3600191).
+        if matches!(standing, Standing::Absent(_)) && self.note_drained_unseen(key) {
             return self.judge_machine(key);
         }
         let desk = self.desk();
@@ -452,7 +451,9 @@ impl State {
                 incident.tries = incident.tries.saturating_add(1);
                 let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
                 incident.not_before = Some(now + wait);
-                used_up = incident.tries >= timing.tries && stands(Guard::TriesEnd);
+                let rung = ladder::ladder(key.kind).get(usize::from(incident.rung));
+                let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
+                used_up = incident.tries >= allowed && stands(Guard::TriesEnd);
             }
         }
         let mut findings = vec![bounded(fault.finding)];

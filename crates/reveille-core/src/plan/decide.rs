@@ -250,7 +250,7 @@ fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, inde
         Err(why) => why,
     };
     if never_joined_for_sure(desk, case) {
-        let nobody = "no use: it has never joined, so its kubelet has nothing to come back to".to_owned();
+        let nobody = "it has never joined, so its kubelet has nothing to come back to".to_owned();
         let why = if why == Hold::NoAgent { nobody } else { why.to_string() };
         decision.no_use.push((rung, why.into()));
         return None;

@@ -218,12 +218,11 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
 /// Causes that the engine concludes itself are outside of the machine's own system, and no rung is in vain for them.
 pub fn no_use(rung: Rung, cause: &Cause) -> Option<Arc<str>> {
     let entry = cause.entry()?;
-    let why = match rung {
-        Rung::Reboot => entry.no_reboot.as_ref(),
-        Rung::Replace => entry.no_replace.as_ref(),
+    match rung {
+        Rung::Reboot => entry.no_reboot.clone(),
+        Rung::Replace => entry.no_replace.clone(),
         _ => None,
-    };
-    why.map(|why| Arc::from(format!("no use: {why}")))
+    }
 }
 
 /// What the rest of the ladder is for faults that only a person can end.

@@ -4,6 +4,7 @@ use reveille_core::diagnose::absence::Standing;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{Confidence, FaultKind};
+use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::NodeEvent;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
@@ -127,6 +128,19 @@ fn drain_that_fell_into_a_gap_of_the_watch_is_known_by_what_the_kubelet_said() {
         assert_eq!(opened, uncordoned, "{:?}", field.standing("i003"));
         assert_eq!(field.calls.is_empty(), !uncordoned, "{:?}", field.calls);
     }
+}
+
+/// The same of a machine that the cloud gave up: whoever drained it has it in hand (seed 3600191).
+#[test]
+fn drain_of_a_machine_in_error_is_known_by_what_the_kubelet_said() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i003").unwrap().state = InstanceState::Errored;
+    field.nodes.remove("i003");
+    field.sync_nodes();
+    say(&mut field, "NodeNotSchedulable", "kubelet");
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
 
 /// A second Node that names the machine and never answered does not unsay that the first was drained and deleted.

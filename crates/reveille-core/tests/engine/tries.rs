@@ -54,6 +54,22 @@ fn machine_that_was_ready_for_a_moment_after_its_reboot_is_power_cycled_before_i
     }
 }
 
+/// Softly once, hard once, however often it was well for a moment after that.
+#[test]
+fn machine_that_relapses_after_each_reboot_is_power_cycled_once() {
+    let mut field = rebooted(roster());
+    for calls in 2..=3 {
+        field.run(Span::from_min(2));
+        field.boots(ONE);
+        field.run(Span::from_s(20));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(90), |field| field.calls.len() >= calls);
+    }
+    let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
+    assert!(is_power_cycle(&field.calls[1]), "{made:?}");
+    assert!(matches!(field.calls[2], Call::DeleteInstance { .. }), "{made:?}");
+}
+
 /// Four flaps after one reboot used up two steps of the ladder.
 #[test]
 fn machine_that_flapped_after_its_reboot_is_decided_about_as_any_other() {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::sight::Member;
 use crate::ask::{Door, Place, Refused, Request, Verb};
-use crate::model::Unread;
+use crate::model::{Unread, UnreadKind};
 
 /// What could not be done where members are not known.
 pub(super) const WHAT: &str = "list the members of etcd";
@@ -88,7 +88,7 @@ struct Known {
 /// # Errors
 /// When none answers, or they contradict each other.
 pub async fn members(doors: &[impl Door]) -> Result<Vec<Member>, Unread> {
-    let unread = |why| Unread { what: WHAT.to_owned(), why };
+    let unread = |why| Unread { what: WHAT.to_owned(), why, kind: UnreadKind::Failed };
     known(doors).await.map(|known| known.members).map_err(unread)
 }
 

@@ -55,6 +55,9 @@ pub struct RancherClusterReport {
     /// How many records there are; not there when they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u32>,
+    /// How many records are there beside them, and cannot be decoded.
+    #[serde(default)]
+    pub garbled: u32,
     /// How many Nodes there are; not there when they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,

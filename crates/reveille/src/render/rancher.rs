@@ -61,9 +61,7 @@ pub(crate) fn exit(report: &RancherReport) -> Exit {
         return Exit::SomebodyAbsent;
     }
     let is_blind = |cluster: &RancherClusterReport| cluster.records.is_none();
-    let is_garbled =
-        |cluster: &RancherClusterReport| cluster.unread.iter().any(|why| why.contains("decode the record"));
-    if report.clusters.iter().any(|cluster| is_blind(cluster) || is_garbled(cluster))
+    if report.clusters.iter().any(|cluster| is_blind(cluster) || cluster.garbled > 0)
         || !report.unread.is_empty()
     {
         return Exit::CannotTell;
@@ -243,6 +241,7 @@ mod tests {
             driver: "rancherKubernetesEngine".to_owned(),
             kind: "managed".to_owned(),
             records: Some(3),
+            garbled: 0,
             nodes: None,
             troubles,
             unread: vec!["cannot list nodes: it was not named\u{1b}[2J".to_owned()],
@@ -349,6 +348,8 @@ Never   not the record first
         let unread = RancherClusterReport { records: None, ..cluster(Vec::new()) };
         assert_eq!(exit(&whole(vec![cluster(Vec::new())])), Exit::AllAnswer);
         assert_eq!(exit(&whole(vec![unread])), Exit::CannotTell);
+        let garbled = RancherClusterReport { garbled: 1, ..cluster(Vec::new()) };
+        assert_eq!(exit(&whole(vec![garbled])), Exit::CannotTell);
         let blind = RancherReport { unread: vec!["cannot list machines".to_owned()], ..whole(Vec::new()) };
         assert_eq!(exit(&blind), Exit::CannotTell);
     }

@@ -122,9 +122,10 @@ pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
 
 /// Rungs that would not help, and why.
 pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
-    let plain = |why: &str| why.strip_prefix("no use: ").unwrap_or(why).to_owned();
-    let report =
-        |(rung, why): &(Rung, Arc<str>)| HeldReport { what: rung.says().to_owned(), why: vec![plain(why)] };
+    let report = |(rung, why): &(Rung, Arc<str>)| HeldReport {
+        what: rung.says().to_owned(),
+        why: vec![why.to_string()],
+    };
     decision.no_use.iter().map(report).collect()
 }
 

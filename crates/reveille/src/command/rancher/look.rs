@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use reveille_kube::ClusterConfig;
 use reveille_rancher::judge::judge;
-use reveille_rancher::model::{Cluster, Kind};
+use reveille_rancher::model::{Cluster, Kind, UnreadKind};
 use reveille_rancher::modern::Stage;
 use reveille_rancher::{modern, reading};
 use reveille_wire::report::{MachineReport, RancherLookReport, RancherMachineReport};
@@ -73,7 +73,8 @@ async fn read(rancher: &RancherRef, below: &ClusterRef) -> Result<Beside, String
     let sample = reading::sample(&management, downstream.as_ref(), cluster, server_now).await;
     let found = judge(&sample, None);
     // Without a way to the cluster itself its Nodes were not tried: the reason is there already.
-    let tried = sample.unread.iter().filter(|unread| downstream.is_some() || unread.what != "list nodes");
+    let tried =
+        sample.unread.iter().filter(|unread| downstream.is_some() || unread.kind != UnreadKind::NotNamed);
     unread.extend(tried.map(report::words));
     let mut machines = Vec::new();
     if sample.cluster.kind == Kind::Mirrored {

@@ -21,7 +21,7 @@ use reveille_core::model::time::Span;
 use reveille_kube::ClusterConfig;
 use reveille_rancher::ask::Place;
 use reveille_rancher::judge::{Earlier, judge};
-use reveille_rancher::model::{Cluster, Sample, Unread};
+use reveille_rancher::model::{Cluster, Sample, Unread, UnreadKind};
 use reveille_rancher::repair::Path;
 use reveille_rancher::stamp::ServerTime;
 use reveille_rancher::{modern, reading, rights as needs};
@@ -93,8 +93,7 @@ async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
 
 /// An API server that has no such kind has no such machines.
 fn none_of_them(unread: Unread) -> (Vec<modern::MachineState>, Vec<Unread>) {
-    let is_unknown_kind = unread.why.starts_with("404");
-    (Vec::new(), if is_unknown_kind { Vec::new() } else { vec![unread] })
+    (Vec::new(), if unread.kind == UnreadKind::Missing { Vec::new() } else { vec![unread] })
 }
 
 fn span(duration: Duration) -> Span {

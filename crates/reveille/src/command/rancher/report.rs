@@ -53,6 +53,7 @@ pub(super) fn cluster(sample: &Sample, found: &[Finding]) -> RancherClusterRepor
         }
         .to_owned(),
         records: sample.records.as_ref().map(|records| count(records.len())),
+        garbled: count(sample.garbled),
         nodes: sample.nodes.as_ref().map(|nodes| count(nodes.len())),
         troubles: troubles(sample, found).into_iter().map(|named| named.trouble).collect(),
         unread: sample.unread.iter().map(words).collect(),

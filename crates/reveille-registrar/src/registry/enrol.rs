@@ -178,14 +178,15 @@ impl Registry {
         self.certify(turn, ask, &machine, claim.key);
     }
 
+    /// The next certificate. Nobody says here who it is, so that it takes no key away from whoever does: what was asked for counts
+    /// beside the key before, and the first welcome with it ends that.
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
-        let recognised = match self.recognise(turn, peer) {
+        let stands = match self.stands(peer) {
             // It is to stay, and to be asked, when its node is let in again: that may be in more than a certificate's time.
             Err(Reason::NodeRemoved) => Ok(()),
             other => other,
         };
-        if let Err(reason) = recognised.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate))
-        {
+        if let Err(reason) = stands.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate)) {
             return turn.reply(ask, reason);
         }
         let holder = self.book.holder(&key).map(|holder| holder.id.clone());
@@ -193,24 +194,17 @@ impl Registry {
             return turn.reply(ask, super::invite::bad("csr", "this key is another machine's"));
         }
         if holder.is_none() {
-            self.record(turn, Record::KeyOffered { machine: peer.machine.clone(), key });
+            // The key that it has stays among the newest: the answer may be lost on its way.
+            let is_older = self
+                .book
+                .machine(&peer.machine)
+                .is_some_and(|known| known.key != peer.key && known.next_keys.last() != Some(&peer.key));
+            let keys = is_older.then_some(peer.key).into_iter().chain([key]);
+            for key in keys {
+                self.record(turn, Record::KeyOffered { machine: peer.machine.clone(), key });
+            }
         }
         self.certify(turn, ask, &peer.machine, key);
-    }
-
-    /// The machine of a certificate, if its key is still the machine's. A key that was offered counts from its first use on, so
-    /// that an answer that was lost locks nobody out.
-    pub(super) fn recognise(&mut self, turn: &mut Turn, peer: &Peer) -> Result<(), Reason> {
-        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
-        if known.key != peer.key {
-            if known.next_key != Some(peer.key) {
-                return Err(Reason::CertificateRevoked);
-            }
-            let machine = peer.machine.clone();
-            self.record(turn, Record::KeyTaken { machine });
-        }
-        let removed = self.book.machine(&peer.machine).and_then(|known| known.removed);
-        removed.map_or(Ok(()), |what| Err(what.reason()))
     }
 
     fn certify(&self, turn: &mut Turn, ask: Ask, machine: &MachineId, key: KeyHash) {

@@ -194,7 +194,7 @@ impl Registry {
     /// Why not.
     pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
         let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
-        if known.key != peer.key && known.next_key != Some(peer.key) {
+        if !known.has_key(&peer.key) {
             return Err(Reason::CertificateRevoked);
         }
         known.removed.map_or(Ok(()), |what| Err(what.reason()))

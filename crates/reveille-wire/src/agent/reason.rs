@@ -38,6 +38,11 @@ pub enum Reason {
         /// What the other says of itself.
         facts: Box<Facts>,
     },
+    /// The machine leaves out what it is known by, so that it cannot be told from a copy.
+    IdentityIncomplete {
+        /// What it leaves out.
+        part: Part,
+    },
     /// The machine's node was removed on purpose; it is not brought back.
     NodeRemoved,
     /// The machine was removed from this server.
@@ -131,6 +136,7 @@ impl Reason {
             Self::TokenRevoked => "TOKEN_REVOKED",
             Self::TokenForeign { .. } => "TOKEN_FOREIGN",
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
+            Self::IdentityIncomplete { .. } => "IDENTITY_INCOMPLETE",
             Self::NodeRemoved => "NODE_REMOVED",
             Self::MachineRemoved => "MACHINE_REMOVED",
             Self::MachineForgotten => "MACHINE_FORGOTTEN",
@@ -162,7 +168,7 @@ impl Reason {
             }
             Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
             Self::NoSuchPath => 404,
-            Self::IdentityConflict { .. } | Self::Replaced => 409,
+            Self::IdentityConflict { .. } | Self::IdentityIncomplete { .. } | Self::Replaced => 409,
             Self::TokenUsedUp
             | Self::TokenVoid
             | Self::TokenRevoked
@@ -186,7 +192,8 @@ impl Reason {
             Self::TooMany { .. } | Self::Unavailable => Some(10),
             // The first one of two may be the same machine before a reboot, and is forgotten when it has been silent.
             Self::IdentityConflict { part: Part::BootId, .. } => Some(60),
-            Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
+            // What could not be read may be there when it is read again.
+            Self::IdentityIncomplete { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
             _ => None,
         }
     }
@@ -211,6 +218,7 @@ impl Reason {
             | Self::MachineRemoved
             | Self::MachineForgotten
             | Self::IdentityConflict { .. }
+            | Self::IdentityIncomplete { .. }
             | Self::Replaced => self.of_machine(),
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => self.of_wait(),
             Self::CaPinMismatch { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => self.of_answerer(),
@@ -292,6 +300,10 @@ impl Reason {
                 let next = "a clone: give it an identity and a key of its own; the same machine made anew: reveille invite --machine … --reimage";
                 (text, next)
             }
+            Self::IdentityIncomplete { part } => (
+                format!("this machine is known by its {}, and does not say it now", part.name()),
+                "see why its agent cannot read it, and start the agent again; if it has none any more: reveille invite --machine … --reimage",
+            ),
             _ => (
                 "a newer session of this machine has taken over".to_owned(),
                 "nothing: there should be one agent on a machine",

@@ -95,12 +95,14 @@ fn refused_in(effects: &[Effect]) -> &'static str {
 fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_records() {
     let mut world = World::new();
     let id = world.known(&machine(1));
-    let spent = |world: &mut World, renewals: u32| {
+    let mut drawn = 0_u32;
+    let mut spent = |world: &mut World, renewals: u32| {
         let mut certified = 0;
         let before = world.records.len();
-        for number in 0..renewals {
+        for _ in 0..renewals {
             let mut key = [0xee; 32];
-            key[..4].copy_from_slice(&number.to_be_bytes());
+            key[..4].copy_from_slice(&drawn.to_be_bytes());
+            drawn += 1;
             let (ask, peer) =
                 (world.ask(), Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY });
             let effects = world.step(Event::Renew { ask, peer, key: KeyHash(key) });

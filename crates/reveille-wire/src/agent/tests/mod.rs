@@ -22,6 +22,7 @@ fn reasons() -> Vec<Reason> {
         Reason::TokenRevoked,
         Reason::TokenForeign { bound_to: "machine".into() },
         Reason::IdentityConflict { part: Part::Key, other, facts },
+        Reason::IdentityIncomplete { part: Part::SystemUuid },
         Reason::NodeRemoved,
         Reason::MachineRemoved,
         Reason::MachineForgotten,

@@ -2,10 +2,63 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
+#[path = "support/raw.rs"]
+mod raw;
 mod support;
 
+use std::time::Duration;
+
 use reveille_core::model::time::Time;
-use support::site;
+use reveille_node::link::{Enrolment, Keyring};
+use support::{site, who};
+
+fn shown(link: &std::path::Path) -> raw::Shown {
+    raw::shown(Keyring::open(link).unwrap().unwrap().credential)
+}
+
+/// The machine renewed, and the key of before was copied (a snapshot of its disk).
+async fn renewed() -> (support::Site, support::Who, raw::Shown, raw::Shown, tempfile::TempDir) {
+    let now = Time::from_ms(1_795_000_000_000);
+    let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+    site.plans().await;
+    let (who, invited) = (who(1), site.invite(|_| {}).await);
+    let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
+    let (credential, kept) = enrolment.ask(&site.link, &invited.token, now).await.unwrap();
+    let link = folder.path().join("link");
+    let keyring = Keyring::keep(&link, credential, kept).unwrap();
+    let old = shown(&link);
+    drop(keyring.renewed(&site.link, now).await.unwrap());
+    let new = shown(&link);
+    (site, who, old, new, folder)
+}
+
+fn hello(who: &support::Who) -> String {
+    let hello =
+        reveille_wire::agent::Numbered { n: 1, frame: reveille_wire::agent::AgentFrame::Hello(who.hello()) };
+    format!("{{\"ack\":0,\"hold_s\":0,\"frames\":[{}]}}", serde_json::to_string(&hello).unwrap())
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_neither_speaks_nor_listens_in_a_polling_session() {
+    let (site, who, old, new, _folder) = renewed().await;
+    // The machine comes with its new key: the old one is revoked from here on.
+    let answer =
+        raw::say(raw::tls13(&site.link, Some(&new)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let number = serde_json::from_str::<serde_json::Value>(body).unwrap()["session"].as_u64().unwrap();
+    // A session of its own it does not get with the old one.
+    let answer =
+        raw::say(raw::tls13(&site.link, Some(&old)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
+    assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_REVOKED");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let ask = format!(
+        "{{\"session\":{number},\"ack\":0,\"hold_s\":0,\"frames\":[{{\"n\":2,\"t\":\"token-wanted\"}}]}}"
+    );
+    let answer = raw::say(raw::tls13(&site.link, Some(&old)).await, &raw::post("/v1/poll", "", &ask)).await;
+    assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_REVOKED");
+    assert!(!answer.contains(support::TOKEN), "a bootstrap token, for a key that counts for nothing");
+    site.end().await;
+}
 
 /// A copy of a disk, on another machine; the first one is connected the whole time.
 #[tokio::test]

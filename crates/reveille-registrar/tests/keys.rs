@@ -11,6 +11,7 @@ use std::time::Duration;
 use reveille_core::model::time::Time;
 use reveille_node::link::{Enrolment, Keyring};
 use support::{site, who};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 fn shown(link: &std::path::Path) -> raw::Shown {
     raw::shown(Keyring::open(link).unwrap().unwrap().credential)
@@ -57,6 +58,29 @@ async fn a_key_that_was_replaced_neither_speaks_nor_listens_in_a_polling_session
     let answer = raw::say(raw::tls13(&site.link, Some(&old)).await, &raw::post("/v1/poll", "", &ask)).await;
     assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_REVOKED");
     assert!(!answer.contains(support::TOKEN), "a bootstrap token, for a key that counts for nothing");
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_pushes_no_connection_of_its_machine_out() {
+    let (site, who, old, new, _folder) = renewed().await;
+    let answer =
+        raw::say(raw::tls13(&site.link, Some(&new)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut own = raw::tls13(&site.link, Some(&new)).await;
+    own.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    assert!(own.read(&mut [0; 4096]).await.unwrap() > 0);
+    let mut held = Vec::new();
+    for _ in 0..9 {
+        held.push(raw::tls13(&site.link, Some(&old)).await);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let ended = tokio::time::timeout(Duration::from_secs(2), own.read(&mut [0; 4096])).await;
+    assert!(
+        ended.is_err(),
+        "the machine's own connection was ended by a key that counts for nothing: {ended:?}"
+    );
+    drop(held);
     site.end().await;
 }
 

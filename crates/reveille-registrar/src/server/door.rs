@@ -5,7 +5,8 @@
 //!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
-//! What a connection proved is found out once and goes with every request of it. A place that somebody newer needs ends its
+//! What a connection proved is found out once and goes with every request of it. Whether a key still is its machine's the registry
+//! says before the place counts as a machine's. A place that somebody newer needs ends its
 //! connection at whatever point it is.
 
 use std::net::SocketAddr;
@@ -21,7 +22,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::rustls::server::Acceptor;
 
 use super::accept::Accepting;
-use super::gate::{Gate, Owner};
+use super::gate::{Gate, Owner, Place};
 use super::limits::{Limits, SLACK};
 use super::pace::Pace;
 use super::routes::{Hall, Visitor, route};
@@ -95,10 +96,9 @@ async fn connection(
     if who == Shown::Strange {
         hall.stranger(address, "a certificate of another authority was shown");
     }
-    let has_place =
-        matches!(&who, Shown::Machine(peer) if place.is_known_now(Owner::Machine(peer.machine.clone())));
-    if !has_place {
-        place.is_anonymous_now();
+    tokio::select! {
+        () = count(&hall, &who, &place) => {}
+        () = place.pushed() => return,
     }
     let visitor = Arc::new(Visitor { who, address, place: place.clone() });
     let pace = Arc::new(Pace::new());
@@ -132,6 +132,20 @@ async fn connection(
     };
     if let Err(error) = served {
         tracing::debug!(%address, "a connection ended: {error}");
+    }
+}
+
+/// Counts the place for a machine whose key still is one; else it is one of those without a certificate. A key that was replaced
+/// would push its machine's own connections out.
+async fn count(hall: &Hall, who: &Shown, place: &Place) {
+    let is_known = match who {
+        Shown::Machine(peer) => {
+            hall.stands(peer).await && place.is_known_now(Owner::Machine(peer.machine.clone()))
+        }
+        _ => false,
+    };
+    if !is_known {
+        place.is_anonymous_now();
     }
 }
 

@@ -70,6 +70,14 @@ impl Hall {
         }
     }
 
+    /// The registry says that this key is its machine's, which may come.
+    pub(super) async fn stands(&self, peer: &Peer) -> bool {
+        let asked = peer.clone();
+        within(self.hand.view(move |registry, _| registry.stands(&asked)))
+            .await
+            .is_ok_and(|stands| stands.is_ok())
+    }
+
     /// Whoever stands at the door now.
     pub(super) fn doorman(&self) -> Doorman {
         self.doorman.read().unwrap_or_else(PoisonError::into_inner).clone()

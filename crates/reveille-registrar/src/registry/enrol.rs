@@ -3,7 +3,7 @@
 //! ```text
 //!  token ─ unknown, expired, taken back, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
-//!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
+//!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key ([`super::anew`])
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
@@ -20,21 +20,22 @@ use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 
+use super::anew;
 use super::claims;
 use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
 use super::ids::{Ask, InvitationId, KeyHash, MachineId};
-use super::invitation::{Invitation, Reimage};
+use super::invitation::Invitation;
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
 use super::{Effect, Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
-struct Claim {
-    identity: Identity,
+pub(super) struct Claim {
+    pub(super) identity: Identity,
     facts: Facts,
-    node_name: Word,
+    pub(super) node_name: Word,
     node: Option<NodeSaid>,
     key: KeyHash,
 }
@@ -264,30 +265,38 @@ impl Registry {
                 let away: Vec<_> =
                     away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
                 self.let_in_again(invitation, &away)?;
+                self.is_made_anew_as_itself(&itself, claim)?;
+                self.held_against_node(turn, invitation, claim, Some(&itself))?;
                 Ok(As::Anew(itself))
             }
             (None, None) => {
                 self.let_in_again(invitation, &away)?;
                 claim.is_called_by_its_own()?;
-                self.held_against_node(turn, invitation, claim)?;
+                self.held_against_node(turn, invitation, claim, None)?;
                 Ok(away.into_iter().next().map_or(As::New, As::Anew))
             }
         }
     }
 
     /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before
-    /// it was invited.
+    /// it was invited; or, of one that is made anew, what is left of it.
     fn held_against_node(
         &mut self,
         turn: &mut Turn,
         invitation: &Invitation,
         claim: &Claim,
+        anew: Option<&MachineId>,
     ) -> Result<(), Refused> {
         match &claim.node {
             None | Some(NodeSaid::Absent) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
                 let vouched_for = invitation.machine.as_ref();
-                let Some(another) = nodes.iter().find(|node| !claim.is_of(node, vouched_for)) else {
+                let before = anew.and_then(|anew| self.book.machine(anew));
+                let is_own = |node: &NodeIds| {
+                    claim.is_of(node, vouched_for)
+                        || before.is_some_and(|before| anew::is_left_of(before, node))
+                };
+                let Some(another) = nodes.iter().find(|node| !is_own(node)) else {
                     return Ok(());
                 };
                 self.conflicted(turn, invitation);
@@ -298,27 +307,6 @@ impl Registry {
                 Some(Some(_)) => Err(Reason::Unavailable.into()),
                 Some(None) | None => Ok(()),
             },
-        }
-    }
-
-    /// The invitation is to make this machine anew.
-    fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
-        let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
-        invitation.reimage.is_some()
-            && bound.is_some_and(|bound| bound.id == *machine && bound.removed.is_none())
-    }
-
-    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
-        if !self.is_to_be_anew(invitation, machine) {
-            return false;
-        }
-        match invitation.reimage {
-            None => false,
-            Some(Reimage::AtOnce) => true,
-            Some(Reimage::WhenSilent) => {
-                let heard_at = self.heard_at(machine).unwrap_or(self.started_at);
-                !self.conn_of.contains_key(machine) && turn.now.since(heard_at) >= self.settings.reimage_after
-            }
         }
     }
 

@@ -15,6 +15,7 @@
 //! arguments. All that can grow has a bound ([`Settings`]). The registry never sees a token of either kind: of an invitation it
 //! knows a hash, of a join's token that there is one.
 
+mod anew;
 mod away;
 pub mod book;
 mod claims;

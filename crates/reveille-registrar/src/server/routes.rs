@@ -248,6 +248,7 @@ fn machine(who: &Shown) -> Result<Peer, Reason> {
     match who {
         Shown::Machine(peer) => Ok(peer.clone()),
         Shown::Expired => Err(Reason::CertificateExpired),
+        Shown::Early => Err(Reason::CertificateNotYetValid),
         Shown::Nothing | Shown::Strange => Err(Reason::CertificateUnknown),
     }
 }

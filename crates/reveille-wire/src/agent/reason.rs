@@ -53,6 +53,8 @@ pub enum Reason {
     CertificateUnknown,
     /// The certificate's time is over.
     CertificateExpired,
+    /// The certificate's time has not begun: the server's clock was ahead when it gave it, or is behind now.
+    CertificateNotYetValid,
     /// The certificate's key is no longer the machine's.
     CertificateRevoked,
     /// Machines of other roles have to be there first.
@@ -142,6 +144,7 @@ impl Reason {
             Self::MachineForgotten => "MACHINE_FORGOTTEN",
             Self::CertificateUnknown => "CERTIFICATE_UNKNOWN",
             Self::CertificateExpired => "CERTIFICATE_EXPIRED",
+            Self::CertificateNotYetValid => "CERTIFICATE_NOT_YET_VALID",
             Self::CertificateRevoked => "CERTIFICATE_REVOKED",
             Self::WaitRole { .. } => "WAIT_ROLE",
             Self::WaitPlan { .. } => "WAIT_PLAN",
@@ -163,9 +166,11 @@ impl Reason {
     /// The HTTP status that it is given with. Those that only the machine's side gives have none of their own: 0.
     pub const fn status(&self) -> u16 {
         match self {
-            Self::TokenUnknown | Self::TokenExpired | Self::CertificateUnknown | Self::CertificateExpired => {
-                401
-            }
+            Self::TokenUnknown
+            | Self::TokenExpired
+            | Self::CertificateUnknown
+            | Self::CertificateExpired
+            | Self::CertificateNotYetValid => 401,
             Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
             Self::NoSuchPath => 404,
             Self::IdentityConflict { .. } | Self::IdentityIncomplete { .. } | Self::Replaced => 409,
@@ -193,6 +198,7 @@ impl Reason {
             // The first one of two may be the same machine before a reboot, and is forgotten when it has been silent.
             Self::IdentityConflict { part: Part::BootId, .. } => Some(60),
             // What could not be read may be there when it is read again.
+            Self::CertificateNotYetValid => Some(60),
             Self::IdentityIncomplete { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
             _ => None,
         }
@@ -211,9 +217,10 @@ impl Reason {
             | Self::TokenVoid
             | Self::TokenRevoked
             | Self::TokenForeign { .. } => self.of_token(),
-            Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
-                self.of_certificate()
-            }
+            Self::CertificateUnknown
+            | Self::CertificateExpired
+            | Self::CertificateNotYetValid
+            | Self::CertificateRevoked => self.of_certificate(),
             Self::NodeRemoved
             | Self::MachineRemoved
             | Self::MachineForgotten
@@ -260,6 +267,10 @@ impl Reason {
             Self::CertificateExpired => (
                 "the machine's certificate is over".to_owned(),
                 "see that the machine's clock is right; then invite it anew: reveille invite --machine … --reimage",
+            ),
+            Self::CertificateNotYetValid => (
+                "the time of the machine's certificate has not begun, by the server's clock".to_owned(),
+                "set the server's clock right, if it is behind; else it was ahead when it gave the certificate: wait",
             ),
             Self::CertificateRevoked => (
                 "the machine has another key now".to_owned(),

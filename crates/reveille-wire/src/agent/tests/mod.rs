@@ -28,6 +28,7 @@ fn reasons() -> Vec<Reason> {
         Reason::MachineForgotten,
         Reason::CertificateUnknown,
         Reason::CertificateExpired,
+        Reason::CertificateNotYetValid,
         Reason::CertificateRevoked,
         Reason::WaitRole { missing: List::first([Role::ControlPlane]) },
         Reason::WaitPlan { why: "none is written".into() },

@@ -8,8 +8,11 @@ mod support;
 
 use std::time::Duration;
 
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 use reveille_node::link::{Enrolment, Keyring};
+use reveille_registrar::registry::Settings;
+use reveille_registrar::server::Limits;
+use reveille_registrar::server::admin::Ask;
 use support::{site, who};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -107,5 +110,52 @@ async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
     drop(first);
     let again = site.link.session(&credential, who.hello()).await;
     assert_eq!(again.err().map(|error| support::code(&error)), None, "the machine, refused for its copy");
+    site.end().await;
+}
+
+/// Certificates that last two seconds here last thirty days.
+#[tokio::test]
+async fn a_session_ends_with_the_certificate_that_opened_it() {
+    let settings = Settings { certificate_ttl: Span::from_s(2), ..Settings::default() };
+    let site = support::site_with(tempfile::TempDir::new().unwrap(), settings, Limits::default()).await;
+    let (who, credential) = site.enrolled(1).await;
+    let mut session = site.link.session(&credential, who.hello()).await.unwrap();
+    let over = async {
+        loop {
+            if let Err(failure) = session.next().await {
+                return failure;
+            }
+        }
+    };
+    let failure = tokio::time::timeout(Duration::from_secs(5), over).await.unwrap();
+    // Its agent may have the next certificate, and uses no invitation for this one.
+    assert_eq!((support::code(&failure), failure.is_final()), ("UNAVAILABLE", false));
+    let refused = site.link.session(&credential, who.hello()).await.unwrap_err();
+    assert_eq!(support::code(&refused), "CERTIFICATE_EXPIRED");
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    let (session, poll) =
+        (raw::tls13(&site.link, Some(&shown)).await, raw::tls13(&site.link, Some(&shown)).await);
+    // Each has been answered, so that it was judged when the authority stood.
+    let mut connections = [session, poll];
+    for connection in &mut connections {
+        connection.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        assert!(connection.read(&mut [0; 4096]).await.unwrap() > 0);
+    }
+    site.people(Ask::RotateCa {}).await;
+    site.people(Ask::FinishRotation { force: true }).await;
+    let upgrade = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let asked = [upgrade.as_bytes().to_vec(), raw::post("/v1/poll", "", &hello(&who))];
+    for (connection, bytes) in connections.into_iter().zip(asked) {
+        let answer = raw::say(connection, &bytes).await;
+        assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_UNKNOWN");
+    }
     site.end().await;
 }

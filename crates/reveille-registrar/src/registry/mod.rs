@@ -234,6 +234,7 @@ impl Registry {
         self.end_orders(turn);
         self.tend_tokens(turn);
         self.notice_silence(turn);
+        self.end_with_certificates(turn);
         self.end_late_joins(turn);
         self.forget_departed(turn);
         self.tell_neighbours(turn);

@@ -10,7 +10,7 @@ use reveille_wire::agent::frame::{Hello, Peer as Neighbour, StageReport, StageSt
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::Held;
 use reveille_wire::agent::text::{List, Word};
-use reveille_wire::agent::{AgentFrame, PROTOCOL, Reason, ServerFrame};
+use reveille_wire::agent::{AgentFrame, PROTOCOL, Reason, Refused, ServerFrame};
 
 use super::course::JoinEnd;
 use super::event::What;
@@ -28,6 +28,8 @@ use super::{Effect, Peer, Registry, Turn};
 pub(super) struct Session {
     pub(super) machine: MachineId,
     pub(super) number: u64,
+    /// The certificate that opened it counts until then.
+    not_after: Time,
     boot_id: Word,
     /// The highest frame that was taken.
     taken: u64,
@@ -78,6 +80,7 @@ impl Registry {
         let session = Session {
             machine: peer.machine.clone(),
             number: self.last_session,
+            not_after: peer.not_after,
             boot_id: hello.identity.boot_id.clone(),
             taken: 0,
             allowance: u64::from(self.settings.frames_burst) * 1000,
@@ -157,6 +160,23 @@ impl Registry {
     fn is_lively(&self, now: Time, machine: &MachineId) -> bool {
         let period = self.settings.heartbeat;
         self.heard_at(machine).is_some_and(|at| now.since(at) < period + period)
+    }
+
+    /// Ends sessions with the certificates that opened them. That it is over is not said as `CERTIFICATE_EXPIRED`: an agent that has
+    /// renewed since would use an invitation for that, and one that has not hears so when it comes again.
+    pub(super) fn end_with_certificates(&mut self, turn: &mut Turn) {
+        let over = |(conn, session): (&Conn, &Session)| (session.not_after <= turn.now).then_some(*conn);
+        let over: Vec<Conn> = self.sessions.iter().filter_map(over).collect();
+        for conn in over {
+            let refused = Refused {
+                says: "the certificate that opened this session is over".into(),
+                next: "nothing: the agent comes again with the certificate that it has by now".into(),
+                retry_after_s: Some(1),
+                reason: Reason::Unavailable,
+            };
+            turn.out.push(Effect::Close(conn, refused));
+            self.gone(turn, conn);
+        }
     }
 
     pub(super) fn gone(&mut self, turn: &mut Turn, conn: Conn) {

@@ -5,7 +5,7 @@
 //!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
-//! What a connection proved is found out once and goes with every request of it. Whether a key still is its machine's the registry
+//! What a connection showed, and whose key it proved, goes with every request of it. Whether a key still is its machine's the registry
 //! says before the place counts as a machine's. A place that somebody newer needs ends its
 //! connection at whatever point it is.
 
@@ -92,7 +92,8 @@ async fn connection(
         () = told(&mut stop) => return,
     };
     let (step_within, connection_within) = (hall.step_within, hall.connection_within);
-    let who = doorman.who(stream.get_ref().1.peer_certificates());
+    let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
+    let who = doorman.who(chain.as_deref());
     if who == Shown::Strange {
         hall.stranger(address, "a certificate of another authority was shown");
     }
@@ -100,7 +101,7 @@ async fn connection(
         () = count(&hall, &who, &place) => {}
         () = place.pushed() => return,
     }
-    let visitor = Arc::new(Visitor { who, address, place: place.clone() });
+    let visitor = Arc::new(Visitor { chain, address, place: place.clone() });
     let pace = Arc::new(Pace::new());
     let service = service_fn(move |request| {
         let (hall, visitor, pace) = (hall.clone(), visitor.clone(), pace.clone());

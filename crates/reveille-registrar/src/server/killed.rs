@@ -160,7 +160,12 @@ impl Agent {
             plan: self.plan.as_ref().map(held),
             joined: self.joined,
         };
-        let peer = Peer { machine: self.machine.clone()?, key: self.key, authority: AuthorityHash([0; 32]) };
+        let peer = Peer {
+            machine: self.machine.clone()?,
+            key: self.key,
+            authority: AuthorityHash([0; 32]),
+            not_after: Time::from_ms(i64::MAX),
+        };
         self.n = 0;
         let effects = server.step(Event::Arrived { conn, peer, hello })?;
         let refused = |effect: &Effect| matches!(effect, Effect::Close(to, _) if *to == conn);
@@ -298,8 +303,12 @@ fn course(kill_at: usize) -> bool {
         agent.again(&mut server);
     }
     // Its next certificate, and the first use of it.
-    let peer =
-        Peer { machine: agent.machine.clone().unwrap(), key: first, authority: AuthorityHash([0; 32]) };
+    let peer = Peer {
+        machine: agent.machine.clone().unwrap(),
+        key: first,
+        authority: AuthorityHash([0; 32]),
+        not_after: Time::from_ms(i64::MAX),
+    };
     loop {
         let (ask, peer) = (server.next_ask(), peer.clone());
         if let Some(effects) = server.step(Event::Renew { ask, peer, key: second }) {

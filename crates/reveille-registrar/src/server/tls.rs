@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::model::time::Time;
 use thiserror::Error;
 use tokio_rustls::rustls;
 
@@ -108,7 +109,11 @@ impl Doorman {
         let key = key_hash(certificate.public_key().raw);
         let issuer = certificate.issuer().as_raw();
         let signer = self.signers.iter().find(|signer| signer.subject == issuer)?;
-        names.next().is_none().then_some(Peer { machine, key, authority: signer.authority })
+        // Its last second is a part of its time.
+        let not_after = Time::from_ms(
+            certificate.validity().not_after.timestamp().saturating_add(1).saturating_mul(1000),
+        );
+        names.next().is_none().then_some(Peer { machine, key, authority: signer.authority, not_after })
     }
 }
 

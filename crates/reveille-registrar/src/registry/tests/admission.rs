@@ -185,7 +185,10 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let next = KeyHash([8; 32]);
-    let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY });
+    let (ask, peer) = (
+        world.ask(),
+        Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY, not_after: NEVER },
+    );
     world.step(Event::Renew { ask, peer: peer.clone(), key: next });
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), None, "the answer may have been lost: the old key still counts");
@@ -194,7 +197,8 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"));
     let other = world.known(&machine(2));
-    let (ask, peer) = (world.ask(), Peer { machine: other, key: machine(2).key, authority: AUTHORITY });
+    let (ask, peer) =
+        (world.ask(), Peer { machine: other, key: machine(2).key, authority: AUTHORITY, not_after: NEVER });
     let effects = world.step(Event::Renew { ask, peer, key: next });
     assert!(effects.iter().all(|effect| !matches!(effect, Effect::Reply(_, Reply::Certify { .. }))));
 }
@@ -243,7 +247,8 @@ fn a_renewal_takes_no_key_away_and_a_welcome_takes_all_others() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let renew = |world: &mut World, with: KeyHash, key: u8| {
-        let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: with, authority: AUTHORITY });
+        let (ask, peer) =
+            (world.ask(), Peer { machine: id.clone(), key: with, authority: AUTHORITY, not_after: NEVER });
         let effects = world.step(Event::Renew { ask, peer, key: KeyHash([key; 32]) });
         assert!(matches!(effects.last(), Some(Effect::Reply(_, Reply::Certify { .. }))), "{effects:?}");
     };
@@ -300,7 +305,8 @@ fn a_machine_of_which_only_the_node_stays_away_renews_its_certificate() {
         let id = world.known(&machine(1));
         let ask = world.ask();
         world.step(Event::Remove { ask, machine: "w-1".into(), what: Some(what) });
-        let (ask, peer) = (world.ask(), Peer { machine: id, key: machine(1).key, authority: AUTHORITY });
+        let (ask, peer) =
+            (world.ask(), Peer { machine: id, key: machine(1).key, authority: AUTHORITY, not_after: NEVER });
         let effects = world.step(Event::Renew { ask, peer, key: KeyHash([9; 32]) });
         let refused = match effects.last() {
             Some(Effect::Reply(_, Reply::Certify { .. })) => None,

@@ -103,8 +103,10 @@ fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_rec
             let mut key = [0xee; 32];
             key[..4].copy_from_slice(&drawn.to_be_bytes());
             drawn += 1;
-            let (ask, peer) =
-                (world.ask(), Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY });
+            let (ask, peer) = (
+                world.ask(),
+                Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY, not_after: NEVER },
+            );
             let effects = world.step(Event::Renew { ask, peer, key: KeyHash(key) });
             let is_certified = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Certify { .. }));
             certified += usize::from(effects.iter().any(is_certified));

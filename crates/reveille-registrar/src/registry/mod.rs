@@ -268,10 +268,8 @@ impl Registry {
     /// because somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends
     /// then.
     fn clock_set(&mut self, by: Span) {
-        let times =
-            self.heard_at.values_mut().chain(self.sessions.values_mut().map(|it| &mut it.refilled_at));
-        let times =
-            times.chain(self.orders.values_mut().map(|it| &mut it.until)).chain([&mut self.started_at]);
+        let orders = self.orders.values_mut().map(|order| &mut order.until);
+        let times = self.heard_at.values_mut().chain(orders).chain([&mut self.started_at]);
         times.for_each(|at| *at = *at + by);
         self.rivals.clock_set(by);
         self.rates.clock_set(by);

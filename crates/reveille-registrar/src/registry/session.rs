@@ -33,9 +33,6 @@ pub(super) struct Session {
     boot_id: Word,
     /// The highest frame that was taken.
     taken: u64,
-    /// Frames that it may still send at once, in thousandths.
-    allowance: u64,
-    pub(super) refilled_at: Time,
     pub(super) holds: Held,
     pub(super) joined: bool,
     /// The neighbours that it was told last.
@@ -83,8 +80,6 @@ impl Registry {
             not_after: peer.not_after,
             boot_id: hello.identity.boot_id.clone(),
             taken: 0,
-            allowance: u64::from(self.settings.frames_burst) * 1000,
-            refilled_at: turn.now,
             holds: hello.plan.clone().unwrap_or_default(),
             joined: hello.joined,
             told_peers: List::default(),
@@ -198,22 +193,16 @@ impl Registry {
     }
 
     pub(super) fn said(&mut self, turn: &mut Turn, conn: Conn, n: u64, frame: AgentFrame) {
-        let rate = u64::from(self.settings.frames_per_s);
-        let most = u64::from(self.settings.frames_burst) * 1000;
-        let Some(session) = self.sessions.get_mut(&conn) else { return };
-        let passed_ms = u64::try_from(turn.now.since(session.refilled_at).ms).unwrap_or(0);
-        session.allowance = session.allowance.saturating_add(passed_ms.saturating_mul(rate)).min(most);
-        session.refilled_at = turn.now;
-        if session.allowance < 1000 {
-            turn.close(conn, Reason::TooMany { of: "frames".into() });
+        let Some(machine) = self.sessions.get(&conn).map(|session| session.machine.clone()) else { return };
+        if let Err(reason) = self.spend(turn.now, &machine, Costs::Frame) {
+            turn.close(conn, reason);
             return self.gone(turn, conn);
         }
-        session.allowance -= 1000;
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
         if n <= session.taken {
             return;
         }
         session.taken = n;
-        let machine = session.machine.clone();
         self.heard(turn, &machine);
         self.take(turn, conn, &machine, n, masked(frame));
     }

@@ -259,8 +259,8 @@ impl Courier {
         Ok(session)
     }
 
-    /// Frames both ways, until the session is over; returns why. A session that the next certificate opens takes over from the one
-    /// that stands, so that the key before counts no longer than that takes.
+    /// Frames both ways, until the session is over; returns why. A session that the next certificate opens takes over from
+    /// the one that stands, so that the key before counts no longer than that takes.
     async fn hold(&mut self, mut session: Session) -> LinkError {
         loop {
             if let Err(failure) = self.speak(&mut session).await {

@@ -22,7 +22,7 @@ use super::{Registry, Turn};
 
 impl Registry {
     /// It is called as before, and is on the instance of before: a rebuild keeps the instance's id. The id may be left out where
-    /// the system UUID is that of before.
+    /// the system UUID is that of before, which stands for the instance where no id is known.
     pub(super) fn is_made_anew_as_itself(&self, before: &MachineId, claim: &Claim) -> Result<(), Refused> {
         let Some(before) = self.book.machine(before) else { return Ok(()) };
         if !claims::is_one_name(&before.node_name, &claim.node_name) {
@@ -32,10 +32,15 @@ impl Registry {
             let both = before.identity.part(part).zip(claim.identity.part(part));
             both.map(|(own, claimed)| normal(own) == normal(claimed))
         };
-        match (before.identity.part(Part::InstanceId), has(Part::InstanceId), has(Part::SystemUuid)) {
-            (None, ..) | (Some(_), Some(true), _) | (Some(_), None, Some(true)) => Ok(()),
-            (Some(_), Some(false), _) => Err(is_another(before, Part::InstanceId.name())),
-            (Some(_), None, _) => Err(Reason::IdentityIncomplete { part: Part::InstanceId }.into()),
+        let lasting = [Part::InstanceId, Part::SystemUuid];
+        let Some(part) = lasting.into_iter().find(|part| before.identity.part(*part).is_some()) else {
+            return Ok(());
+        };
+        match has(part) {
+            Some(true) => Ok(()),
+            Some(false) => Err(is_another(before, part.name())),
+            None if has(Part::SystemUuid) == Some(true) => Ok(()),
+            None => Err(Reason::IdentityIncomplete { part }.into()),
         }
     }
 
@@ -73,10 +78,10 @@ pub(super) fn is_left_of(before: &Machine, node: &NodeIds) -> bool {
 fn is_another(before: &Machine, what: &str) -> Refused {
     let name = &before.node_name;
     let says = format!(
-        "this invitation makes the machine {name} anew, which keeps its Node name and its instance id; this one has another {what}"
+        "this invitation makes the machine {name} anew, which keeps its Node name and its instance; this one has another {what}"
     );
     let next = format!(
-        "give it the name {name} and its instance's id again; if it is to be another machine: reveille invite --remove {name}, and an invitation of its own"
+        "give it the name {name} and its ids again; if it is to be another machine: reveille invite --remove {name}, and an invitation of its own"
     );
     let reason = Reason::TokenForeign { bound_to: "machine".into() };
     Refused { says: Sentence::cut(&says), next: Sentence::cut(&next), retry_after_s: None, reason }

@@ -179,8 +179,8 @@ impl Registry {
         self.certify(turn, ask, &machine, claim.key);
     }
 
-    /// The next certificate. Nobody says here who it is, so that it takes no key away from whoever does: what was asked for counts
-    /// beside the key before, and the first welcome with it ends that.
+    /// The next certificate. Nobody says here who it is, so that it takes no key away from whoever does: what was asked for
+    /// counts beside the key before, and the first welcome with it ends that.
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
         let stands = match self.stands(peer) {
             // It is to stay, and to be asked, when its node is let in again: that may be in more than a certificate's time.

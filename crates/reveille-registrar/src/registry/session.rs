@@ -100,8 +100,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Whoever has the certificate is its machine, in the boot that speaks for it. Nothing stays of one that is refused here: until
-    /// the machine itself is welcomed with its next key, the key before counts, whoever asked for that next one.
+    /// Whoever has the certificate is its machine, in the boot that speaks for it. Nothing stays of one that is refused here:
+    /// until the machine itself is welcomed with its next key, the key before counts, whoever asked for that next one.
     fn is_itself(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) -> Result<(), Reason> {
         let machine = &peer.machine;
         let Some(known) = self.book.machine(machine) else { return Err(self.unknown(machine)) };
@@ -157,8 +157,8 @@ impl Registry {
         self.heard_at(machine).is_some_and(|at| now.since(at) < period + period)
     }
 
-    /// Ends sessions with the certificates that opened them. That it is over is not said as `CERTIFICATE_EXPIRED`: an agent that has
-    /// renewed since would use an invitation for that, and one that has not hears so when it comes again.
+    /// Ends sessions with the certificates that opened them. That it is over is not said as `CERTIFICATE_EXPIRED`: an agent that
+    /// has renewed since would use an invitation for that, and one that has not hears so when it comes again.
     pub(super) fn end_with_certificates(&mut self, turn: &mut Turn) {
         let over = |(conn, session): (&Conn, &Session)| (session.not_after <= turn.now).then_some(*conn);
         let over: Vec<Conn> = self.sessions.iter().filter_map(over).collect();

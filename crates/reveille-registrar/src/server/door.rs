@@ -5,9 +5,9 @@
 //!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
-//! What a connection showed, and whose key it proved, goes with every request of it. Whether a key still is its machine's the registry
-//! says before the place counts as a machine's. A place that somebody newer needs ends its
-//! connection at whatever point it is.
+//! What a connection showed, and whose key it proved, goes with every request of it. Whether a key still is its machine's the
+//! registry says before the place counts as a machine's. A place that somebody newer needs ends its connection at whatever
+//! point it is.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

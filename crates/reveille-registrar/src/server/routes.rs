@@ -85,8 +85,8 @@ impl Hall {
     }
 }
 
-/// Whoever asks: what he showed, whose key the handshake proved, and the place that he has. What it is worth is judged at each request:
-/// it may be over since, or its authority.
+/// Whoever asks: what he showed, whose key the handshake proved, and the place that he has. What it is worth is judged at each
+/// request: it may be over since, or its authority.
 pub(super) struct Visitor {
     pub(super) chain: Option<Vec<CertificateDer<'static>>>,
     pub(super) address: SocketAddr,

@@ -95,3 +95,26 @@ fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_n
         }
     }
 }
+
+#[test]
+fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
+    let cases = [
+        (Some("uuid-1"), None),
+        (Some("uuid-7"), Some("TOKEN_FOREIGN")),
+        (None, Some("IDENTITY_INCOMPLETE")),
+    ];
+    for (uuid, wanted) in cases {
+        let (mut world, mut before) = (World::new(), machine(1));
+        before.identity.instance_id = None;
+        let first = world.known(&before);
+        let id =
+            world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
+        let claimed = anew(|own| {
+            (own.identity.instance_id, own.identity.system_uuid) = (None, uuid.map(Into::into));
+        });
+        match (wanted, world.enrol(&id, &claimed)) {
+            (None, reply) => assert_eq!(certified(reply), first),
+            (Some(code), reply) => assert_eq!(refused(reply), code, "{uuid:?}"),
+        }
+    }
+}

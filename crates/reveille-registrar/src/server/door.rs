@@ -94,11 +94,8 @@ async fn connection(
     let (step_within, connection_within) = (hall.step_within, hall.connection_within);
     let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
     let who = doorman.who(chain.as_deref());
-    if who == Shown::Strange {
-        hall.stranger(address, "a certificate of another authority was shown");
-    }
     tokio::select! {
-        () = count(&hall, &who, &place) => {}
+        () = count(&hall, address, who, &place) => {}
         () = place.pushed() => return,
     }
     let visitor = Arc::new(Visitor { chain, address, place: place.clone() });
@@ -138,11 +135,12 @@ async fn connection(
 
 /// Counts the place for a machine whose key still is one; else it is one of those without a certificate. A key that was replaced
 /// would push its machine's own connections out.
-async fn count(hall: &Hall, who: &Shown, place: &Place) {
+async fn count(hall: &Hall, address: SocketAddr, who: Shown, place: &Place) {
+    if who == Shown::Strange {
+        hall.stranger(address, "a certificate of another authority was shown");
+    }
     let is_known = match who {
-        Shown::Machine(peer) => {
-            hall.stands(peer).await && place.is_known_now(Owner::Machine(peer.machine.clone()))
-        }
+        Shown::Machine(peer) => hall.stands(&peer).await && place.is_known_now(Owner::Machine(peer.machine)),
         _ => false,
     };
     if !is_known {

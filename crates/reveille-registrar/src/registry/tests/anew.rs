@@ -18,11 +18,13 @@ fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
     anew
 }
 
-#[test]
-fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_no_node_of_another() {
+/// Who comes, which Nodes have what he claims, and what he is told.
+type Case = (&'static str, Claimed, Vec<NodeIds>, Option<&'static str>);
+
+fn cases() -> Vec<Case> {
     let theirs = || node("w-2", Some("i-2"), Some("uuid-2"));
     let as_theirs = |own: &mut Claimed| own.identity.instance_id = Some("i-2".into());
-    let cases: [(&str, Claimed, Vec<NodeIds>, Option<&str>); 12] = [
+    vec![
         ("itself", anew(|_| {}), vec![], None),
         (
             "itself, and its Node of before",
@@ -75,8 +77,12 @@ fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_n
             vec![node("w-1", Some("i-7"), None)],
             Some("IDENTITY_CONFLICT"),
         ),
-    ];
-    for (case, claimed, nodes, wanted) in cases {
+    ]
+}
+
+#[test]
+fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_no_node_of_another() {
+    for (case, claimed, nodes, wanted) in cases() {
         let mut world = World::new();
         world.cluster(Some(&[Role::ControlPlane]));
         let first = world.known(&machine(1));

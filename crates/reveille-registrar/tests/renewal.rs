@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_node::link::{Enrolment, Keyring};
-use reveille_registrar::registry::Reimage;
+use reveille_registrar::registry::{Reimage, Settings};
+use reveille_registrar::server::Limits;
 use support::{Site, Who, site, who};
 
 const NOW_MS: i64 = 1_795_000_000_000;
@@ -64,7 +65,7 @@ async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
     let (_, keyring, link) = enrolled_at(&site, folder.path(), now).await;
     fs::create_dir(link.join("renewing.pem.new")).unwrap();
     keyring.renewed(&site.link, now).await.unwrap_err();
-    let offered = site.hand.view(|registry, _| registry.book().machines().any(|it| it.next_key.is_some()));
+    let offered = site.hand.view(|registry, _| registry.book().machines().any(|it| !it.next_keys.is_empty()));
     assert!(!offered.await.unwrap());
     site.end().await;
 }
@@ -85,6 +86,35 @@ async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_re
     fs::write(link.join("link.json"), text.replace("renew_after_s", "unknown")).unwrap();
     let renewed = Keyring::open(&link).unwrap().unwrap();
     assert!(!renewed.is_due(now) && renewed.is_due(now - DAY));
+    site.end().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_renewed_begins_a_session_with_its_next_key_at_once() {
+    // It first looks after five seconds whether its certificate is due.
+    let settings = Settings { certificate_ttl: Span::from_s(7), ..Settings::default() };
+    let site = support::site_with(tempfile::tempdir().unwrap(), settings, Limits::default()).await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let mut running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);
+    running.says("Up {").await;
+    let keys = || {
+        site.hand.view(|registry, _| {
+            let known = registry.book().machines().next().unwrap();
+            (known.key, known.next_keys.len())
+        })
+    };
+    let (first, _) = keys().await.unwrap();
+    let renewed = async {
+        loop {
+            match keys().await.unwrap() {
+                (key, 0) if key != first => return,
+                _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_millis(6_500), renewed).await.unwrap();
+    drop(running);
     site.end().await;
 }
 

@@ -27,6 +27,7 @@ use crate::link::{Carrier, Keyring, LinkError, RenewError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 use crate::private;
+use crate::root::Root;
 
 use super::enrolling::{Anew, AnewError, counts_no_more, enrol};
 use super::reports::Reports;
@@ -65,6 +66,7 @@ pub enum Heard {
 
 /// The link's keeper.
 pub(super) struct Courier {
+    root: Root,
     folder: PathBuf,
     circle: Arc<Circle>,
     keyring: Keyring,
@@ -98,7 +100,7 @@ pub(super) struct Known<'a> {
 }
 
 /// Which machine this is, in the words of the protocol.
-fn identity(root: &crate::root::Root) -> (Identity, Option<NodeName>) {
+fn identity(root: &Root) -> (Identity, Option<NodeName>) {
     let own = identity::Identity::read(root);
     let word = |text: &Option<String>| text.as_deref().map(Word::cut);
     let name = own.node_name();
@@ -122,6 +124,7 @@ impl Courier {
     ) -> Result<Self, AgentError> {
         let (mut identity, name) = identity(&setup.root);
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
+        let root = setup.root.clone();
         let folder = setup.folder.join(private::KEYS);
         let anew = Anew::of(setup, name.clone());
         let keyring = match Keyring::open(&folder)? {
@@ -131,6 +134,7 @@ impl Courier {
         circle.shows(&keyring);
         Ok(Self {
             circle: Arc::clone(circle),
+            root,
             folder,
             keyring,
             identity,
@@ -224,7 +228,16 @@ impl Courier {
         }
     }
 
+    /// What could not be read when the agent began may be there by now: the server refuses one that leaves it out.
+    fn complete_identity(&mut self) {
+        let (read, _) = identity(&self.root);
+        let own = &mut self.identity;
+        own.machine_id = own.machine_id.take().or(read.machine_id);
+        own.system_uuid = own.system_uuid.take().or(read.system_uuid);
+    }
+
     async fn open(&mut self) -> Result<Session, LinkError> {
+        self.complete_identity();
         let link = self.keyring.link().ok_or_else(|| LinkError::Key("its pins cannot be read".to_owned()))?;
         let hello = Hello {
             protocol: PROTOCOL,
@@ -246,46 +259,49 @@ impl Courier {
         Ok(session)
     }
 
-    /// Frames both ways, until the session is over; returns why.
+    /// Frames both ways, until the session is over; returns why. A session that the next certificate opens takes over from
+    /// the one that stands, so that the key before counts no longer than that takes.
     async fn hold(&mut self, mut session: Session) -> LinkError {
-        for report in self.reports.waiting() {
-            if let Err(failure) = session.say(AgentFrame::Stage(report)).await {
+        loop {
+            if let Err(failure) = self.speak(&mut session).await {
                 return failure;
             }
+            session = match self.open().await {
+                Ok(next) => next,
+                Err(failure) => return failure,
+            };
+        }
+    }
+
+    /// Frames both ways, until the certificate was renewed.
+    async fn speak(&mut self, session: &mut Session) -> Result<(), LinkError> {
+        for report in self.reports.waiting() {
+            session.say(AgentFrame::Stage(report)).await?;
         }
         let beat_every = Duration::from_secs(u64::from(session.welcome.heartbeat_s.clamp(1, 300)));
         let mut beat_at = Instant::now();
         let mut renew_at = Instant::now() + Duration::from_secs(5);
         loop {
             tokio::select! {
-                frame = session.next() => match frame {
-                    Ok(frame) => if self.take(frame).await.is_break() {
-                        return LinkError::Key("the agent ends".to_owned());
-                    },
-                    Err(failure) => return failure,
+                frame = session.next() => if self.take(frame?).await.is_break() {
+                    return Err(LinkError::Key("the agent ends".to_owned()));
                 },
                 frame = self.out.frames.recv() => {
-                    let Some(frame) = frame else { return LinkError::Key("the agent ends".to_owned()) };
+                    let Some(frame) = frame else { return Err(LinkError::Key("the agent ends".to_owned())) };
                     let frame = self.keep(frame);
-                    if let Err(failure) = session.say(frame).await {
-                        return failure;
-                    }
+                    session.say(frame).await?;
                 }
                 Some(part) = self.out.evidence.recv() => {
-                    if let Err(failure) = session.say(part).await {
-                        return failure;
-                    }
+                    session.say(part).await?;
                 }
                 () = sleep_until(beat_at) => {
                     beat_at = Instant::now() + jittered(beat_every);
-                    if let Err(failure) = session.say(AgentFrame::Heartbeat(self.beat.clone())).await {
-                        return failure;
-                    }
+                    session.say(AgentFrame::Heartbeat(self.beat.clone())).await?;
                 }
                 () = sleep_until(renew_at) => {
                     renew_at = Instant::now() + RENEW_AGAIN;
-                    if self.keyring.is_due(now()) {
-                        self.renew().await;
+                    if self.keyring.is_due(now()) && self.renew().await {
+                        return Ok(());
                     }
                 }
             }
@@ -314,18 +330,20 @@ impl Courier {
         }
     }
 
-    /// A certificate that cannot be renewed now is renewed later: it has a third of its life left.
-    async fn renew(&mut self) {
-        let Some(link) = self.keyring.link() else { return };
+    /// A certificate that cannot be renewed now is renewed later: it has a third of its life left. True when it was.
+    async fn renew(&mut self) -> bool {
+        let Some(link) = self.keyring.link() else { return false };
         match self.keyring.renewed(&link, now()).await {
             Ok(keyring) => {
                 self.keyring = keyring;
                 self.circle.shows(&self.keyring);
+                return true;
             }
             Err(RenewError::Link(failure)) => {
                 tracing::warn!("the certificate was not renewed: {}", failure.with_causes());
             }
             Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
         }
+        false
     }
 }

@@ -130,7 +130,8 @@ impl Anew {
     }
 }
 
-/// Its certificate counts no more, whatever time passes.
+/// Its certificate counts no more, whatever time passes. One whose time has not begun is none of these: it counts later, and an
+/// invitation that is used for it is missing elsewhere.
 pub(super) const fn counts_no_more(failure: &LinkError) -> bool {
     let LinkError::Refused(refused) = failure else { return false };
     matches!(
@@ -177,6 +178,13 @@ impl Tries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_that_counts_later_uses_no_invitation() {
+        let counts = |reason: Reason| !counts_no_more(&LinkError::refused(reason));
+        assert!(counts(Reason::CertificateNotYetValid) && counts(Reason::Unavailable));
+        assert!(!counts(Reason::CertificateUnknown) && !counts(Reason::CertificateExpired));
+    }
 
     #[test]
     fn the_same_failure_is_told_at_pauses_that_double_and_another_one_at_once() {

@@ -33,6 +33,10 @@ use super::trace::Trace;
 /// more than twice a day.
 const FORGOTTEN_MAX: usize = 4096;
 
+/// Keys that a machine may come with next. One is enough for whoever comes with it soon; a machine whose node was removed renews
+/// for as long as that lasts and is welcomed with none of them.
+const NEXT_KEYS_MAX: usize = 4;
+
 /// Everything durable.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Book {
@@ -164,9 +168,9 @@ impl Book {
                 known.facts = facts.clone();
             }),
             Record::KeyOffered { machine, key } => {
-                self.offer(machine, Some(*key));
+                self.offer(machine, *key);
             }
-            Record::KeyTaken { machine } => self.take_key(machine),
+            Record::KeyTaken { machine, key } => self.take_key(machine, *key),
             Record::Shown { machine, authority } => {
                 self.change(machine, |known| known.shown_by = Some(*authority));
             }
@@ -212,7 +216,7 @@ impl Book {
                 self.change(&kept.machine, |known| known.trace.restored(kept.stage.0, kept.leg()))
             }
             Record::Kept { machine, next_key, reports_kept } => {
-                self.offer(machine, *next_key);
+                next_key.iter().for_each(|key| self.offer(machine, *key));
                 self.change(machine, |known| known.reports_kept = *reports_kept);
             }
         }
@@ -234,8 +238,11 @@ impl Book {
             records.extend(
                 machine.trace.legs().map(|(stage, leg)| Record::Leg(KeptLeg::of(&machine.id, stage, leg))),
             );
-            if machine.next_key.is_some() || machine.reports_kept > 0 {
-                let (next_key, reports_kept) = (machine.next_key, machine.reports_kept);
+            let newest = machine.next_keys.split_last();
+            let before = newest.map_or(&[] as &[_], |(_, before)| before);
+            records.extend(before.iter().map(|key| Record::KeyOffered { machine: id(), key: *key }));
+            let (next_key, reports_kept) = (newest.map(|(key, _)| *key), machine.reports_kept);
+            if next_key.is_some() || reports_kept > 0 {
                 records.push(Record::Kept { machine: id(), next_key, reports_kept });
             }
             if let Some(course) = machine.course.clone() {
@@ -301,7 +308,7 @@ impl Book {
             facts: enrolled.facts.clone(),
             node_name: enrolled.node_name.clone(),
             key: enrolled.key,
-            next_key: None,
+            next_keys: Vec::new(),
             shown_by: None,
             enrolled_at: at,
             invitation: enrolled.invitation.clone(),
@@ -317,22 +324,25 @@ impl Book {
         self.machines.insert(id.clone(), machine);
     }
 
-    fn offer(&mut self, machine: &MachineId, key: Option<KeyHash>) {
+    /// It is the newest from now on, also if it is there; where there are too many the oldest counts no more.
+    fn offer(&mut self, machine: &MachineId, key: KeyHash) {
         let Some(known) = self.machines.get_mut(machine) else { return };
-        if let Some(before) = known.next_key.take() {
-            self.by_key.remove(&before);
-        }
-        known.next_key = key;
-        if let Some(key) = key {
-            self.by_key.insert(key, machine.clone());
+        known.next_keys.retain(|before| *before != key);
+        known.next_keys.push(key);
+        self.by_key.insert(key, machine.clone());
+        if known.next_keys.len() > NEXT_KEYS_MAX {
+            self.by_key.remove(&known.next_keys.remove(0));
         }
     }
 
-    fn take_key(&mut self, machine: &MachineId) {
+    fn take_key(&mut self, machine: &MachineId, key: Option<KeyHash>) {
         let Some(known) = self.machines.get_mut(machine) else { return };
-        let Some(key) = known.next_key.take() else { return };
-        self.by_key.remove(&known.key);
+        let Some(key) = key.or_else(|| known.next_keys.last().copied()) else { return };
+        for before in known.next_keys.drain(..).chain([known.key]) {
+            self.by_key.remove(&before);
+        }
         known.key = key;
+        self.by_key.insert(key, machine.clone());
     }
 
     fn remove(&mut self, machine: &MachineId, what: Option<Removal>) {
@@ -345,8 +355,8 @@ impl Book {
 
     fn index(&mut self, machine: &Machine) {
         let id = || machine.id.clone();
-        for key in [Some(machine.key), machine.next_key].into_iter().flatten() {
-            self.by_key.insert(key, id());
+        for key in machine.next_keys.iter().chain([&machine.key]) {
+            self.by_key.insert(*key, id());
         }
         if machine.removed == Some(Removal::Machine) {
             self.away.add(machine);
@@ -358,9 +368,9 @@ impl Book {
     /// What is another machine's by now stays with it.
     fn unindex(&mut self, machine: &Machine) {
         let ours = |id: Option<&MachineId>| id == Some(&machine.id);
-        for key in [Some(machine.key), machine.next_key].into_iter().flatten() {
-            if ours(self.by_key.get(&key)) {
-                self.by_key.remove(&key);
+        for key in machine.next_keys.iter().chain([&machine.key]) {
+            if ours(self.by_key.get(key)) {
+                self.by_key.remove(key);
             }
         }
         self.claims.take_out(machine);

@@ -3,7 +3,7 @@
 //! ```text
 //!  token ─ unknown, expired, taken back, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
-//!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
+//!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key ([`super::anew`])
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
@@ -20,21 +20,22 @@ use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 
+use super::anew;
 use super::claims;
 use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
 use super::ids::{Ask, InvitationId, KeyHash, MachineId};
-use super::invitation::{Invitation, Reimage};
+use super::invitation::Invitation;
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
 use super::{Effect, Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
-struct Claim {
-    identity: Identity,
+pub(super) struct Claim {
+    pub(super) identity: Identity,
     facts: Facts,
-    node_name: Word,
+    pub(super) node_name: Word,
     node: Option<NodeSaid>,
     key: KeyHash,
 }
@@ -178,14 +179,15 @@ impl Registry {
         self.certify(turn, ask, &machine, claim.key);
     }
 
+    /// The next certificate. Nobody says here who it is, so that it takes no key away from whoever does: what was asked for
+    /// counts beside the key before, and the first welcome with it ends that.
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
-        let recognised = match self.recognise(turn, peer) {
+        let stands = match self.stands(peer) {
             // It is to stay, and to be asked, when its node is let in again: that may be in more than a certificate's time.
             Err(Reason::NodeRemoved) => Ok(()),
             other => other,
         };
-        if let Err(reason) = recognised.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate))
-        {
+        if let Err(reason) = stands.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate)) {
             return turn.reply(ask, reason);
         }
         let holder = self.book.holder(&key).map(|holder| holder.id.clone());
@@ -193,24 +195,17 @@ impl Registry {
             return turn.reply(ask, super::invite::bad("csr", "this key is another machine's"));
         }
         if holder.is_none() {
-            self.record(turn, Record::KeyOffered { machine: peer.machine.clone(), key });
+            // The key that it has stays among the newest: the answer may be lost on its way.
+            let is_older = self
+                .book
+                .machine(&peer.machine)
+                .is_some_and(|known| known.key != peer.key && known.next_keys.last() != Some(&peer.key));
+            let keys = is_older.then_some(peer.key).into_iter().chain([key]);
+            for key in keys {
+                self.record(turn, Record::KeyOffered { machine: peer.machine.clone(), key });
+            }
         }
         self.certify(turn, ask, &peer.machine, key);
-    }
-
-    /// The machine of a certificate, if its key is still the machine's. A key that was offered counts from its first use on, so
-    /// that an answer that was lost locks nobody out.
-    pub(super) fn recognise(&mut self, turn: &mut Turn, peer: &Peer) -> Result<(), Reason> {
-        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
-        if known.key != peer.key {
-            if known.next_key != Some(peer.key) {
-                return Err(Reason::CertificateRevoked);
-            }
-            let machine = peer.machine.clone();
-            self.record(turn, Record::KeyTaken { machine });
-        }
-        let removed = self.book.machine(&peer.machine).and_then(|known| known.removed);
-        removed.map_or(Ok(()), |what| Err(what.reason()))
     }
 
     fn certify(&self, turn: &mut Turn, ask: Ask, machine: &MachineId, key: KeyHash) {
@@ -270,30 +265,38 @@ impl Registry {
                 let away: Vec<_> =
                     away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
                 self.let_in_again(invitation, &away)?;
+                self.is_made_anew_as_itself(&itself, claim)?;
+                self.held_against_node(turn, invitation, claim, Some(&itself))?;
                 Ok(As::Anew(itself))
             }
             (None, None) => {
                 self.let_in_again(invitation, &away)?;
                 claim.is_called_by_its_own()?;
-                self.held_against_node(turn, invitation, claim)?;
+                self.held_against_node(turn, invitation, claim, None)?;
                 Ok(away.into_iter().next().map_or(As::New, As::Anew))
             }
         }
     }
 
     /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before
-    /// it was invited.
+    /// it was invited; or, of one that is made anew, what is left of it.
     fn held_against_node(
         &mut self,
         turn: &mut Turn,
         invitation: &Invitation,
         claim: &Claim,
+        anew: Option<&MachineId>,
     ) -> Result<(), Refused> {
         match &claim.node {
             None | Some(NodeSaid::Absent) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
                 let vouched_for = invitation.machine.as_ref();
-                let Some(another) = nodes.iter().find(|node| !claim.is_of(node, vouched_for)) else {
+                let before = anew.and_then(|anew| self.book.machine(anew));
+                let is_own = |node: &NodeIds| {
+                    claim.is_of(node, vouched_for)
+                        || before.is_some_and(|before| anew::is_left_of(before, node))
+                };
+                let Some(another) = nodes.iter().find(|node| !is_own(node)) else {
                     return Ok(());
                 };
                 self.conflicted(turn, invitation);
@@ -304,27 +307,6 @@ impl Registry {
                 Some(Some(_)) => Err(Reason::Unavailable.into()),
                 Some(None) | None => Ok(()),
             },
-        }
-    }
-
-    /// The invitation is to make this machine anew.
-    fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
-        let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
-        invitation.reimage.is_some()
-            && bound.is_some_and(|bound| bound.id == *machine && bound.removed.is_none())
-    }
-
-    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
-        if !self.is_to_be_anew(invitation, machine) {
-            return false;
-        }
-        match invitation.reimage {
-            None => false,
-            Some(Reimage::AtOnce) => true,
-            Some(Reimage::WhenSilent) => {
-                let heard_at = self.heard_at(machine).unwrap_or(self.started_at);
-                !self.conn_of.contains_key(machine) && turn.now.since(heard_at) >= self.settings.reimage_after
-            }
         }
     }
 

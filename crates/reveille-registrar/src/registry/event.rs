@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reveille_core::model::id::RosterName;
 use reveille_core::model::stage::Stage;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::{Account, Done, EvidencePart, Hello};
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::StepOutcome;
@@ -178,6 +178,8 @@ pub struct Peer {
     pub key: KeyHash,
     /// Who signed the certificate.
     pub authority: AuthorityHash,
+    /// The certificate counts until then.
+    pub not_after: Time,
 }
 
 /// What is to be done. Records are durable before anything else of the same step is.

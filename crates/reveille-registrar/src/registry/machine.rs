@@ -33,8 +33,8 @@ pub struct Machine {
     pub node_name: Word,
     /// Its key.
     pub key: KeyHash,
-    /// A key that it asked a certificate for; counts when it comes with it.
-    pub next_key: Option<KeyHash>,
+    /// Keys that it asked a certificate for, the newest last. Each counts beside its key until it is welcomed with one of them.
+    pub next_keys: Vec<KeyHash>,
     /// By which authority the certificate is that its last session came with; none before the first one with this key.
     pub shown_by: Option<AuthorityHash>,
     /// When it was enrolled last.
@@ -59,6 +59,11 @@ impl Machine {
     /// The instance that it is on: its instance id, or its system UUID where it knows no instance.
     pub fn instance(&self) -> Option<&str> {
         self.identity.part(Part::InstanceId).or_else(|| self.identity.part(Part::SystemUuid))
+    }
+
+    /// A certificate for this key is one of its own.
+    pub fn has_key(&self, key: &KeyHash) -> bool {
+        self.key == *key || self.next_keys.contains(key)
     }
 
     /// It has to have a certificate of this authority before those before are ended: nothing of it was seen since, and it is

@@ -15,6 +15,7 @@
 //! arguments. All that can grow has a bound ([`Settings`]). The registry never sees a token of either kind: of an invitation it
 //! knows a hash, of a join's token that there is one.
 
+mod anew;
 mod away;
 pub mod book;
 mod claims;
@@ -194,7 +195,7 @@ impl Registry {
     /// Why not.
     pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
         let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
-        if known.key != peer.key && known.next_key != Some(peer.key) {
+        if !known.has_key(&peer.key) {
             return Err(Reason::CertificateRevoked);
         }
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
@@ -233,6 +234,7 @@ impl Registry {
         self.end_orders(turn);
         self.tend_tokens(turn);
         self.notice_silence(turn);
+        self.end_with_certificates(turn);
         self.end_late_joins(turn);
         self.forget_departed(turn);
         self.tell_neighbours(turn);
@@ -266,10 +268,8 @@ impl Registry {
     /// because somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends
     /// then.
     fn clock_set(&mut self, by: Span) {
-        let times =
-            self.heard_at.values_mut().chain(self.sessions.values_mut().map(|it| &mut it.refilled_at));
-        let times =
-            times.chain(self.orders.values_mut().map(|it| &mut it.until)).chain([&mut self.started_at]);
+        let orders = self.orders.values_mut().map(|order| &mut order.until);
+        let times = self.heard_at.values_mut().chain(orders).chain([&mut self.started_at]);
         times.for_each(|at| *at = *at + by);
         self.rivals.clock_set(by);
         self.rates.clock_set(by);

@@ -1,8 +1,8 @@
-//! How often a machine may ask for what costs this server something: a session, a certificate.
+//! How often a machine may ask for what costs this server something: a session, a certificate, a frame that is taken in.
 //!
 //! A rate is so many at once, and one more after each span. Kept is one time for each machine and kind, the time at which all of
-//! it is free again, and only until then. What a rate refuses is told with `TOO_MANY` and leaves no record. Frames have a rate of
-//! their own, in their session.
+//! it is free again, and only until then: a machine that is forgotten has long had none. What a rate refuses is told with
+//! `TOO_MANY` and leaves no record. They are the machine's, not its session's: whoever comes again has no more by that.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub(super) enum Costs {
     Session,
     /// A certificate: a signature, and a record that is synced.
     Certificate,
+    /// A frame: what it says is masked, and may be a record.
+    Frame,
 }
 
 /// When each has all of its rate again.
@@ -54,6 +56,7 @@ impl Registry {
         let (burst, each, of) = match costs {
             Costs::Session => (settings.sessions_burst, settings.session_each, "sessions"),
             Costs::Certificate => (settings.certificates_burst, settings.certificate_each, "certificates"),
+            Costs::Frame => (settings.frames_burst, settings.frame_each, "frames"),
         };
         let is_free = self.rates.takes(now, machine, costs, burst, each);
         if is_free { Ok(()) } else { Err(Reason::TooMany { of: of.into() }) }

@@ -60,17 +60,20 @@ pub enum Record {
         /// What it says.
         facts: Facts,
     },
-    /// It asked for a certificate with another key, which counts when it comes with it.
+    /// It asked for a certificate with another key, which counts from now on, beside those before.
     KeyOffered {
         /// Which.
         machine: MachineId,
         /// The key.
         key: KeyHash,
     },
-    /// It came with that key; the one before is void.
+    /// It was welcomed with such a key; all others are void.
     KeyTaken {
         /// Which.
         machine: MachineId,
+        /// The key; none in a line of before, which means the newest.
+        #[serde(default)]
+        key: Option<KeyHash>,
     },
     /// It came with a certificate of another authority than before.
     Shown {
@@ -170,7 +173,7 @@ pub enum Record {
     Kept {
         /// Which.
         machine: MachineId,
-        /// The key that it may come with next.
+        /// The newest key that it may come with next.
         next_key: Option<KeyHash>,
         /// The highest report that was kept.
         reports_kept: u64,

@@ -10,7 +10,7 @@ use reveille_wire::agent::frame::{Hello, Peer as Neighbour, StageReport, StageSt
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::Held;
 use reveille_wire::agent::text::{List, Word};
-use reveille_wire::agent::{AgentFrame, PROTOCOL, Reason, ServerFrame};
+use reveille_wire::agent::{AgentFrame, PROTOCOL, Reason, Refused, ServerFrame};
 
 use super::course::JoinEnd;
 use super::event::What;
@@ -28,12 +28,11 @@ use super::{Effect, Peer, Registry, Turn};
 pub(super) struct Session {
     pub(super) machine: MachineId,
     pub(super) number: u64,
+    /// The certificate that opened it counts until then.
+    not_after: Time,
     boot_id: Word,
     /// The highest frame that was taken.
     taken: u64,
-    /// Frames that it may still send at once, in thousandths.
-    allowance: u64,
-    pub(super) refilled_at: Time,
     pub(super) holds: Held,
     pub(super) joined: bool,
     /// The neighbours that it was told last.
@@ -67,52 +66,20 @@ impl Registry {
         if hello.protocol != PROTOCOL {
             return Err(Reason::Version { spoken: List::first([PROTOCOL]) });
         }
-        self.recognise(turn, peer)?;
+        self.stands(peer)?;
+        self.is_itself(turn, peer, hello)?;
         self.spend(turn.now, &peer.machine, Costs::Session)?;
-        let Some(known) = self.book.machine(&peer.machine) else { return Err(self.unknown(&peer.machine)) };
-        if let Some(part) = known.identity.differs(&hello.identity) {
-            return Err(self.refuse_rival(turn, part, &peer.machine, &hello.identity, &hello.facts));
-        }
-        let (boot_before, reports_kept) = (known.identity.boot_id.clone(), known.reports_kept);
-        let shown_before = known.shown_by;
-        let facts_differ = known.facts != hello.facts;
-        if let Some(before) = self.conn_of.get(&peer.machine).copied() {
-            let other_boot =
-                self.sessions.get(&before).is_some_and(|session| session.boot_id != hello.identity.boot_id);
-            if other_boot && self.is_lively(turn.now, &peer.machine) {
-                return Err(self.refuse_rival(
-                    turn,
-                    Part::BootId,
-                    &peer.machine,
-                    &hello.identity,
-                    &hello.facts,
-                ));
-            }
-            turn.close(before, Reason::Replaced);
-            if other_boot {
-                self.orders_lost(turn, &peer.machine);
-            } else {
-                self.collecting_lost(turn, &peer.machine);
-            }
-            self.taken_over(turn, before);
-        }
-        if facts_differ || boot_before != hello.identity.boot_id {
-            let (boot_id, facts) = (hello.identity.boot_id.clone(), hello.facts.clone());
-            self.record(turn, Record::Described { machine: peer.machine.clone(), boot_id, facts });
-        }
-        if shown_before != Some(peer.authority) {
-            let (machine, authority) = (peer.machine.clone(), peer.authority);
-            self.record(turn, Record::Shown { machine, authority });
-        }
+        self.take_over(turn, peer, hello);
+        self.remember(turn, peer, hello);
+        let reports_kept = self.book.machine(&peer.machine).map_or(0, |known| known.reports_kept);
         // Higher than before a restart, too: no two sessions of a machine have one number.
         self.last_session = self.last_session.saturating_add(1).max(u64::try_from(turn.now.ms).unwrap_or(0));
         let session = Session {
             machine: peer.machine.clone(),
             number: self.last_session,
+            not_after: peer.not_after,
             boot_id: hello.identity.boot_id.clone(),
             taken: 0,
-            allowance: u64::from(self.settings.frames_burst) * 1000,
-            refilled_at: turn.now,
             holds: hello.plan.clone().unwrap_or_default(),
             joined: hello.joined,
             told_peers: List::default(),
@@ -133,10 +100,78 @@ impl Registry {
         Ok(())
     }
 
+    /// Whoever has the certificate is its machine, in the boot that speaks for it. Nothing stays of one that is refused here:
+    /// until the machine itself is welcomed with its next key, the key before counts, whoever asked for that next one.
+    fn is_itself(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) -> Result<(), Reason> {
+        let machine = &peer.machine;
+        let Some(known) = self.book.machine(machine) else { return Err(self.unknown(machine)) };
+        let left_out = known.identity.left_out_by(&hello.identity);
+        let differs = known.identity.differs(&hello.identity);
+        let is_second = || self.is_other_boot(machine, hello) && self.is_lively(turn.now, machine);
+        if let Some(part) = differs.or_else(|| is_second().then_some(Part::BootId)) {
+            return Err(self.refuse_rival(turn, part, machine, &hello.identity, &hello.facts));
+        }
+        left_out.map_or(Ok(()), |part| Err(Reason::IdentityIncomplete { part }))
+    }
+
+    /// Its session that stands is of another boot.
+    fn is_other_boot(&self, machine: &MachineId, hello: &Hello) -> bool {
+        let session = self.conn_of.get(machine).and_then(|conn| self.sessions.get(conn));
+        session.is_some_and(|session| session.boot_id != hello.identity.boot_id)
+    }
+
+    /// Ends the session that the machine has.
+    fn take_over(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) {
+        let Some(before) = self.conn_of.get(&peer.machine).copied() else { return };
+        let is_other_boot = self.is_other_boot(&peer.machine, hello);
+        turn.close(before, Reason::Replaced);
+        if is_other_boot {
+            self.orders_lost(turn, &peer.machine);
+        } else {
+            self.collecting_lost(turn, &peer.machine);
+        }
+        self.taken_over(turn, before);
+    }
+
+    /// What a welcome changes of the record.
+    fn remember(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) {
+        let Some(known) = self.book.machine(&peer.machine) else { return };
+        let machine = || peer.machine.clone();
+        let mut records = Vec::new();
+        if known.key != peer.key {
+            records.push(Record::KeyTaken { machine: machine(), key: Some(peer.key) });
+        }
+        if known.facts != hello.facts || known.identity.boot_id != hello.identity.boot_id {
+            let (boot_id, facts) = (hello.identity.boot_id.clone(), hello.facts.clone());
+            records.push(Record::Described { machine: machine(), boot_id, facts });
+        }
+        if known.shown_by != Some(peer.authority) {
+            records.push(Record::Shown { machine: machine(), authority: peer.authority });
+        }
+        records.into_iter().for_each(|record| self.record(turn, record));
+    }
+
     /// Heard within two heartbeats.
     fn is_lively(&self, now: Time, machine: &MachineId) -> bool {
         let period = self.settings.heartbeat;
         self.heard_at(machine).is_some_and(|at| now.since(at) < period + period)
+    }
+
+    /// Ends sessions with the certificates that opened them. That it is over is not said as `CERTIFICATE_EXPIRED`: an agent that
+    /// has renewed since would use an invitation for that, and one that has not hears so when it comes again.
+    pub(super) fn end_with_certificates(&mut self, turn: &mut Turn) {
+        let over = |(conn, session): (&Conn, &Session)| (session.not_after <= turn.now).then_some(*conn);
+        let over: Vec<Conn> = self.sessions.iter().filter_map(over).collect();
+        for conn in over {
+            let refused = Refused {
+                says: "the certificate that opened this session is over".into(),
+                next: "nothing: the agent comes again with the certificate that it has by now".into(),
+                retry_after_s: Some(1),
+                reason: Reason::Unavailable,
+            };
+            turn.out.push(Effect::Close(conn, refused));
+            self.gone(turn, conn);
+        }
     }
 
     pub(super) fn gone(&mut self, turn: &mut Turn, conn: Conn) {
@@ -158,22 +193,16 @@ impl Registry {
     }
 
     pub(super) fn said(&mut self, turn: &mut Turn, conn: Conn, n: u64, frame: AgentFrame) {
-        let rate = u64::from(self.settings.frames_per_s);
-        let most = u64::from(self.settings.frames_burst) * 1000;
-        let Some(session) = self.sessions.get_mut(&conn) else { return };
-        let passed_ms = u64::try_from(turn.now.since(session.refilled_at).ms).unwrap_or(0);
-        session.allowance = session.allowance.saturating_add(passed_ms.saturating_mul(rate)).min(most);
-        session.refilled_at = turn.now;
-        if session.allowance < 1000 {
-            turn.close(conn, Reason::TooMany { of: "frames".into() });
+        let Some(machine) = self.sessions.get(&conn).map(|session| session.machine.clone()) else { return };
+        if let Err(reason) = self.spend(turn.now, &machine, Costs::Frame) {
+            turn.close(conn, reason);
             return self.gone(turn, conn);
         }
-        session.allowance -= 1000;
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
         if n <= session.taken {
             return;
         }
         session.taken = n;
-        let machine = session.machine.clone();
         self.heard(turn, &machine);
         self.take(turn, conn, &machine, n, masked(frame));
     }

@@ -26,8 +26,8 @@ pub struct Settings {
     pub join_within: Span,
     /// Frames that a machine may send at once.
     pub frames_burst: u32,
-    /// And on the long run, each second.
-    pub frames_per_s: u32,
+    /// And on the long run, one in so long.
+    pub frame_each: Span,
     /// Sessions that a machine may begin at once: an agent whose network breaks again and again begins one in ten seconds.
     pub sessions_burst: u32,
     /// And on the long run, one in so long.
@@ -63,7 +63,7 @@ impl Default for Settings {
             reimage_after: Span::from_min(10),
             join_within: Span::from_min(120),
             frames_burst: 120,
-            frames_per_s: 10,
+            frame_each: Span::from_ms(100),
             sessions_burst: 30,
             session_each: Span::from_s(2),
             certificates_burst: 10,

@@ -10,7 +10,7 @@
 //!
 //! A rotation has two halves with days between them, so that every agent meets the next authority (a welcome names the pins)
 //! before the last one goes. What is there is told by the files alone. The server's own key is never written: it is made at each
-//! start and whenever two thirds of its certificate's time have passed.
+//! start, whenever two thirds of its certificate's time have passed, and when the clock was set.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -36,8 +36,9 @@ use crate::registry::{AuthorityHash, KeyHash, MachineId};
 const AUTHORITY_DAYS: i64 = 3650;
 /// The server's certificate, days.
 const SERVING_DAYS: i64 = 90;
-/// A certificate counts from a little before now, for machines whose clocks run behind.
-const BACKDATED: Duration = Duration::minutes(5);
+/// A certificate counts from so long before now: for machines whose clocks run behind, and for this server, whose clock may be
+/// ahead until somebody mends it and is then behind its own certificates.
+const BACKDATED: Duration = Duration::days(1);
 /// More authorities than this at once mean that a rotation was begun again and again and never finished.
 const AUTHORITIES_MAX: usize = 4;
 

@@ -5,7 +5,7 @@
 //! that a mended clock is no silence of anybody. A tick comes each second: what is far more between two looks is time in which
 //! this process stood still, or its disk did, and what machines said meanwhile still waits to be read. That is no silence either.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use reveille_core::model::time::{Span, Time};
 
@@ -42,10 +42,35 @@ impl Clocks {
     }
 }
 
+/// Something with dates in it, made when the clock said so.
+#[derive(Debug)]
+pub(super) struct Made {
+    at: Instant,
+    clocks: Clocks,
+}
+
+impl Made {
+    /// At this moment.
+    pub(super) fn now() -> Self {
+        Self::at(wall(), Instant::now())
+    }
+
+    /// It is as old as that, or its dates are those of a clock that was set since.
+    pub(super) fn is_over(&mut self, lasts: Duration) -> bool {
+        self.is_over_at(wall(), Instant::now(), lasts)
+    }
+
+    fn at(wall: Time, even: Instant) -> Self {
+        Self { at: even, clocks: Clocks { before: Some((wall, even)) } }
+    }
+
+    fn is_over_at(&mut self, wall: Time, even: Instant, lasts: Duration) -> bool {
+        self.clocks.compare(wall, even).is_some() || even.saturating_duration_since(self.at) >= lasts
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -71,5 +96,23 @@ mod tests {
         for (wall_s, even_s, set) in table {
             assert_eq!(look(wall_s, even_s), set, "{wall_s} beside {even_s}");
         }
+    }
+
+    #[test]
+    fn what_has_dates_of_a_clock_that_was_set_is_made_anew() {
+        let (begun, lasts) = (Instant::now(), Duration::from_secs(60));
+        let made = || Made::at(Time::from_ms(1_000_000), begun);
+        let is_over = |made: &mut Made, wall_s: i64, even_s: u64| {
+            made.is_over_at(
+                Time::from_ms(1_000_000 + wall_s * 1000),
+                begun + Duration::from_secs(even_s),
+                lasts,
+            )
+        };
+        for (wall_s, even_s, wanted) in [(1, 1, false), (-600, 1, true), (3600, 1, true), (9, 9, false)] {
+            assert_eq!(is_over(&mut made(), wall_s, even_s), wanted, "{wall_s} beside {even_s}");
+        }
+        let mut made = made();
+        assert_eq!((1..100).find(|s| is_over(&mut made, *s, s.unsigned_abs())), Some(60), "and in its time");
     }
 }

@@ -5,8 +5,9 @@
 //!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
-//! What a connection proved is found out once and goes with every request of it. A place that somebody newer needs ends its
-//! connection at whatever point it is.
+//! What a connection showed, and whose key it proved, goes with every request of it. Whether a key still is its machine's the
+//! registry says before the place counts as a machine's. A place that somebody newer needs ends its connection at whatever
+//! point it is.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::rustls::server::Acceptor;
 
 use super::accept::Accepting;
-use super::gate::{Gate, Owner};
+use super::gate::{Gate, Owner, Place};
 use super::limits::{Limits, SLACK};
 use super::pace::Pace;
 use super::routes::{Hall, Visitor, route};
@@ -91,16 +92,13 @@ async fn connection(
         () = told(&mut stop) => return,
     };
     let (step_within, connection_within) = (hall.step_within, hall.connection_within);
-    let who = doorman.who(stream.get_ref().1.peer_certificates());
-    if who == Shown::Strange {
-        hall.stranger(address, "a certificate of another authority was shown");
+    let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
+    let who = doorman.who(chain.as_deref());
+    tokio::select! {
+        () = count(&hall, address, who, &place) => {}
+        () = place.pushed() => return,
     }
-    let has_place =
-        matches!(&who, Shown::Machine(peer) if place.is_known_now(Owner::Machine(peer.machine.clone())));
-    if !has_place {
-        place.is_anonymous_now();
-    }
-    let visitor = Arc::new(Visitor { who, address, place: place.clone() });
+    let visitor = Arc::new(Visitor { chain, address, place: place.clone() });
     let pace = Arc::new(Pace::new());
     let service = service_fn(move |request| {
         let (hall, visitor, pace) = (hall.clone(), visitor.clone(), pace.clone());
@@ -132,6 +130,21 @@ async fn connection(
     };
     if let Err(error) = served {
         tracing::debug!(%address, "a connection ended: {error}");
+    }
+}
+
+/// Counts the place for a machine whose key still is one; else it is one of those without a certificate. A key that was replaced
+/// would push its machine's own connections out.
+async fn count(hall: &Hall, address: SocketAddr, who: Shown, place: &Place) {
+    if who == Shown::Strange {
+        hall.stranger(address, "a certificate of another authority was shown");
+    }
+    let is_known = match who {
+        Shown::Machine(peer) => hall.stands(&peer).await && place.is_known_now(Owner::Machine(peer.machine)),
+        _ => false,
+    };
+    if !is_known {
+        place.is_anonymous_now();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who may stand at the door: a place for each connection from its first byte to its end, counted for whom it is.
 //!
 //! ```text
-//!  enter ─▶ silent ─ a ClientHello ─▶ half-open ─┬ a certificate of ours ─▶ known, of a machine ─ a WebSocket ─▶ of its session
+//!  enter ─▶ silent ─ a ClientHello ─▶ half-open ─┬ a key that counts ─▶ known, of a machine ─ a WebSocket ─▶ of its session
 //!           of an address             of an address └ none ─▶ anonymous, of an address ─ a token that opens ─▶ of an invitation
 //! ```
 //!
@@ -30,7 +30,7 @@ use crate::registry::{InvitationId, MachineId};
 pub(super) enum Owner {
     /// An address; of IPv6 its network of 64 bits, in which one host has as many addresses as it likes.
     Address(IpAddr),
-    /// A machine, by its certificate.
+    /// A machine, by a certificate whose key counts.
     Machine(MachineId),
     /// A machine's WebSockets.
     Session(MachineId),

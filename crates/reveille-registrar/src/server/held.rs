@@ -6,7 +6,8 @@
 //! ```
 //!
 //! One poll of a session at a time: a newer one ends the wait of the one before. What is not acknowledged is kept, up to a
-//! bound, so that an answer that was lost is given again.
+//! bound, so that an answer that was lost is given again. A session is its key's: one that its machine has no more, or has, too,
+//! opens nothing of it, whatever number it comes with.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,9 +21,9 @@ use tokio::sync::{Mutex as Turn, Notify, mpsc};
 use tokio::time::timeout;
 
 use super::keeper::{Hand, Outgoing};
-use crate::registry::{Conn, Event, MachineId, Peer};
+use crate::registry::{Conn, Event, KeyHash, MachineId, Peer};
 
-/// The welcome follows the hello at once.
+/// The welcome follows the hello at once, and whether a key counts is said at once.
 const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 
 /// What a session was to be told last is kept for so many sweeps; then whoever asks hears that it is over.
@@ -39,6 +40,8 @@ pub(super) struct Held {
 
 struct Session {
     conn: Conn,
+    /// Which key began it.
+    key: KeyHash,
     /// Ends the wait of whoever has the line.
     newer: Notify,
     line: Turn<Line>,
@@ -58,8 +61,10 @@ impl Held {
     pub(super) async fn poll(&self, hand: &Hand, peer: Peer, poll: Poll) -> Result<Polled, Reason> {
         let hold = Duration::from_secs(poll.hold_s.min(POLL_HOLD_S).into());
         let Some(number) = poll.session else { return self.begin(hand, peer, poll).await };
-        let key = (peer.machine, number);
-        let found = self.lock().get(&key).cloned();
+        let (key, shown) = ((peer.machine.clone(), number), peer.key);
+        let stands = hand.view(move |registry, _| registry.stands(&peer));
+        timeout(WELCOME_WITHIN, stands).await.ok().and_then(Result::ok).ok_or(Reason::Unavailable)??;
+        let found = self.lock().get(&key).filter(|session| session.key == shown).cloned();
         let session = found.ok_or(Reason::Replaced)?;
         session.newer.notify_waiters();
         let mut line = session.line.lock().await;
@@ -101,7 +106,7 @@ impl Held {
                 what: "a session begins with a hello".into(),
             });
         };
-        let machine = peer.machine.clone();
+        let (machine, key) = (peer.machine.clone(), peer.key);
         let opened = hand.open(|conn| Event::Arrived { conn, peer, hello }).await;
         let (conn, outgoing) = opened.map_err(|_| Reason::Unavailable)?;
         let mut line = Line { outgoing, kept: VecDeque::new(), sent: 0, taken: n };
@@ -119,7 +124,7 @@ impl Held {
         line.drain()?;
         let polled = line.answer(number);
         let (newer, over) = (Notify::new(), AtomicU32::new(0));
-        let session = Session { conn, newer, line: Turn::new(line), over };
+        let session = Session { conn, key, newer, line: Turn::new(line), over };
         self.keep(machine, number, session);
         Ok(polled)
     }
@@ -199,6 +204,10 @@ impl Line {
 mod tests {
     use super::*;
 
+    fn of(conn: Conn, line: Turn<Line>) -> Session {
+        Session { conn, key: KeyHash([1; 32]), newer: Notify::new(), line, over: AtomicU32::new(0) }
+    }
+
     #[test]
     fn a_machine_that_begins_session_after_session_has_a_few_of_them_kept() {
         let held = Held::default();
@@ -206,9 +215,7 @@ mod tests {
             for machine in ["m-1", "m-2"] {
                 let (_, outgoing) = mpsc::channel(1);
                 let line = Turn::new(Line { outgoing, kept: VecDeque::new(), sent: 0, taken: 0 });
-                let session =
-                    Session { conn: Conn(number), newer: Notify::new(), line, over: AtomicU32::new(0) };
-                held.keep(MachineId::new(machine), number, session);
+                held.keep(MachineId::new(machine), number, of(Conn(number), line));
             }
         }
         let kept: Vec<u64> = held.lock().keys().map(|(_, number)| *number).collect();
@@ -220,8 +227,7 @@ mod tests {
         let held = Held::default();
         let (outlet, outgoing) = mpsc::channel(1);
         let line = Turn::new(Line { outgoing, kept: VecDeque::new(), sent: 0, taken: 0 });
-        let session = Session { conn: Conn(1), newer: Notify::new(), line, over: AtomicU32::new(0) };
-        held.lock().insert((MachineId::new("m-1"), 1), Arc::new(session));
+        held.lock().insert((MachineId::new("m-1"), 1), Arc::new(of(Conn(1), line)));
         let left_after = |sweeps: u32| {
             (0..sweeps).for_each(|_| held.sweep());
             held.lock().len()

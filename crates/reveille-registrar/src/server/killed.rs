@@ -160,7 +160,12 @@ impl Agent {
             plan: self.plan.as_ref().map(held),
             joined: self.joined,
         };
-        let peer = Peer { machine: self.machine.clone()?, key: self.key, authority: AuthorityHash([0; 32]) };
+        let peer = Peer {
+            machine: self.machine.clone()?,
+            key: self.key,
+            authority: AuthorityHash([0; 32]),
+            not_after: Time::from_ms(i64::MAX),
+        };
         self.n = 0;
         let effects = server.step(Event::Arrived { conn, peer, hello })?;
         let refused = |effect: &Effect| matches!(effect, Effect::Close(to, _) if *to == conn);
@@ -298,8 +303,12 @@ fn course(kill_at: usize) -> bool {
         agent.again(&mut server);
     }
     // Its next certificate, and the first use of it.
-    let peer =
-        Peer { machine: agent.machine.clone().unwrap(), key: first, authority: AuthorityHash([0; 32]) };
+    let peer = Peer {
+        machine: agent.machine.clone().unwrap(),
+        key: first,
+        authority: AuthorityHash([0; 32]),
+        not_after: Time::from_ms(i64::MAX),
+    };
     loop {
         let (ask, peer) = (server.next_ask(), peer.clone());
         if let Some(effects) = server.step(Event::Renew { ask, peer, key: second }) {
@@ -330,7 +339,7 @@ fn judge(mut server: Server<'_>, agent: &Agent, kill_at: usize) {
     assert_eq!(machines.len(), 1, "killed at {kill_at}: one identity");
     let known = machines[0];
     assert_eq!(Some(&known.id), agent.machine.as_ref(), "killed at {kill_at}");
-    assert_eq!((known.key, known.next_key), (KeyHash([2; 32]), None), "killed at {kill_at}");
+    assert_eq!((known.key, known.next_keys.len()), (KeyHash([2; 32]), 0), "killed at {kill_at}");
     let plan = agent.plan.as_ref().expect("it has its plan");
     assert_eq!((known.plan.clone(), plan.version), (held(plan), 1), "killed at {kill_at}: the plan it holds");
     assert_eq!(known.reports_kept, 4, "killed at {kill_at}");

@@ -230,7 +230,7 @@ impl Run {
 async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<bool>) -> bool {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut made_at = tokio::time::Instant::now();
+    let mut certificate = clock::Made::now();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -241,8 +241,8 @@ async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<b
             return false;
         }
         hall.held.sweep();
-        if made_at.elapsed() >= CERTIFICATE_ANEW {
-            made_at = tokio::time::Instant::now();
+        if certificate.is_over(CERTIFICATE_ANEW) {
+            certificate = clock::Made::now();
             if let Err(why) = hall.reopen(names) {
                 tracing::error!("the server's certificate cannot be made anew: {why}");
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::Hello;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Role};
@@ -89,7 +90,12 @@ impl Office {
 
     /// It comes with a certificate of this authority.
     async fn arrive(&self, machine: &MachineId, number: u8, authority: AuthorityHash) -> Conn {
-        let peer = Peer { machine: machine.clone(), key: KeyHash([number; 32]), authority };
+        let peer = Peer {
+            machine: machine.clone(),
+            key: KeyHash([number; 32]),
+            authority,
+            not_after: Time::from_ms(i64::MAX),
+        };
         let hello = Hello {
             protocol: 1,
             identity: identity(number),

@@ -26,6 +26,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::authority::Authorities;
 use super::gate::{Owner, Place};
@@ -70,28 +71,36 @@ impl Hall {
         }
     }
 
+    /// The registry says that this key is its machine's, which may come.
+    pub(super) async fn stands(&self, peer: &Peer) -> bool {
+        let asked = peer.clone();
+        within(self.hand.view(move |registry, _| registry.stands(&asked)))
+            .await
+            .is_ok_and(|stands| stands.is_ok())
+    }
+
     /// Whoever stands at the door now.
     pub(super) fn doorman(&self) -> Doorman {
         self.doorman.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Whoever asks, as the connection proved, and the place that it has.
+/// Whoever asks: what he showed, whose key the handshake proved, and the place that he has. What it is worth is judged at each
+/// request: it may be over since, or its authority.
 pub(super) struct Visitor {
-    pub(super) who: Shown,
+    pub(super) chain: Option<Vec<CertificateDer<'static>>>,
     pub(super) address: SocketAddr,
     pub(super) place: Arc<Place>,
 }
 
 /// Answers one request.
 pub(super) async fn route(hall: &Arc<Hall>, visitor: &Visitor, request: Request<Incoming>) -> Answer {
-    let who = &visitor.who;
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let answered = match (&method, path.as_str()) {
         (&Method::GET, path::PING) => Ok(ping(hall)),
         (&Method::POST, path::ENROL) => enrol(hall, visitor, request).await,
-        (&Method::POST, path::RENEW) => renew(hall, who, request).await,
-        (&Method::POST, path::POLL) => poll(hall, who, request).await,
+        (&Method::POST, path::RENEW) => renew(hall, visitor, request).await,
+        (&Method::POST, path::POLL) => poll(hall, visitor, request).await,
         (&Method::GET, path::SESSION) => session(hall, visitor, request).await,
         _ => Err(Reason::NoSuchPath),
     };
@@ -193,8 +202,8 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     certified(hall, reply, &csr.public_key, draft)
 }
 
-async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(who)?;
+async fn renew(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(hall, visitor)?;
     let wish: Renew = body(hall, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
@@ -203,14 +212,14 @@ async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<A
     certified(hall, reply, &csr.public_key, None)
 }
 
-async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(who)?;
+async fn poll(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(hall, visitor)?;
     let polled = hall.held.poll(&hall.hand, peer, body(hall, request).await?).await?;
     Ok(json(StatusCode::OK, &polled))
 }
 
 async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(&visitor.who)?;
+    let peer = machine(hall, visitor)?;
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
@@ -236,10 +245,11 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
 }
 
 /// Who shows the certificate, or why it counts for nobody.
-fn machine(who: &Shown) -> Result<Peer, Reason> {
-    match who {
-        Shown::Machine(peer) => Ok(peer.clone()),
+fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
+    match hall.doorman().who(visitor.chain.as_deref()) {
+        Shown::Machine(peer) => Ok(peer),
         Shown::Expired => Err(Reason::CertificateExpired),
+        Shown::Early => Err(Reason::CertificateNotYetValid),
         Shown::Nothing | Shown::Strange => Err(Reason::CertificateUnknown),
     }
 }

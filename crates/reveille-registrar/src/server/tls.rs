@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::model::time::Time;
 use thiserror::Error;
 use tokio_rustls::rustls;
 
@@ -43,6 +44,8 @@ pub(super) enum Shown {
     Machine(Peer),
     /// A certificate of ours that is over.
     Expired,
+    /// A certificate of ours whose time has not begun.
+    Early,
     /// Something else.
     Strange,
 }
@@ -91,6 +94,9 @@ impl Doorman {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::Expired | CertificateError::ExpiredContext { .. },
             )) => Shown::Expired,
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. },
+            )) => Shown::Early,
             Err(_) => Shown::Strange,
         }
     }
@@ -103,7 +109,11 @@ impl Doorman {
         let key = key_hash(certificate.public_key().raw);
         let issuer = certificate.issuer().as_raw();
         let signer = self.signers.iter().find(|signer| signer.subject == issuer)?;
-        names.next().is_none().then_some(Peer { machine, key, authority: signer.authority })
+        // Its last second is a part of its time.
+        let not_after = Time::from_ms(
+            certificate.validity().not_after.timestamp().saturating_add(1).saturating_mul(1000),
+        );
+        names.next().is_none().then_some(Peer { machine, key, authority: signer.authority, not_after })
     }
 }
 
@@ -150,5 +160,55 @@ impl ClientCertVerifier for Later {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+    use reveille_core::model::time::Span;
+    use rustls::pki_types::pem::PemObject as _;
+    use time::{Duration, OffsetDateTime};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_whose_time_has_not_begun_is_told_from_a_strange_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let authorities = Authorities::open(folder.path()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("authority/0001.pem")).unwrap();
+        let authority = CertificateDer::from_pem_slice(text.as_bytes()).unwrap();
+        let issuer = Issuer::from_ca_cert_der(&authority, KeyPair::from_pem(&text).unwrap()).unwrap();
+        let from = |minutes: i64| {
+            let mut params = CertificateParams::default();
+            params.distinguished_name = DistinguishedName::new();
+            params.distinguished_name.push(DnType::CommonName, "m-1");
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            params.not_before = OffsetDateTime::now_utc() + Duration::minutes(minutes);
+            params.not_after = params.not_before + Duration::days(30);
+            params.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap().der().clone()
+        };
+        let doorman =
+            Doorman::new(&authorities, authorities.serving(&["localhost".to_owned()]).unwrap()).unwrap();
+        assert!(matches!(doorman.who(Some(&[from(-1)])), Shown::Machine(_)));
+        assert_eq!(doorman.who(Some(&[from(5)])), Shown::Early);
+        assert_eq!(doorman.who(Some(&[from(-31 * 24 * 60)])), Shown::Expired);
+    }
+
+    #[test]
+    fn certificates_that_were_given_by_a_clock_that_was_ahead_by_hours_count_when_it_is_mended() {
+        let folder = tempfile::tempdir().unwrap();
+        let authorities = Authorities::open(folder.path()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let pem = authorities.certify(&MachineId::new("m-1"), &key, Span::from_min(60)).unwrap();
+        let of_machine = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+        for der in
+            [of_machine].into_iter().chain(authorities.serving(&["localhost".to_owned()]).unwrap().chain)
+        {
+            let (_, read) = X509Certificate::from_der(&der).unwrap();
+            let before_s =
+                OffsetDateTime::now_utc().unix_timestamp() - read.validity().not_before.timestamp();
+            assert!(before_s >= 23 * 3600, "{}: {before_s} s", read.subject());
+        }
     }
 }

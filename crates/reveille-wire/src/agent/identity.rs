@@ -79,6 +79,17 @@ impl Identity {
         self.lasting().find(|(part, word)| differ(*part, word)).map(|(part, _)| part)
     }
 
+    /// The first lasting part that this one says and the other leaves out, so that nobody can compare it. The system UUID is the
+    /// firmware's, and a copy of a disk does not bring it along: where it is said and the same, the others may be left out, as
+    /// an instance id is while the metadata of its cloud does not answer.
+    pub fn left_out_by(&self, other: &Self) -> Option<Part> {
+        let says = |part| other.part(part).is_some();
+        if self.part(Part::SystemUuid).is_some() && says(Part::SystemUuid) {
+            return None;
+        }
+        self.lasting().find(|(part, _)| !says(*part)).map(|(part, _)| part)
+    }
+
     /// The first lasting part that both share.
     pub fn shares(&self, other: &Self) -> Option<Part> {
         let same = |part, word| other.part(part).is_some_and(|theirs| normal(theirs) == normal(word));

@@ -38,6 +38,11 @@ pub enum Reason {
         /// What the other says of itself.
         facts: Box<Facts>,
     },
+    /// The machine leaves out what it is known by, so that it cannot be told from a copy.
+    IdentityIncomplete {
+        /// What it leaves out.
+        part: Part,
+    },
     /// The machine's node was removed on purpose; it is not brought back.
     NodeRemoved,
     /// The machine was removed from this server.
@@ -48,6 +53,8 @@ pub enum Reason {
     CertificateUnknown,
     /// The certificate's time is over.
     CertificateExpired,
+    /// The certificate's time has not begun: the server's clock was ahead when it gave it, or is behind now.
+    CertificateNotYetValid,
     /// The certificate's key is no longer the machine's.
     CertificateRevoked,
     /// Machines of other roles have to be there first.
@@ -131,11 +138,13 @@ impl Reason {
             Self::TokenRevoked => "TOKEN_REVOKED",
             Self::TokenForeign { .. } => "TOKEN_FOREIGN",
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
+            Self::IdentityIncomplete { .. } => "IDENTITY_INCOMPLETE",
             Self::NodeRemoved => "NODE_REMOVED",
             Self::MachineRemoved => "MACHINE_REMOVED",
             Self::MachineForgotten => "MACHINE_FORGOTTEN",
             Self::CertificateUnknown => "CERTIFICATE_UNKNOWN",
             Self::CertificateExpired => "CERTIFICATE_EXPIRED",
+            Self::CertificateNotYetValid => "CERTIFICATE_NOT_YET_VALID",
             Self::CertificateRevoked => "CERTIFICATE_REVOKED",
             Self::WaitRole { .. } => "WAIT_ROLE",
             Self::WaitPlan { .. } => "WAIT_PLAN",
@@ -157,12 +166,14 @@ impl Reason {
     /// The HTTP status that it is given with. Those that only the machine's side gives have none of their own: 0.
     pub const fn status(&self) -> u16 {
         match self {
-            Self::TokenUnknown | Self::TokenExpired | Self::CertificateUnknown | Self::CertificateExpired => {
-                401
-            }
+            Self::TokenUnknown
+            | Self::TokenExpired
+            | Self::CertificateUnknown
+            | Self::CertificateExpired
+            | Self::CertificateNotYetValid => 401,
             Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
             Self::NoSuchPath => 404,
-            Self::IdentityConflict { .. } | Self::Replaced => 409,
+            Self::IdentityConflict { .. } | Self::IdentityIncomplete { .. } | Self::Replaced => 409,
             Self::TokenUsedUp
             | Self::TokenVoid
             | Self::TokenRevoked
@@ -186,7 +197,9 @@ impl Reason {
             Self::TooMany { .. } | Self::Unavailable => Some(10),
             // The first one of two may be the same machine before a reboot, and is forgotten when it has been silent.
             Self::IdentityConflict { part: Part::BootId, .. } => Some(60),
-            Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
+            // What could not be read may be there when it is read again.
+            Self::CertificateNotYetValid => Some(60),
+            Self::IdentityIncomplete { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
             _ => None,
         }
     }
@@ -204,13 +217,15 @@ impl Reason {
             | Self::TokenVoid
             | Self::TokenRevoked
             | Self::TokenForeign { .. } => self.of_token(),
-            Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
-                self.of_certificate()
-            }
+            Self::CertificateUnknown
+            | Self::CertificateExpired
+            | Self::CertificateNotYetValid
+            | Self::CertificateRevoked => self.of_certificate(),
             Self::NodeRemoved
             | Self::MachineRemoved
             | Self::MachineForgotten
             | Self::IdentityConflict { .. }
+            | Self::IdentityIncomplete { .. }
             | Self::Replaced => self.of_machine(),
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => self.of_wait(),
             Self::CaPinMismatch { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => self.of_answerer(),
@@ -253,6 +268,10 @@ impl Reason {
                 "the machine's certificate is over".to_owned(),
                 "see that the machine's clock is right; then invite it anew: reveille invite --machine … --reimage",
             ),
+            Self::CertificateNotYetValid => (
+                "the time of the machine's certificate has not begun, by the server's clock".to_owned(),
+                "set the server's clock right, if it is behind; else it was ahead when it gave the certificate: wait",
+            ),
             Self::CertificateRevoked => (
                 "the machine has another key now".to_owned(),
                 "it was enrolled again; if that was not you, remove the machine and look who did",
@@ -292,6 +311,10 @@ impl Reason {
                 let next = "a clone: give it an identity and a key of its own; the same machine made anew: reveille invite --machine … --reimage";
                 (text, next)
             }
+            Self::IdentityIncomplete { part } => (
+                format!("this machine is known by its {}, and does not say it now", part.name()),
+                "see why its agent cannot read it, and start the agent again; if it has none any more: reveille invite --machine … --reimage",
+            ),
             _ => (
                 "a newer session of this machine has taken over".to_owned(),
                 "nothing: there should be one agent on a machine",

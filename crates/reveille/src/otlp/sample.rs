@@ -61,7 +61,12 @@ pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
             2,
             Event::Arrived {
                 conn: Conn(1),
-                peer: Peer { machine, key, authority: AuthorityHash([0; 32]) },
+                peer: Peer {
+                    machine,
+                    key,
+                    authority: AuthorityHash([0; 32]),
+                    not_after: Time::from_ms(i64::MAX),
+                },
                 hello: hello.clone(),
             },
         ),
@@ -78,6 +83,7 @@ pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
                     machine: MachineId::new("m-1".to_owned()),
                     key,
                     authority: AuthorityHash([0; 32]),
+                    not_after: Time::from_ms(i64::MAX),
                 },
                 hello,
             },

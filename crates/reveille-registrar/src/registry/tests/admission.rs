@@ -5,7 +5,7 @@ use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
 
 use super::world::*;
-use crate::registry::{Effect, Event, KeyHash, Peer, Reimage, Removal, Reply, What};
+use crate::registry::{Ask, Effect, Event, KeyHash, Peer, Reimage, Removal, Reply, What};
 
 #[test]
 fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoever_has_its_secret() {
@@ -185,7 +185,10 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let next = KeyHash([8; 32]);
-    let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY });
+    let (ask, peer) = (
+        world.ask(),
+        Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY, not_after: NEVER },
+    );
     world.step(Event::Renew { ask, peer: peer.clone(), key: next });
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), None, "the answer may have been lost: the old key still counts");
@@ -194,9 +197,87 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"));
     let other = world.known(&machine(2));
-    let (ask, peer) = (world.ask(), Peer { machine: other, key: machine(2).key, authority: AUTHORITY });
+    let (ask, peer) =
+        (world.ask(), Peer { machine: other, key: machine(2).key, authority: AUTHORITY, not_after: NEVER });
     let effects = world.step(Event::Renew { ask, peer, key: next });
     assert!(effects.iter().all(|effect| !matches!(effect, Effect::Reply(_, Reply::Certify { .. }))));
+}
+
+#[test]
+fn a_hello_that_leaves_out_what_its_machine_is_known_by_is_refused_for_a_while_and_not_for_good() {
+    let leaving_out: [(fn(&mut reveille_wire::agent::Identity), Option<&str>); 5] = [
+        (|own| own.system_uuid = None, Some("IDENTITY_INCOMPLETE")),
+        (|own| (own.system_uuid, own.instance_id) = (None, None), Some("IDENTITY_INCOMPLETE")),
+        // Firmware that was never given a UUID says one that is nobody's.
+        (
+            |own| own.system_uuid = Some("00000000-0000-0000-0000-000000000000".into()),
+            Some("IDENTITY_INCOMPLETE"),
+        ),
+        // As after a boot while the cloud's metadata does not answer: a copy of the disk has no such UUID.
+        (|own| own.instance_id = None, None),
+        (|own| own.machine_id = None, None),
+    ];
+    for (leave_out, wanted) in leaving_out {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let mut who = machine(1);
+        leave_out(&mut who.identity);
+        let (conn, effects) = world.arrive(&id, &who);
+        assert_eq!(closed(&effects, conn), wanted, "{:?}", who.identity);
+        let again =
+            effects.iter().any(|effect| matches!(effect, Effect::Close(_, it) if it.retry_after_s.is_some()));
+        assert_eq!(again, wanted.is_some(), "it is to come again, and say more");
+        let (conn, effects) = world.arrive(&id, &machine(1));
+        assert_eq!(closed(&effects, conn), None);
+    }
+    // Where there is no UUID nothing else is left out.
+    let (mut world, mut who) = (World::new(), machine(1));
+    who.identity.system_uuid = None;
+    let id = world.known(&who);
+    who.identity.instance_id = None;
+    let (conn, effects) = world.arrive(&id, &who);
+    assert_eq!(closed(&effects, conn), Some("IDENTITY_INCOMPLETE"));
+    // And what its record lacks a machine may say.
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&effects, conn), None);
+}
+
+#[test]
+fn a_renewal_takes_no_key_away_and_a_welcome_takes_all_others() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let renew = |world: &mut World, with: KeyHash, key: u8| {
+        let (ask, peer) =
+            (world.ask(), Peer { machine: id.clone(), key: with, authority: AUTHORITY, not_after: NEVER });
+        let effects = world.step(Event::Renew { ask, peer, key: KeyHash([key; 32]) });
+        assert!(matches!(effects.last(), Some(Effect::Reply(_, Reply::Certify { .. }))), "{effects:?}");
+    };
+    // Its node stays away for months: it renews with what it was given last, and is welcomed with none of it.
+    world.step(Event::Remove { ask: Ask(0), machine: "w-1".into(), what: Some(Removal::Node) });
+    let mut with = machine(1).key;
+    for number in 20..30 {
+        world.pass(Span::from_min(24 * 60));
+        renew(&mut world, with, number);
+        // An answer that was lost: the same key is asked for again, and the one before still counts.
+        renew(&mut world, with, number);
+        with = KeyHash([number; 32]);
+    }
+    world.step(Event::Remove { ask: Ask(0), machine: "w-1".into(), what: None });
+    world.restart();
+    // Somebody with the first key, who asks for more and is not the machine.
+    for number in 40..42 {
+        renew(&mut world, machine(1).key, number);
+        let mut copy = hello(&machine(1));
+        copy.identity.system_uuid = Some("another".into());
+        let (conn, effects) = world.arrive_with(&id, KeyHash([number; 32]), copy);
+        assert_eq!(closed(&effects, conn), Some("IDENTITY_CONFLICT"));
+    }
+    let (conn, effects) = world.arrive_with(&id, with, hello(&machine(1)));
+    assert_eq!(closed(&effects, conn), None, "the machine itself");
+    for key in [machine(1).key, KeyHash([28; 32]), KeyHash([41; 32])] {
+        let (conn, effects) = world.arrive_with(&id, key, hello(&machine(1)));
+        assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"));
+    }
 }
 
 #[test]
@@ -224,7 +305,8 @@ fn a_machine_of_which_only_the_node_stays_away_renews_its_certificate() {
         let id = world.known(&machine(1));
         let ask = world.ask();
         world.step(Event::Remove { ask, machine: "w-1".into(), what: Some(what) });
-        let (ask, peer) = (world.ask(), Peer { machine: id, key: machine(1).key, authority: AUTHORITY });
+        let (ask, peer) =
+            (world.ask(), Peer { machine: id, key: machine(1).key, authority: AUTHORITY, not_after: NEVER });
         let effects = world.step(Event::Renew { ask, peer, key: KeyHash([9; 32]) });
         let refused = match effects.last() {
             Some(Effect::Reply(_, Reply::Certify { .. })) => None,

@@ -1,8 +1,9 @@
 //! What a machine that was invited and lies can do to the one that it lies about, and one that is known to the server.
 
 use reveille_core::model::time::Span;
-use reveille_wire::agent::ServerFrame;
-use reveille_wire::agent::text::Word;
+use reveille_wire::agent::frame::{Done, Ended};
+use reveille_wire::agent::text::{Tail, Word};
+use reveille_wire::agent::{AgentFrame, ServerFrame};
 
 use super::world::*;
 use crate::registry::{
@@ -95,14 +96,18 @@ fn refused_in(effects: &[Effect]) -> &'static str {
 fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_records() {
     let mut world = World::new();
     let id = world.known(&machine(1));
-    let spent = |world: &mut World, renewals: u32| {
+    let mut drawn = 0_u32;
+    let mut spent = |world: &mut World, renewals: u32| {
         let mut certified = 0;
         let before = world.records.len();
-        for number in 0..renewals {
+        for _ in 0..renewals {
             let mut key = [0xee; 32];
-            key[..4].copy_from_slice(&number.to_be_bytes());
-            let (ask, peer) =
-                (world.ask(), Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY });
+            key[..4].copy_from_slice(&drawn.to_be_bytes());
+            drawn += 1;
+            let (ask, peer) = (
+                world.ask(),
+                Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY, not_after: NEVER },
+            );
             let effects = world.step(Event::Renew { ask, peer, key: KeyHash(key) });
             let is_certified = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Certify { .. }));
             certified += usize::from(effects.iter().any(is_certified));
@@ -116,6 +121,27 @@ fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_rec
     assert_eq!(spent(&mut world, 280), (2, 2), "and one more each half minute");
     world.pass(Span::from_min(60));
     assert_eq!(spent(&mut world, 1), (1, 1));
+}
+
+#[test]
+fn a_machine_that_comes_again_and_again_says_no_more_than_one_that_stays() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (mut taken, seconds) = (0, 600);
+    for _ in (0..seconds).step_by(2) {
+        let (conn, _) = world.arrive(&id, &machine(1));
+        for _ in 0..200 {
+            let done = Done { id: 9, outcome: Ended::Done, tail: Tail::cut("x") };
+            let effects = world.say(conn, AgentFrame::Done(done));
+            taken += sent(&effects, conn).iter().filter(|it| matches!(it, ServerFrame::Ack { .. })).count();
+        }
+        world.pass(Span::from_s(2));
+    }
+    println!("{taken} frames in {seconds} s");
+    assert_eq!(taken, 120 + 10 * (seconds - 2), "as many at once, and ten a second");
+    world.pass(Span::from_min(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&world.say(conn, BEAT), conn), None, "and it is not locked out for that");
 }
 
 #[test]

@@ -67,7 +67,12 @@ fn play(world: &mut World, act: Act, orders: &mut u64) {
         Act::Renew { machine, key, next } => {
             let (ask, peer) = (
                 world.ask(),
-                Peer { machine: record(machine), key: KeyHash([key; 32]), authority: AUTHORITY },
+                Peer {
+                    machine: record(machine),
+                    key: KeyHash([key; 32]),
+                    authority: AUTHORITY,
+                    not_after: NEVER,
+                },
             );
             Event::Renew { ask, peer, key: KeyHash([next; 32]) }
         }
@@ -146,7 +151,12 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
             let hello = Hello { protocol: 1, identity, facts: who.facts, plan: None, joined };
             Event::Arrived {
                 conn,
-                peer: Peer { machine: record(number), key: KeyHash([key; 32]), authority: AUTHORITY },
+                peer: Peer {
+                    machine: record(number),
+                    key: KeyHash([key; 32]),
+                    authority: AUTHORITY,
+                    not_after: NEVER,
+                },
                 hello,
             }
         }

@@ -5,7 +5,7 @@ use reveille_wire::agent::AgentFrame;
 use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::text::Word;
 
-use super::world::{AUTHORITY, World, certified, closed, machine, refused, told};
+use super::world::{AUTHORITY, NEVER, World, certified, closed, machine, refused, told};
 use crate::registry::{Book, Effect, Event, MachineId, Peer, Record, Removal, Reply, What};
 
 const DAY: Span = Span::from_min(24 * 60);
@@ -37,7 +37,7 @@ fn a_machine_whose_instance_is_gone_for_good_is_forgotten_after_a_day_and_told_w
     assert_eq!((world.is_known(&ids[0]), world.is_known(&ids[1])), (false, true));
     let (conn, effects) = world.arrive(&ids[0], &machine(1));
     assert_eq!(closed(&effects, conn), Some("MACHINE_FORGOTTEN"));
-    let peer = Peer { machine: ids[0].clone(), key: machine(1).key, authority: AUTHORITY };
+    let peer = Peer { machine: ids[0].clone(), key: machine(1).key, authority: AUTHORITY, not_after: NEVER };
     assert_eq!(world.registry.stands(&peer).unwrap_err().code(), "MACHINE_FORGOTTEN");
     let ask = world.ask();
     let effects = world.step(Event::Renew { ask, peer, key: machine(1).key });

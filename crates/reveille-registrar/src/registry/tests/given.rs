@@ -7,7 +7,7 @@ use reveille_wire::agent::text::Text;
 use reveille_wire::agent::{AgentFrame, Role, ServerFrame, Verb};
 
 use super::world::*;
-use crate::registry::{Effect, Event, MachineId, NoAnswer, OrderId, What};
+use crate::registry::{Conn, Effect, Event, MachineId, NoAnswer, OrderId, Peer, What};
 
 #[test]
 fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
@@ -205,6 +205,29 @@ fn evidence_comes_in_order_and_only_when_it_was_asked_for() {
     let more = AgentFrame::Evidence(EvidencePart { of: 3, ..parts[1].clone() });
     assert_eq!(heard(world.say(conn, more)), 0, "it said that there are two");
     assert_eq!(heard(world.say(conn, part(1))), 1);
+}
+
+#[test]
+fn a_session_is_over_when_its_certificate_is_whatever_is_said_in_it() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let hello = reveille_wire::agent::frame::Hello {
+        protocol: 1,
+        identity: machine(1).identity,
+        facts: machine(1).facts,
+        plan: None,
+        joined: false,
+    };
+    let not_after = world.now + Span::from_min(1);
+    let peer = Peer { machine: id.clone(), key: machine(1).key, authority: AUTHORITY, not_after };
+    let conn = Conn(1_000);
+    world.step(Event::Arrived { conn, peer, hello });
+    for _ in 0..59 {
+        world.say(conn, BEAT);
+        assert_eq!(closed(&world.pass(Span::from_s(1)), conn), None);
+    }
+    assert_eq!(closed(&world.pass(Span::from_s(1)), conn), Some("UNAVAILABLE"));
+    assert_eq!(world.registry.session_of(&id), None);
 }
 
 #[test]

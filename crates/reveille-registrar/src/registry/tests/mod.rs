@@ -1,6 +1,7 @@
 //! The registry alone: who is let in, who is not and why, what each is told, and that a replay gives the same.
 
 mod admission;
+mod anew;
 mod claims;
 mod conflicts;
 mod course;

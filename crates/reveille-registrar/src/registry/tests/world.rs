@@ -19,6 +19,7 @@ use crate::registry::{
 
 pub(super) const SECRET: u8 = 7;
 pub(super) const AUTHORITY: AuthorityHash = AuthorityHash([0; 32]);
+pub(super) const NEVER: Time = Time::from_ms(i64::MAX);
 
 pub(super) struct World {
     pub(super) registry: Registry,
@@ -165,7 +166,7 @@ impl World {
     ) -> (Conn, Vec<Effect>) {
         self.count += 1;
         let conn = Conn(self.count);
-        let peer = Peer { machine: machine.clone(), key, authority: AUTHORITY };
+        let peer = Peer { machine: machine.clone(), key, authority: AUTHORITY, not_after: NEVER };
         let effects = self.step(Event::Arrived { conn, peer, hello });
         (conn, effects)
     }

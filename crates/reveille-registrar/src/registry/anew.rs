@@ -1,0 +1,88 @@
+//! A machine that is made anew: the same instance with another disk, and so with another key and another machine id.
+//!
+//! ```text
+//!  an invitation with --reimage, for this machine ─▶ silent for long enough, or a person says that it is no more
+//!      ─▶ called as before, on the instance of before ─▶ Nodes with what it claims: its own, or what is left of it ─▶ its record
+//! ```
+//!
+//! Whoever has such an invitation has it for one machine. What he claims beside that one's name and instance would be another's,
+//! and the record that he gets would speak for that one: the engine finds a machine by its record's ids.
+
+use reveille_wire::agent::identity::{Part, normal};
+use reveille_wire::agent::text::Sentence;
+use reveille_wire::agent::{Reason, Refused};
+
+use super::claims;
+use super::enrol::Claim;
+use super::event::NodeIds;
+use super::ids::MachineId;
+use super::invitation::{Invitation, Reimage};
+use super::machine::Machine;
+use super::{Registry, Turn};
+
+impl Registry {
+    /// It is called as before, and is on the instance of before: a rebuild keeps the instance's id. The id may be left out where
+    /// the system UUID is that of before, which stands for the instance where no id is known.
+    pub(super) fn is_made_anew_as_itself(&self, before: &MachineId, claim: &Claim) -> Result<(), Refused> {
+        let Some(before) = self.book.machine(before) else { return Ok(()) };
+        if !claims::is_one_name(&before.node_name, &claim.node_name) {
+            return Err(is_another(before, "Node name"));
+        }
+        let has = |part| {
+            let both = before.identity.part(part).zip(claim.identity.part(part));
+            both.map(|(own, claimed)| normal(own) == normal(claimed))
+        };
+        let lasting = [Part::InstanceId, Part::SystemUuid];
+        let Some(part) = lasting.into_iter().find(|part| before.identity.part(*part).is_some()) else {
+            return Ok(());
+        };
+        match has(part) {
+            Some(true) => Ok(()),
+            Some(false) => Err(is_another(before, part.name())),
+            None if has(Part::SystemUuid) == Some(true) => Ok(()),
+            None => Err(Reason::IdentityIncomplete { part }.into()),
+        }
+    }
+
+    /// The invitation is to make this machine anew.
+    pub(super) fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
+        let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
+        invitation.reimage.is_some()
+            && bound.is_some_and(|bound| bound.id == *machine && bound.removed.is_none())
+    }
+
+    /// And may be, by now.
+    pub(super) fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+        if !self.is_to_be_anew(invitation, machine) {
+            return false;
+        }
+        match invitation.reimage {
+            None => false,
+            Some(Reimage::AtOnce) => true,
+            Some(Reimage::WhenSilent) => {
+                let heard_at = self.heard_at(machine).unwrap_or(self.started_at);
+                !self.conn_of.contains_key(machine) && turn.now.since(heard_at) >= self.settings.reimage_after
+            }
+        }
+    }
+}
+
+/// This Node carries nothing but the name and ids of this machine: it is what is left of it.
+pub(super) fn is_left_of(before: &Machine, node: &NodeIds) -> bool {
+    let is_own = |id: &str| before.identity.lasting().any(|(_, own)| normal(own) == normal(id));
+    claims::is_one_name(&node.name, &before.node_name)
+        && [&node.instance, &node.system_uuid].into_iter().flatten().all(|id| is_own(id))
+}
+
+/// The invitation is for this machine, and whoever has it says to be another one. What that one's other ids are is not told.
+fn is_another(before: &Machine, what: &str) -> Refused {
+    let name = &before.node_name;
+    let says = format!(
+        "this invitation makes the machine {name} anew, which keeps its Node name and its instance; this one has another {what}"
+    );
+    let next = format!(
+        "give it the name {name} and its ids again; if it is to be another machine: reveille invite --remove {name}, and an invitation of its own"
+    );
+    let reason = Reason::TokenForeign { bound_to: "machine".into() };
+    Refused { says: Sentence::cut(&says), next: Sentence::cut(&next), retry_after_s: None, reason }
+}

@@ -1,0 +1,126 @@
+//! What an invitation to make a machine anew lets its holder be.
+
+use reveille_wire::agent::Role;
+
+use super::world::*;
+use crate::registry::{KeyHash, NodeIds, NodeSaid, Reimage};
+
+fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
+    NodeIds { name: name.into(), instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) }
+}
+
+/// The first machine with another disk, and this besides.
+fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    anew.identity.machine_id = Some("mid-9".into());
+    change(&mut anew);
+    anew
+}
+
+/// Who comes, which Nodes have what he claims, and what he is told.
+type Case = (&'static str, Claimed, Vec<NodeIds>, Option<&'static str>);
+
+fn cases() -> Vec<Case> {
+    let theirs = || node("w-2", Some("i-2"), Some("uuid-2"));
+    let as_theirs = |own: &mut Claimed| own.identity.instance_id = Some("i-2".into());
+    vec![
+        ("itself", anew(|_| {}), vec![], None),
+        (
+            "itself, and its Node of before",
+            anew(|_| {}),
+            vec![node("w-1", Some("i-1"), Some("uuid-1"))],
+            None,
+        ),
+        (
+            "whose Node has the machine id of before",
+            anew(|_| {}),
+            vec![node("w-1", None, Some("mid-1"))],
+            None,
+        ),
+        (
+            "whose Node carries nothing but its name",
+            anew(|_| {}),
+            vec![node("w-1.example", None, None)],
+            None,
+        ),
+        (
+            "on other hardware, with its instance",
+            anew(|own| own.identity.system_uuid = Some("uuid-9".into())),
+            vec![node("w-1", Some("i-1"), Some("uuid-1"))],
+            None,
+        ),
+        ("without the metadata of its cloud", anew(|own| own.identity.instance_id = None), vec![], None),
+        (
+            "with neither instance nor UUID",
+            anew(|own| (own.identity.instance_id, own.identity.system_uuid) = (None, None)),
+            vec![],
+            Some("IDENTITY_INCOMPLETE"),
+        ),
+        ("another's instance", anew(as_theirs), vec![theirs()], Some("TOKEN_FOREIGN")),
+        ("another's instance without a Node", anew(as_theirs), vec![], Some("TOKEN_FOREIGN")),
+        (
+            "another name",
+            anew(|own| own.facts.hostname = "w-2".into()),
+            vec![theirs()],
+            Some("TOKEN_FOREIGN"),
+        ),
+        (
+            "another's UUID",
+            anew(|own| own.identity.system_uuid = Some("uuid-2".into())),
+            vec![theirs()],
+            Some("IDENTITY_CONFLICT"),
+        ),
+        (
+            "a Node of its name on another instance",
+            anew(|_| {}),
+            vec![node("w-1", Some("i-7"), None)],
+            Some("IDENTITY_CONFLICT"),
+        ),
+    ]
+}
+
+#[test]
+fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_no_node_of_another() {
+    for (case, claimed, nodes, wanted) in cases() {
+        let mut world = World::new();
+        world.cluster(Some(&[Role::ControlPlane]));
+        let first = world.known(&machine(1));
+        let id = world.invite(|wish| {
+            ANEW(wish);
+            (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce));
+        });
+        let reply = world.enrol_beside(&id, &claimed, Some(NodeSaid::Present(nodes)));
+        match wanted {
+            None => assert_eq!(certified(reply), first, "{case}"),
+            Some(code) => {
+                assert_eq!(refused(reply), code, "{case}");
+                let known = world.registry.book().machine(&first).unwrap();
+                assert_eq!((&known.identity, known.key), (&machine(1).identity, machine(1).key), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
+    let cases = [
+        (Some("uuid-1"), None),
+        (Some("uuid-7"), Some("TOKEN_FOREIGN")),
+        (None, Some("IDENTITY_INCOMPLETE")),
+    ];
+    for (uuid, wanted) in cases {
+        let (mut world, mut before) = (World::new(), machine(1));
+        before.identity.instance_id = None;
+        let first = world.known(&before);
+        let id =
+            world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
+        let claimed = anew(|own| {
+            (own.identity.instance_id, own.identity.system_uuid) = (None, uuid.map(Into::into));
+        });
+        match (wanted, world.enrol(&id, &claimed)) {
+            (None, reply) => assert_eq!(certified(reply), first),
+            (Some(code), reply) => assert_eq!(refused(reply), code, "{uuid:?}"),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a key still opens: that was replaced, that a copy of a disk has, too, or whose certificate is over.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/raw.rs"]
+mod raw;
+mod support;
+
+use std::time::Duration;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_node::link::{Enrolment, Keyring};
+use reveille_registrar::registry::Settings;
+use reveille_registrar::server::Limits;
+use reveille_registrar::server::admin::Ask;
+use support::{site, who};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+fn shown(link: &std::path::Path) -> raw::Shown {
+    raw::shown(Keyring::open(link).unwrap().unwrap().credential)
+}
+
+/// The machine renewed, and the key of before was copied (a snapshot of its disk).
+async fn renewed() -> (support::Site, support::Who, raw::Shown, raw::Shown, tempfile::TempDir) {
+    let now = Time::from_ms(1_795_000_000_000);
+    let (site, folder) = (site().await, tempfile::tempdir().unwrap());
+    site.plans().await;
+    let (who, invited) = (who(1), site.invite(|_| {}).await);
+    let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
+    let (credential, kept) = enrolment.ask(&site.link, &invited.token, now).await.unwrap();
+    let link = folder.path().join("link");
+    let keyring = Keyring::keep(&link, credential, kept).unwrap();
+    let old = shown(&link);
+    drop(keyring.renewed(&site.link, now).await.unwrap());
+    let new = shown(&link);
+    (site, who, old, new, folder)
+}
+
+fn hello(who: &support::Who) -> String {
+    let hello =
+        reveille_wire::agent::Numbered { n: 1, frame: reveille_wire::agent::AgentFrame::Hello(who.hello()) };
+    format!("{{\"ack\":0,\"hold_s\":0,\"frames\":[{}]}}", serde_json::to_string(&hello).unwrap())
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_neither_speaks_nor_listens_in_a_polling_session() {
+    let (site, who, old, new, _folder) = renewed().await;
+    // The machine comes with its new key: the old one is revoked from here on.
+    let answer =
+        raw::say(raw::tls13(&site.link, Some(&new)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let number = serde_json::from_str::<serde_json::Value>(body).unwrap()["session"].as_u64().unwrap();
+    // A session of its own it does not get with the old one.
+    let answer =
+        raw::say(raw::tls13(&site.link, Some(&old)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
+    assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_REVOKED");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let ask = format!(
+        "{{\"session\":{number},\"ack\":0,\"hold_s\":0,\"frames\":[{{\"n\":2,\"t\":\"token-wanted\"}}]}}"
+    );
+    let answer = raw::say(raw::tls13(&site.link, Some(&old)).await, &raw::post("/v1/poll", "", &ask)).await;
+    assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_REVOKED");
+    assert!(!answer.contains(support::TOKEN), "a bootstrap token, for a key that counts for nothing");
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_pushes_no_connection_of_its_machine_out() {
+    let (site, who, old, new, _folder) = renewed().await;
+    let answer =
+        raw::say(raw::tls13(&site.link, Some(&new)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut own = raw::tls13(&site.link, Some(&new)).await;
+    own.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    assert!(own.read(&mut [0; 4096]).await.unwrap() > 0);
+    let mut held = Vec::new();
+    for _ in 0..9 {
+        held.push(raw::tls13(&site.link, Some(&old)).await);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let ended = tokio::time::timeout(Duration::from_secs(2), own.read(&mut [0; 4096])).await;
+    assert!(
+        ended.is_err(),
+        "the machine's own connection was ended by a key that counts for nothing: {ended:?}"
+    );
+    drop(held);
+    site.end().await;
+}
+
+/// A copy of a disk, on another machine; the first one is connected the whole time.
+#[tokio::test]
+async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
+    let now = Time::from_ms(1_795_000_000_000);
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let first = site.link.session(&credential, who.hello()).await.unwrap();
+    // With the copied key: the next certificate, for which nobody asks who it is.
+    let (copied, _) = site.link.renew(&credential, now).await.unwrap();
+    let mut hello = who.hello();
+    hello.identity.system_uuid = Some("another-machine".into());
+    hello.identity.boot_id = "another-boot".into();
+    let refused = site.link.session(&copied, hello).await.unwrap_err();
+    assert_eq!(support::code(&refused), "IDENTITY_CONFLICT");
+    // It leaves out what would differ.
+    let mut hello = who.hello();
+    (hello.identity.system_uuid, hello.identity.instance_id) = (None, None);
+    let refused = site.link.session(&copied, hello).await.unwrap_err();
+    assert_eq!(support::code(&refused), "IDENTITY_INCOMPLETE");
+    // The first machine's connection breaks once.
+    drop(first);
+    let again = site.link.session(&credential, who.hello()).await;
+    assert_eq!(again.err().map(|error| support::code(&error)), None, "the machine, refused for its copy");
+    site.end().await;
+}
+
+/// Certificates that last two seconds here last thirty days.
+#[tokio::test]
+async fn a_session_ends_with_the_certificate_that_opened_it() {
+    let settings = Settings { certificate_ttl: Span::from_s(2), ..Settings::default() };
+    let site = support::site_with(tempfile::TempDir::new().unwrap(), settings, Limits::default()).await;
+    let (who, credential) = site.enrolled(1).await;
+    let mut session = site.link.session(&credential, who.hello()).await.unwrap();
+    let over = async {
+        loop {
+            if let Err(failure) = session.next().await {
+                return failure;
+            }
+        }
+    };
+    let failure = tokio::time::timeout(Duration::from_secs(5), over).await.unwrap();
+    // Its agent may have the next certificate, and uses no invitation for this one.
+    assert_eq!((support::code(&failure), failure.is_final()), ("UNAVAILABLE", false));
+    let refused = site.link.session(&credential, who.hello()).await.unwrap_err();
+    assert_eq!(support::code(&refused), "CERTIFICATE_EXPIRED");
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    let (session, poll) =
+        (raw::tls13(&site.link, Some(&shown)).await, raw::tls13(&site.link, Some(&shown)).await);
+    // Each has been answered, so that it was judged when the authority stood.
+    let mut connections = [session, poll];
+    for connection in &mut connections {
+        connection.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        assert!(connection.read(&mut [0; 4096]).await.unwrap() > 0);
+    }
+    site.people(Ask::RotateCa {}).await;
+    site.people(Ask::FinishRotation { force: true }).await;
+    let upgrade = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let asked = [upgrade.as_bytes().to_vec(), raw::post("/v1/poll", "", &hello(&who))];
+    for (connection, bytes) in connections.into_iter().zip(asked) {
+        let answer = raw::say(connection, &bytes).await;
+        assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_UNKNOWN");
+    }
+    site.end().await;
+}

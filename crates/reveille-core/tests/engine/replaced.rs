@@ -66,7 +66,8 @@ fn pool_whose_successors_came_late_and_are_well_is_repaired_again() {
     }
 }
 
-/// A machine that was there before the count says nothing of what is made since, nor does one that has not answered for its dwell.
+/// A machine that was there before the count says nothing of what is made since, nor does one that has not answered for its
+/// dwell.
 #[test]
 fn what_is_counted_against_a_pool_stays_until_a_later_newcomer_is_well() {
     let mut field = Field::new(roster()).populate(10);

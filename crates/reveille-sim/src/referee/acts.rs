@@ -412,9 +412,8 @@ impl Referee {
         self.requests.insert(id.clone(), asked.clone()).as_ref() != Some(&asked)
     }
 
-    /// Who is to be kept for a look is kept until its time is over, as far as there is room.
-    /// Who was rebooted softly is power-cycled before it is given up. On a cloud that tells how it hosts its machines there may be
-    /// reasons against that.
+    /// Who was rebooted softly is power-cycled before it is given up. On a cloud that tells how it hosts its machines there may
+    /// be reasons against that.
     fn judge_gentler(&mut self, call: &Call, incident: IncidentId, ground: &Ground) {
         let of_it = |wanted: bool| {
             let is_it = move |call: &Call| matches!(call, Call::Reboot { hard, .. } if *hard == wanted);
@@ -425,6 +424,7 @@ impl Referee {
         }
     }
 
+    /// Who is to be kept for a look is kept until its time is over, as far as there is room.
     fn judge_keeping(&mut self, call: &Call, incident: IncidentId, ground: &Ground, pool: &Pool) {
         let Some(keep) = pool.keep.filter(|keep| ground.keep.unwrap_or(keep.failed)) else { return };
         let kept =

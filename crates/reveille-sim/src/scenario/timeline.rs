@@ -230,9 +230,7 @@ impl Timeline {
                 );
             }
             Record::Joined { machines, .. } if at.since(self.start) > Span::from_min(1) => {
-                for Joined { machine, .. } in machines {
-                    self.push(at, Side::Reveille, &cast.plain(&machine.to_string()), "has joined");
-                }
+                self.tell_joined(at, machines, cast);
             }
             Record::Joined { .. }
             | Record::Started { .. }
@@ -251,6 +249,12 @@ impl Timeline {
             | Record::FaultSeen { .. }
             | Record::FaultsForgiven { .. }
             | Record::Counted { .. } => {}
+        }
+    }
+
+    fn tell_joined(&mut self, at: Time, machines: &[Joined], cast: &Cast) {
+        for Joined { machine, .. } in machines {
+            self.push(at, Side::Reveille, &cast.plain(&machine.to_string()), "has joined");
         }
     }
 

@@ -1,10 +1,11 @@
 //! Tidy: the rules of STYLE.md that a program can check, over every file of the repository.
 //!
 //! ```text
-//!  Tree (files, manifests) ─▶ shape   how long, how opened          ┐
-//!                          ─▶ text    words that may not be there   ├─▶ Report: breaches fail, notices advise
-//!                          ─▶ arrows  who may know whom             │
-//!                          ─▶ pages   what prose promises to exist  ┘
+//!  Tree (files, manifests) ─▶ shape     how long, how opened          ┐
+//!                          ─▶ text      words that may not be there   │
+//!                          ─▶ rendered  decisions that rest on words  ├─▶ Report: breaches fail, notices advise
+//!                          ─▶ arrows    who may know whom             │
+//!                          ─▶ pages     what prose promises to exist  ┘
 //! ```
 //!
 //! Runs as a command and as a test, so that nobody learns of it only from a server. Every finding is a place, the rule,
@@ -13,6 +14,7 @@
 
 mod arrows;
 mod pages;
+mod rendered;
 mod shape;
 mod text;
 mod tree;
@@ -83,6 +85,7 @@ fn check_tree(tree: &Tree) -> Report {
     for (path, text) in &tree.files {
         shape::check(path, text, &mut report);
         text::check(path, text, &mut report);
+        rendered::check(path, text, &mut report);
         arrows::stages(path, text, &mut report);
         pages::check(path, text, tree, &mut report);
     }

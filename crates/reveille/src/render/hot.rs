@@ -104,11 +104,13 @@ pub(crate) fn line(verdict: &HotVerdict) -> String {
     let names: Vec<&str> =
         verdict.suspects.iter().take(SUSPECTS_SHOWN).map(|one| one.name.as_str()).collect();
     let by = if names.is_empty() { String::new() } else { format!(", suspected: {}", names.join(", ")) };
-    let behind = verdict.machine.as_ref().map(machine).unwrap_or_default();
     // Of a Node its name is said already.
-    let is_said =
-        behind.is_empty() || verdict.name.as_ref().is_some_and(|name| behind == format!("node {name}"));
-    let behind = if is_said { String::new() } else { format!(", behind it: {behind}") };
+    let is_said = |machine: &&HotMachine| {
+        let more = machine.cluster.is_some() || machine.cluster_id.is_some() || !machine.addresses.is_empty();
+        !more && machine.node.as_ref().is_none_or(|node| Some(node) == verdict.name.as_ref())
+    };
+    let behind = verdict.machine.as_ref().filter(|machine| !is_said(machine)).map(machine);
+    let behind = behind.map_or_else(String::new, |behind| format!(", behind it: {behind}"));
     let (place, with) = match &verdict.in_rancher {
         Some(server) => (format!(" in Rancher ({server})"), ", with Rancher's kubeconfig"),
         None => (String::new(), ""),

@@ -290,6 +290,9 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     if let Some(sign) = &node.node.intent.leaving {
         return service::judge_removal(witness, seen, node, sign);
     }
+    if let Some(standing) = judge_usurped(witness, seen, node) {
+        return standing;
+    }
     let sharers = witness.views.sharers(&witness.cloud.name, seen);
     if let Some(standing) = judge_contested(witness, seen, &sharers) {
         return standing;
@@ -414,12 +417,14 @@ fn taken_over<'s, 'a>(seen: &Seen, sharers: &'s [Sharer<'a>]) -> Option<&'s Shar
     sharers.iter().find(|sharer| sharer.name == joined && sharer.seen.link.is_some())
 }
 
-/// Its Node is Ready, and by the system UUID the kubelet that writes it runs on another machine that is there: two machines of
-/// one name take turns at one Node, and that it is Ready says nothing of this one.
+/// By the system UUID on its Node the kubelet that writes it runs on another machine that is there: two machines of one name take
+/// turns at one Node, and whether it is Ready says nothing of this one (seed 3701832: its namesake's kubelet hung, and this one
+/// was rebooted).
 fn judge_usurped(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Standing> {
     let writer = witness.views.writer(&seen.instance.id, &node.node);
     let writer = writer.filter(|_| stands(Guard::SharedIdentity))?;
-    let text = format!("node {} is Ready with the system UUID of {}", node.node.name, writer.instance.id);
+    let is = if node.node.ready == Ready::True { "is Ready with" } else { "has" };
+    let text = format!("node {} {is} the system UUID of {}", node.node.name, writer.instance.id);
     Some(duplicate(witness, &text))
 }
 

@@ -133,6 +133,20 @@ fn node_that_another_listed_machine_writes_answers_for_neither() {
     assert!(field.case("i004", FaultKind::Duplicate).is_none(), "its own kubelet writes it again");
 }
 
+/// The same Node, and its writer's kubelet hangs: the machine that it names was rebooted for that (seed 3701832).
+#[test]
+fn node_that_its_namesake_writes_and_that_falls_silent_is_no_fault_of_the_machine_that_it_names() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("new".into());
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.standing("i004"));
+}
+
 /// A Node was removed, and a machine of the same name registered as it: a reboot of the first would have both write it.
 #[test]
 fn machine_whose_node_stands_for_its_namesake_now_is_not_rebooted() {

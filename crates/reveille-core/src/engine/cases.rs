@@ -445,17 +445,14 @@ impl State {
             }
             // Once: a Node that flaps four times after its reboot was rebooted once.
             let last = incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);
-            if let Some(last) = last.filter(|last| !case.lapsed.contains(last)) {
-                case.lapsed.push(last);
-                // It looked mended and is back within the dwell: that repair did not hold.
-                incident.tries = incident.tries.saturating_add(1);
-                let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
-                incident.not_before = Some(now + wait);
-                let rung = ladder::ladder(key.kind).get(usize::from(incident.rung));
+            // It looked mended and is back within the dwell: that repair did not hold.
+            if last.is_some_and(|last| case.note_lapse(last)) {
+                let rung = ladder::ladder(key.kind).get(usize::from(case.incident.rung));
                 let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
-                used_up = incident.tries >= allowed && stands(Guard::TriesEnd);
+                used_up = case.count_try(now, &timing, allowed);
             }
         }
+        let incident = &mut case.incident;
         let mut findings = vec![bounded(fault.finding)];
         findings.extend(fault.more.into_iter().map(bounded));
         // After a restart the evidence behind a finding is not at hand until it is read again: a plainer one does not

@@ -118,14 +118,10 @@ impl State {
         let Some(last) = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent) else {
             return false;
         };
-        if case.lapsed.contains(&last) {
+        if !case.note_lapse(last) {
             return false;
         }
-        case.lapsed.push(last);
-        let incident = &mut case.incident;
-        incident.tries = incident.tries.saturating_add(1);
-        incident.not_before = Some(now + timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max));
-        let used_up = incident.tries >= rung.tries(timing.tries) && stands(Guard::TriesEnd);
+        let used_up = case.count_try(now, &timing, rung.tries(timing.tries));
         self.ripe.insert(key.clone());
         if used_up {
             self.next_rung(key, "it was mended and came back too often");
@@ -500,12 +496,8 @@ impl State {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.cases.get_mut(&flight.key) else { return };
-        let incident = &mut case.incident;
-        incident.tries = incident.tries.saturating_add(1);
-        let backoff = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
-        incident.not_before = Some(now + backoff);
-        let tries = incident.tries;
-        let used_up = tries >= flight.rung.tries(timing.tries) && stands(Guard::TriesEnd);
+        let used_up = case.count_try(now, &timing, flight.rung.tries(timing.tries));
+        let tries = case.incident.tries;
         self.ripe.insert(flight.key.clone());
         if used_up {
             let why = format!("tried {} times and did not hold: {}", tries, flight.rung.says());

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use crate::model::id::PoolName;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
-use crate::observe::tally::Rank;
 use crate::plan::budget::{Flight, Phase};
 use crate::plan::ladder::Rung;
 use crate::record::Record;
@@ -112,9 +111,7 @@ impl State {
     fn review_faults(&mut self, pool: &PoolName) {
         let dwell = self.roster.pools.get(pool).map_or(Span::ZERO, |pool| pool.deadlines.dwell);
         let since = self.newcomers.counted_at.get(pool).copied();
-        let answers = |newcomer: &Newcomer| {
-            self.tally.place(&newcomer.machine).is_some_and(|place| place.rank == Rank::Present)
-        };
+        let answers = |newcomer: &Newcomer| self.tally.is_present(&newcomer.machine);
         let newcomers = self.newcomers.of.get(pool).into_iter().flatten();
         let mut after = newcomers.filter(|newcomer| since.is_none_or(|since| newcomer.at >= since));
         let waits = |newcomer: &Newcomer| self.now < newcomer.at + dwell;

@@ -21,7 +21,6 @@ use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::time::Span;
 use crate::observe::cluster::ClusterChange;
-use crate::observe::tally::Rank;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::{Class, Rung};
@@ -511,7 +510,7 @@ impl State {
     fn arrived_and_well(&self) -> BTreeMap<PoolName, u32> {
         let mut well = BTreeMap::new();
         for (machine, pool) in &self.arrived {
-            if self.tally.place(machine).is_some_and(|place| place.rank == Rank::Present) {
+            if self.tally.is_present(machine) {
                 *well.entry(pool.clone()).or_default() += 1;
             }
         }
@@ -520,9 +519,7 @@ impl State {
 
     /// Each that arrived is the successor of one.
     fn credit_arrival(&mut self, pool: &PoolName) {
-        let well =
-            |machine: &MachineKey| self.tally.place(machine).is_some_and(|place| place.rank == Rank::Present);
-        let one = self.arrived.iter().find(|(machine, of)| *of == pool && well(machine));
+        let one = self.arrived.iter().find(|(machine, of)| *of == pool && self.tally.is_present(machine));
         if let Some(machine) = one.map(|(machine, _)| machine.clone()) {
             self.arrived.remove(&machine);
         }

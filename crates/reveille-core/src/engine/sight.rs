@@ -384,10 +384,13 @@ impl State {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
         let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
+        // Of most that are absent the Node is there, and the words of events need not be looked through.
+        if self.cluster.nodes.contains_key(&node) {
+            return false;
+        }
         // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
         let was_cordoned = seen.cordoned || absence::was_cordoned(&self.cluster, &node);
-        let is_drained = was_cordoned && !self.cluster.nodes.contains_key(&node);
-        if !is_drained || !stands(Guard::Drained) {
+        if !was_cordoned || !stands(Guard::Drained) {
             return false;
         }
         let (cloud, id) = (cloud.clone(), id.clone());

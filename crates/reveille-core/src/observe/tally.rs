@@ -167,6 +167,11 @@ impl Tally {
     pub fn place(&self, key: &MachineKey) -> Option<&Place> {
         self.places.get(key).map(|place| &**place)
     }
+
+    /// It is counted as one that answers.
+    pub fn is_present(&self, key: &MachineKey) -> bool {
+        self.place(key).is_some_and(|place| place.rank == Rank::Present)
+    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use crate::diagnose::absence::Witness;
 use crate::diagnose::gathered::Gathered;
 use crate::event::Pause;
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
-use crate::model::roster::{Pool, Roster};
+use crate::model::roster::{Pool, Roster, Timing};
 use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::{CloudView, Seen};
@@ -41,6 +42,26 @@ pub struct Case {
     pub well_boot: Option<Arc<str>>,
     /// Tries that held and did not last, as far as they were counted as such.
     pub lapsed: Vec<IntentId>,
+}
+
+impl Case {
+    /// One more try of a step did not help: it is waited longer before the next. True where it was the last one that is allowed.
+    pub fn count_try(&mut self, now: Time, timing: &Timing, allowed: u32) -> bool {
+        let incident = &mut self.incident;
+        incident.tries = incident.tries.saturating_add(1);
+        let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
+        incident.not_before = Some(now + wait);
+        incident.tries >= allowed && stands(Guard::TriesEnd)
+    }
+
+    /// What held did not last: a try, once for each intent. True where it is counted now.
+    pub fn note_lapse(&mut self, intent: IntentId) -> bool {
+        let is_new = !self.lapsed.contains(&intent);
+        if is_new {
+            self.lapsed.push(intent);
+        }
+        is_new
+    }
 }
 
 /// The desk.

@@ -113,13 +113,19 @@ fn machine_of_a_deleted_adopted_node_has_joined() {
     assert!(field.case("new", FaultKind::NeverJoined).is_none());
 }
 
-/// Two machines of one name take turns at one Node: that it is Ready says nothing of the one that it names.
-#[test]
-fn node_that_another_listed_machine_writes_answers_for_neither() {
+/// A Node that names `i004`, and is written by the kubelet of `new`.
+fn with_a_node_of_two() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.add_machine("new", false);
     field.nodes.get_mut("i004").unwrap().system_uuid = Some("new".into());
+    field
+}
+
+/// Two machines of one name take turns at one Node: that it is Ready says nothing of the one that it names.
+#[test]
+fn node_that_another_listed_machine_writes_answers_for_neither() {
+    let mut field = with_a_node_of_two();
     field.run(Span::from_min(60));
     for (id, text) in [("i004", "system UUID of new"), ("new", "stands for i004")] {
         let case =
@@ -136,10 +142,7 @@ fn node_that_another_listed_machine_writes_answers_for_neither() {
 /// The same Node, and its writer's kubelet hangs: the machine that it names was rebooted for that (seed 3701832).
 #[test]
 fn node_that_its_namesake_writes_and_that_falls_silent_is_no_fault_of_the_machine_that_it_names() {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(Span::from_min(2));
-    field.add_machine("new", false);
-    field.nodes.get_mut("i004").unwrap().system_uuid = Some("new".into());
+    let mut field = with_a_node_of_two();
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(60));

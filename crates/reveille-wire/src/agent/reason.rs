@@ -198,8 +198,8 @@ impl Reason {
             // The first one of two may be the same machine before a reboot, and is forgotten when it has been silent.
             Self::IdentityConflict { part: Part::BootId, .. } => Some(60),
             // What could not be read may be there when it is read again.
-            Self::CertificateNotYetValid => Some(60),
-            Self::IdentityIncomplete { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
+            Self::IdentityIncomplete { .. } => Some(60),
+            Self::CertificateNotYetValid | Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
             _ => None,
         }
     }

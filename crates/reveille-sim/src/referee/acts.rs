@@ -12,6 +12,7 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::roster::{Mode, Pool};
 use reveille_core::model::time::{Span, Time};
 
+use crate::world::Standstill;
 use crate::world::ground::Ground;
 
 use super::{Deleted, Intent, Referee, Scene};
@@ -32,9 +33,9 @@ const REMEMBERED: Span = Span::from_min(360);
 const ENDLESS: usize = 14;
 /// What interrupts a machine is done softly once and hard once; one more is forgiven to a process that died meanwhile.
 const TOO_OFTEN: usize = 3;
-/// Somebody's denial is believed for so long, and the act and the call's way come after it.
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
+/// Somebody's denial is believed for so long, and the act and the call's way come after it.
 const ASKED: Span = Span::from_s(12);
 /// So many percent of the nodes missing after a restore are seen by everybody who looks.
 const RESTORED_PCT: usize = 45;
@@ -199,9 +200,12 @@ impl Referee {
         if self.fleet_dark_since.is_some_and(|since| self.ago(since) > DARK_SHOWS) {
             self.foul("dark fleet", call.to_string());
         }
-        let tolerated = scene.roster.limits.tolerated(scene.world.heard_in(None).machines);
-        let recovers = scene.world.comes_back_with(id);
-        if recovers.is_some_and(|(many, silent)| many > tolerated + 1 && silent > DARK_SHOWS + DARK_SHOWS) {
+        // As many as the roster tolerated when they fell silent froze nothing, however few are left of the others (seed 3604802).
+        let froze = |still: &Standstill| {
+            let tolerated = scene.roster.limits.tolerated(still.of);
+            still.size > tolerated + 1 && still.lasted > DARK_SHOWS + DARK_SHOWS
+        };
+        if scene.world.comes_back_with(id).as_ref().is_some_and(froze) {
             self.foul("recovers with others", call.to_string());
         }
         let settled = self.sight_back() + scene.roster.timing.settle;

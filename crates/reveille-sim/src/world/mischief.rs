@@ -60,9 +60,20 @@ struct Crowd {
     members: BTreeSet<InstanceId>,
     /// How many they were.
     size: u32,
+    /// Of how many machines of ours that ran.
+    of: u32,
     since: Time,
     /// When the first of them went on.
     returns: Option<Time>,
+}
+
+/// How many machines stood still together, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standstill {
+    pub(crate) size: u32,
+    /// Of how many that ran then: some of them may have been deleted since.
+    pub(crate) of: u32,
+    pub(crate) lasted: Span,
 }
 
 /// How far a lagging watch is behind.
@@ -136,6 +147,7 @@ impl World {
         let runs = |id: &&InstanceId| self.guests.get(*id).is_some_and(|guest| guest.powered);
         let ours = self.project.servers.iter().filter(|(_, server)| server.pool.is_some()).map(|(id, _)| id);
         let ours: Vec<InstanceId> = ours.filter(runs).cloned().collect();
+        let of = ours.len() as u32;
         let count = ours.len() * share_pct as usize / 100;
         let members: BTreeSet<InstanceId> = ours.into_iter().take(count).collect();
         self.mischief.still.extend(members.iter().cloned());
@@ -143,7 +155,7 @@ impl World {
             self.review(id);
         }
         let size = members.len() as u32;
-        self.mischief.crowd = Some(Crowd { members, size, since: self.now, returns: None });
+        self.mischief.crowd = Some(Crowd { members, size, of, since: self.now, returns: None });
     }
 
     fn begin_return(&mut self, every: Span) {
@@ -166,14 +178,14 @@ impl World {
         self.review(id);
     }
 
-    /// Of how many machines that stood still together it is one, for how long they did, while they come back and it has not yet.
-    pub(crate) fn comes_back_with(&self, id: &InstanceId) -> Option<(u32, Span)> {
+    /// The machines that stood still together and of which it is one, while they come back and it has not yet.
+    pub(crate) fn comes_back_with(&self, id: &InstanceId) -> Option<Standstill> {
         let crowd = self.mischief.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
         let returns = crowd.returns?;
         let waits = self.mischief.still.contains(id) && self.guests.get(id)?.trouble.is_none();
         // One that lost its Node before does not show that it stands still, nor that it goes on.
         let waits = waits && !self.nodes_of(id).is_empty();
-        waits.then(|| (crowd.size, returns.since(crowd.since)))
+        waits.then(|| Standstill { size: crowd.size, of: crowd.of, lasted: returns.since(crowd.since) })
     }
 
     fn begin_health_check(&mut self) {

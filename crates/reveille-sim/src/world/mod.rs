@@ -71,6 +71,7 @@ pub use agents::{AgentAct, AgentPlan, AgentSaid};
 pub use glance::Health;
 pub(crate) use judge::is_in_other_hands;
 pub use judge::{Act, Lesser, Wrong};
+pub(crate) use mischief::Standstill;
 pub use truth::{Called, Harm, MachineTruth};
 
 /// Something happened in the world, in one sentence for people.

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::access::{RoleRef, UserRef};
 pub use crate::model::call::Call;
 use crate::model::hearing::Hearing;
@@ -22,7 +24,8 @@ use crate::model::time::{Span, Time};
 use crate::record::Record;
 
 /// One thing to be done outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Effect {
     /// Make this record durable, then say `Recorded`.
     Record {
@@ -54,11 +57,13 @@ pub enum Effect {
         cloud: CloudName,
     },
     /// Send a `Tick` at this time, at the latest. The newest replaces older ones.
+    #[serde(rename = "wake")]
     WakeAt(Time),
 }
 
 /// A targeted read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Look {
     /// The instance by its id.
     Instance(CloudName, InstanceId),
@@ -101,7 +106,8 @@ impl Look {
 }
 
 /// Why a read could not tell. Never "it is not there": that is an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[error("{text}")]
 pub struct ReadError {
     /// What kind of failure.
@@ -109,11 +115,13 @@ pub struct ReadError {
     /// What was tried, what went wrong, what comes next: one sentence, no secrets.
     pub text: Arc<str>,
     /// Not before this long, when the other side said so.
+    #[serde(rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Span>,
 }
 
 /// Kinds of failed reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ReadErrorKind {
     /// The credentials were not accepted, also after logging in once more.
     Unauthorized,

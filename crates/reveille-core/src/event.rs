@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effect::{Outcome, ReadError};
 use crate::model::access::UserRoles;
 use crate::model::agent::AgentReport;
@@ -107,7 +109,8 @@ pub struct CloudSnapshot {
 }
 
 /// How much a snapshot's instance list covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// Everything that carries a roster's cluster mark: what is not there was not listed.
     #[default]
@@ -145,7 +148,8 @@ pub enum ClusterFact {
 }
 
 /// What is heard of the agents on the machines.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum AgentFact {
     /// One of them reported.
     Said {
@@ -168,7 +172,8 @@ pub enum AgentFact {
 }
 
 /// What a targeted read found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
     /// The instance; `None` is a positive "no such id" (404), never a failed read.
     Instance(Option<Arc<Instance>>),
@@ -209,7 +214,8 @@ pub enum Command {
 }
 
 /// A standing "hands off", set by a person.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pause {
     /// What it covers.
     pub scope: PauseScope,
@@ -220,7 +226,8 @@ pub struct Pause {
 }
 
 /// What a pause covers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PauseScope {
     /// The whole roster.
     Roster,

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effect::{Call, Outcome};
 use crate::model::agent::AgentHold;
 use crate::model::attempt::Attempt;
@@ -18,7 +20,8 @@ use crate::model::time::Time;
 use crate::model::trace::Trace;
 
 /// One line of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Record {
     /// A process took the ledger.
     Started {
@@ -99,6 +102,7 @@ pub enum Record {
         /// Who.
         machines: Vec<MachineKey>,
         /// They are there, and an operator took their marks off: they did not go.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         disowned: bool,
     },
     /// A newcomer of this pool answers after its dwell: what was counted against the pool is over.
@@ -124,6 +128,7 @@ pub enum Record {
         /// Its stages.
         trace: Trace,
         /// Its agent, where it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
         told: Option<AgentTold>,
     },
     /// A fault was seen for the first time.
@@ -135,6 +140,7 @@ pub enum Record {
         /// About what, and what.
         key: IncidentKey,
         /// Charged to.
+        #[serde(skip_serializing_if = "Option::is_none")]
         pool: Option<PoolName>,
         /// The subject's name for people.
         label: Arc<str>,
@@ -163,8 +169,10 @@ pub enum Record {
         /// What will be called.
         call: Call,
         /// What must be another value afterwards: boot ids and the newest action before the call.
+        #[serde(skip_serializing_if = "Option::is_none")]
         before: Option<Before>,
         /// Where its trust is earned, so that a failure cools that down also after a restart.
+        #[serde(skip_serializing_if = "Option::is_none")]
         domain: Option<Domain>,
     },
     /// A try that is over, as a checkpoint of a rotated ledger keeps it.
@@ -186,8 +194,10 @@ pub enum Record {
         /// How often that was tried.
         tries: u32,
         /// Nothing for it before this.
+        #[serde(skip_serializing_if = "Option::is_none")]
         not_before: Option<Time>,
         /// What the cloud showed before a reboot that was not confirmed, and may only be late.
+        #[serde(skip_serializing_if = "Option::is_none")]
         unconfirmed: Option<ActionMark>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
@@ -251,6 +261,7 @@ pub enum Record {
         /// In the person's words.
         value: Arc<str>,
         /// The incident that it is about. None where nothing was amiss: then nothing came of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
         incident: Option<IncidentId>,
     },
     /// The incident's machine would be deleted now, and is kept for somebody to look at.
@@ -280,11 +291,13 @@ pub enum Record {
         /// How many at once from now on.
         width: u32,
         /// Nothing there before this.
+        #[serde(skip_serializing_if = "Option::is_none")]
         not_before: Option<Time>,
         /// Repairs there that failed in a row.
         failures: u32,
         /// The repair that was proved, where one was: what else is being proved there is not. `None` in ledgers that did not
         /// keep it, too.
+        #[serde(skip_serializing_if = "Option::is_none")]
         proved: Option<IntentId>,
     },
     /// An instance was deleted for this fault text; counted against "the same fault k times".
@@ -313,7 +326,8 @@ pub enum Record {
 }
 
 /// A machine that was seen with its node.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Joined {
     /// Which.
     pub machine: MachineKey,
@@ -321,31 +335,38 @@ pub struct Joined {
     pub node: NodeName,
     /// The pool that its marks proved then. Who cleans up after it, should it go while nobody watches, is charged to that
     /// pool. `None` where they proved none, and in ledgers that did not keep it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolName>,
 }
 
 /// What a restart must remember of a machine's agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentTold {
     /// Which it is.
     pub agent: AgentId,
     /// Why it leaves its machine alone, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<AgentHold>,
 }
 
 /// Where trust is earned: machines of one pool, in one zone, with one kind of fault.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Domain {
     /// Pool.
     pub pool: PoolName,
     /// Zone; `None` where nobody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
     /// Kind of fault.
+    #[serde(rename = "fault")]
     pub kind: FaultKind,
 }
 
 /// How an incident ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// A repair of ours held.
     Mended,

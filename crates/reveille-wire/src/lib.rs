@@ -10,9 +10,10 @@
 //!   agent     ◀──▶ agent   ◀──▶ registration server                    frames, plans, refusals and waits
 //! ```
 //!
-//! The core's types carry no serde: names of fields in files are promises to people, names in code are not. So this
-//! crate mirrors what crosses, and a golden file or a table of messages holds each promise. Nothing here decides,
-//! talks to a network or keeps state; only [`roster::read_file`] opens a file and asks where the home directory is.
+//! What is ours alone, ledger and recordings, is the core's own types, which carry serde. What is a promise to others (the
+//! roster's file, reports, the agents' protocol) has types of its own here. A golden file or a table of messages holds each
+//! promise. Nothing here decides, talks to a network or keeps state; only [`roster::read_file`] opens a file and asks where
+//! the home directory is.
 
 pub mod agent;
 pub mod duration;
@@ -20,4 +21,3 @@ pub mod ledger;
 pub mod recording;
 pub mod report;
 pub mod roster;
-pub mod stamp;

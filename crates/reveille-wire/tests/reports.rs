@@ -29,7 +29,6 @@ use reveille_wire::report::{
     RancherFindingReport, RancherLookReport, RancherTroubleReport, Report, RollReport, RollSummary,
     SourceReport, StageReport, StageState, TriedReport, WaitReport, WhyReport, key_text,
 };
-use reveille_wire::stamp::Stamp;
 
 const NOW: Time = Time::from_ms(1_792_401_133_042);
 
@@ -144,7 +143,7 @@ fn roll() -> Report {
     ];
     Report::RollReport(RollReport {
         roster: "prod".into(),
-        at: Stamp(NOW),
+        at: NOW,
         summary: RollSummary::of(&machines),
         sources: sources(),
         pauses: vec![PauseReport::from(&Pause {
@@ -219,7 +218,7 @@ fn why() -> Report {
         hot_unread: vec![],
         collected: vec![CollectedReport {
             order: 7,
-            at: Stamp(NOW - Span::from_s(30)),
+            at: NOW - Span::from_s(30),
             machine: "m-1".to_owned(),
             node: "w-1".to_owned(),
             instance: Some("7f3a".to_owned()),
@@ -230,7 +229,7 @@ fn why() -> Report {
             sha256: Some("sha256:00".to_owned()),
         }],
         roster: "prod".into(),
-        at: Stamp(NOW),
+        at: NOW,
         machine: absent(),
         stages: StageReport::strip(state),
         findings: vec![FindingReport::new(&finding(), NOW)],
@@ -252,7 +251,7 @@ fn plan() -> Report {
     let pool = Some("workers".to_owned());
     let mut plan = PlanReport {
         roster: "prod".into(),
-        at: Stamp(NOW),
+        at: NOW,
         summary: PlanSummary::default(),
         sources: sources(),
         pauses: vec![],
@@ -332,7 +331,7 @@ fn incidents() -> Report {
     };
     Report::IncidentsReport(IncidentsReport {
         roster: "prod".into(),
-        at: Stamp(NOW),
+        at: NOW,
         sources: sources(),
         incidents: vec![open, closed],
         tried: tried(),
@@ -421,7 +420,7 @@ fn hot() -> Report {
         namespace: Some("c-1".to_owned()),
         name: Some("machine-h46dc".to_owned()),
         heat: "hot".to_owned(),
-        since: Stamp(NOW - Span::from_s(20)),
+        since: NOW - Span::from_s(20),
         rates: vec![HotRate { by: "watch".to_owned(), writes: 100, over_s: 25.0, per_s: Some(4.0) }],
         class: "docker-info".to_owned(),
         means: "what two machines say of their runtime takes turns".to_owned(),
@@ -442,7 +441,7 @@ fn hot() -> Report {
         first_aid: vec!["identify the writer by the audit log".to_owned()],
     };
     Report::HotReport(Box::new(HotReport {
-        at: Stamp(NOW),
+        at: NOW,
         server: Some("10.0.0.1:6443".to_owned()),
         looked_s: 25,
         kinds: 59,

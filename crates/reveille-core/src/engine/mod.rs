@@ -41,6 +41,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause, PauseScope};
 use crate::model::access::UserRef;
@@ -76,7 +78,8 @@ const RECURS_WITHIN: Span = Span::from_min(60);
 const LEDGER_RETRY: Span = Span::from_s(30);
 
 /// How an engine is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Start {
     /// Our fencing number.
     pub fence: Fence,

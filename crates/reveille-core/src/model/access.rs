@@ -7,12 +7,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::{CloudName, ProjectId, RoleId, UserId};
 use super::roster::Mode;
 use super::time::Span;
 
 /// What the roster says of service users.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Access {
     /// Each user of each cloud at most once.
     pub users: Vec<ServiceUser>,
@@ -37,7 +40,8 @@ impl Access {
 }
 
 /// A user and the roles that it must hold on a cloud's project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceUser {
     /// On the project of this cloud.
     pub cloud: CloudName,
@@ -48,7 +52,8 @@ pub struct ServiceUser {
 }
 
 /// A user by id or name, as the roster gives it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum UserRef {
     /// By its id.
     Id(UserId),
@@ -57,6 +62,7 @@ pub enum UserRef {
         /// The name.
         name: Arc<str>,
         /// The domain's id; none where the name is unique in the whole cloud.
+        #[serde(skip_serializing_if = "Option::is_none")]
         domain: Option<Arc<str>>,
     },
 }
@@ -71,7 +77,8 @@ impl fmt::Display for UserRef {
 }
 
 /// A role by id or name, as the roster gives it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RoleRef {
     /// By its id.
     Id(RoleId),
@@ -99,7 +106,8 @@ impl fmt::Display for RoleRef {
 }
 
 /// A role of a cloud.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Role {
     /// Its id; calls use it.
     pub id: RoleId,
@@ -108,11 +116,13 @@ pub struct Role {
 }
 
 /// What the cloud says of one user of the project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserRoles {
     /// The project that was looked at.
     pub project: ProjectId,
     /// Its id; `None`: the cloud knows no such user, and says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
     /// What it holds on the project, in whatever way: by itself, through a group, inherited or implied.
     pub held: Vec<Role>,

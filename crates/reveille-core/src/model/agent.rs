@@ -10,12 +10,15 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::{InstanceId, NodeName};
 use super::stage::Stage;
 use super::testimony::Told;
 
 /// One report of one agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentReport {
     /// Which machine it says that it is on.
     pub who: Who,
@@ -24,21 +27,27 @@ pub struct AgentReport {
     /// Counts up within that life.
     pub number: u64,
     /// The stages that it has reached, in order, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageSaid>,
     /// What its checks prove, the cause to act on first. At most [`AgentReport::TOLD_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
     /// It has not said in this session what it does and what it holds. `kubelet`, `api`, `work` and `may` are nobody's words
     /// then, and what it held before stands: a new session takes nothing back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsaid: bool,
     /// Whether its kubelet runs.
     pub kubelet: KubeletSaid,
     /// Whether it reaches the API server.
     pub api: ApiSaid,
     /// What it does about its node by itself just now.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
     /// Why it leaves its join alone, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<AgentHold>,
     /// What may be asked of it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub may: BTreeSet<Ask>,
 }
 
@@ -53,20 +62,26 @@ impl AgentReport {
 }
 
 /// What an agent knows itself by. Each is a claim; which counts is `observe`'s business.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Who {
     /// The cloud's id of the instance, as its metadata says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceId>,
     /// The machine's UUID, as its firmware says it: lower case, with dashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<InstanceId>,
     /// The name that its node has, or would have. A hint.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
     /// Its boot id: another one after each boot.
+    #[serde(rename = "bootId", skip_serializing_if = "Option::is_none")]
     pub boot: Option<Arc<str>>,
 }
 
 /// One stage, as the agent passed or entered it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StageSaid {
     /// Which.
     pub stage: Stage,
@@ -75,11 +90,13 @@ pub struct StageSaid {
     /// How often it tried there.
     pub attempts: u32,
     /// What the last attempt there came to, where that was an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<StageError>,
 }
 
 /// What went wrong in a stage.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StageError {
     /// The typed word for it, as the protocol has it (`TOKEN_EXPIRED`), or a cause's code.
     pub code: Arc<str>,
@@ -108,7 +125,8 @@ impl fmt::Display for StageError {
 }
 
 /// Whether the kubelet runs, by its agent's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum KubeletSaid {
     /// It does.
     Runs,
@@ -133,7 +151,8 @@ impl KubeletSaid {
 }
 
 /// Whether the API server answers the agent, and what its peers said when it does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ApiSaid {
     /// It answers.
     Answers,
@@ -169,7 +188,8 @@ impl ApiSaid {
 }
 
 /// What an agent does about its node by itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Work {
     /// What, as a clause.
     pub what: Arc<str>,
@@ -180,7 +200,8 @@ pub struct Work {
 }
 
 /// Why an agent leaves its machine's join alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentHold {
     /// Which kind.
     pub kind: HoldKind,
@@ -189,7 +210,8 @@ pub struct AgentHold {
 }
 
 /// Kinds of reasons that an agent has of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum HoldKind {
     /// Somebody takes the machine away on purpose, or has: its node is not to come back.
     Leaving,
@@ -217,7 +239,8 @@ impl HoldKind {
 }
 
 /// What may be asked of an agent. It looks for itself before it does either, and may answer no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ask {
     /// Restart the kubelet: it registers at its start, and at no other time.
     RestartKubelet,

@@ -6,13 +6,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::call::Call;
 use super::id::IntentId;
 use super::outcome::Outcome;
 use super::time::Time;
 
 /// One try: an intent, what came of its call, and what a fresh read said.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attempt {
     /// The intent's number.
     pub intent: IntentId,
@@ -21,15 +24,19 @@ pub struct Attempt {
     /// When it was decided.
     pub at: Time,
     /// What came of the call, once known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
     /// What a fresh read said, once there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub readback: Option<Readback>,
     /// A fresh read showed that it took effect, whatever came of it: that it did not help is another readback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen: bool,
 }
 
 /// What came of an attempt's call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Ending {
     /// It was never made: what it rested on was not so any more.
     Dropped {
@@ -48,7 +55,8 @@ pub enum Ending {
 }
 
 /// What a fresh read said of an attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Readback {
     /// When.
     pub at: Time,

@@ -8,25 +8,33 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::NodeName;
 use super::instance::InstanceAction;
 
 /// What is compared with a fresh read to tell whether an act took effect. A part that is `None` was not known before the call,
 /// and proves nothing after it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Before {
     /// The newest reboot or launch that the cloud shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionMark>,
     /// The machine's Node, by the name under which it is read back.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
     /// The boot id that its Node carried (`status.nodeInfo.bootID`): the kubelet reports another one after each boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node_boot: Option<Arc<str>>,
     /// The boot id that its agent reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_boot: Option<Arc<str>>,
 }
 
 /// The newest entry of a cloud's action log that a boot of the machine replaces.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ActionMark {
     /// The log lists every reboot (Nova): the request of the newest one, `None` where it lists none.
     Reboot(Option<Arc<str>>),

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use serde::{Deserialize, Serialize};
+
 use super::access::Role;
 use super::agent::Ask;
 use super::id::{
@@ -19,7 +21,8 @@ use super::network::{Route, RuleSpec};
 use super::roster::Ownership;
 
 /// A change to the outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Call {
     /// Put these rules into the group, one by one; one that exists already counts as put.
     AddRules {
@@ -88,6 +91,7 @@ pub enum Call {
         routes: Vec<Route>,
         /// Next hops on whose absence this rests: a performer looks for them directly before, and answers `Moved` when one of
         /// them is in use.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unless_used: Vec<IpAddr>,
     },
     /// Put exactly these routes in, all or none.
@@ -164,6 +168,7 @@ pub enum Call {
         owned: Ownership,
         /// The state in which its cloud showed it when this was decided: in another one, or with a task, somebody has it in hand.
         /// None in records of earlier versions.
+        #[serde(rename = "restsOn", skip_serializing_if = "Option::is_none")]
         rests_on: Option<InstanceState>,
     },
     /// Delete the Node object, if it still has this uid.
@@ -174,6 +179,7 @@ pub enum Call {
         uid: NodeUid,
         /// The boot that its kubelet told of, as it was decided upon. With another one a machine has taken the object over, uid
         /// and all, and serves as it.
+        #[serde(rename = "bootId", skip_serializing_if = "Option::is_none")]
         boot_id: Option<Arc<str>>,
     },
 }

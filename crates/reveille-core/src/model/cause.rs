@@ -13,16 +13,22 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::{CauseCode, CauseLabel};
 use super::stage::Stage;
 
 macro_rules! causes {
     ($($name:ident $code:literal $label:literal $stage:ident $says:literal $remedy:literal;)*) => {
         /// Why something is amiss.
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        ///
+        /// Of the engine's own the code is written, of a catalogue's all that it says: another catalogue may be read by the time
+        /// that a line is read, or none.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Cause {
-            $(#[doc = $says] $name,)*
+            $(#[doc = $says] #[serde(rename = $code)] $name,)*
             /// What a catalogue describes.
+            #[serde(rename = "catalogued")]
             Catalogued(Arc<Entry>),
         }
 
@@ -99,7 +105,8 @@ causes! {
 }
 
 /// A cause as its catalogue describes it: words for people, and what a decision rests on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Entry {
     /// Stable code with a page of its own.
     pub code: CauseCode,
@@ -112,31 +119,33 @@ pub struct Entry {
     /// What a person would do about it.
     pub remedy: Arc<str>,
     /// The same, as commands to copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<Arc<str>>,
     /// What to collect when it is not sure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collect: Vec<Arc<str>>,
     /// It is the first boot that came to nothing: such a machine has never joined.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_boot: bool,
     /// Why a reboot is of no use against it, where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub no_reboot: Option<Arc<str>>,
     /// Why another machine in its place is of no use either.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub no_replace: Option<Arc<str>>,
 }
 
 impl Entry {
-    /// One of which nothing is known but its names, as of a record that an earlier version wrote.
+    /// One of which no more is said than its names.
     pub fn named(code: CauseCode, label: CauseLabel, stage: Stage) -> Self {
-        let says = label.shared();
-        let remedy = Arc::from("read its page: reveille diagnose --explain with its code");
-        let (commands, collect) = (Vec::new(), Vec::new());
         Self {
+            says: label.shared(),
+            remedy: Arc::from("read its page: reveille diagnose --explain with its code"),
             code,
             label,
             stage,
-            says,
-            remedy,
-            commands,
-            collect,
+            commands: Vec::new(),
+            collect: Vec::new(),
             first_boot: false,
             no_reboot: None,
             no_replace: None,

@@ -12,13 +12,17 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::NodeName;
 use super::node::{Node, NodeEvent};
 
 /// What a machine's testimony is taken for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hearing {
     /// The Node that it has, or had.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
     /// The name that its kubelet asks for a certificate by.
     pub asks_as: NodeName,
@@ -27,9 +31,11 @@ pub struct Hearing {
 }
 
 /// What the cluster's API says of one machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Said {
     /// Its Node, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<Arc<Node>>,
     /// Events about that Node, oldest first.
     pub events: Vec<NodeEvent>,
@@ -40,7 +46,8 @@ pub struct Said {
 }
 
 /// A CertificateSigningRequest, cut down to what explains a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CertificateRequest {
     /// The object's name: `csr-82bb8`.
     pub name: Arc<str>,
@@ -57,7 +64,8 @@ pub struct CertificateRequest {
 }
 
 /// What became of a request for a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RequestState {
     /// Nobody has decided.
     Pending,
@@ -88,7 +96,8 @@ impl RequestState {
 }
 
 /// Something that could have told, and was not to be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Unread {
     /// What: `console`, `certificate requests`.
     pub source: Arc<str>,

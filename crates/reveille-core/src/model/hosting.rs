@@ -10,27 +10,37 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// What a provider says of how it hosts an instance. At its default it says nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hosting {
     /// Its own checks of the machine.
     pub checks: Checks,
     /// What it announced to do to it, in its own order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Why the provider, and no user of it, stopped or ended it: in its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Arc<str>>,
     /// It is sold until the provider wants it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spot: bool,
     /// A group of the cloud that keeps it, and replaces it: another actor.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<OwnerGroup>,
     /// It is known to have no identity of its own towards the cloud (EC2: no instance role).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_identity: bool,
     /// It has disks whose data is lost when it stops.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loses_disks: bool,
 }
 
 /// The provider's checks of one machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Checks {
     /// Of the host, its power and its network: the provider's to mend.
     pub host: Check,
@@ -49,7 +59,8 @@ impl Checks {
 }
 
 /// What one check says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Check {
     /// Nothing.
     #[default]
@@ -63,18 +74,21 @@ pub enum Check {
 }
 
 /// Something that the provider announced to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Notice {
     /// What.
     pub kind: NoticeKind,
     /// Not before this: the provider's own text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Arc<str>>,
     /// In its words.
     pub text: Arc<str>,
 }
 
 /// What a provider announces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NoticeKind {
     /// It will reboot the machine, or its host.
     Reboot,
@@ -119,7 +133,8 @@ impl fmt::Display for Notice {
 }
 
 /// A group of the cloud (EC2: Auto Scaling group) that makes, ends and replaces its machines by its own rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OwnerGroup {
     /// Its name.
     pub name: Arc<str>,
@@ -128,6 +143,7 @@ pub struct OwnerGroup {
     /// The same in the provider's word.
     pub word: Arc<str>,
     /// Somebody asked the group not to take this one when it shrinks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
 }
 
@@ -138,7 +154,8 @@ impl fmt::Display for OwnerGroup {
 }
 
 /// Where a machine is in its group's hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GroupPhase {
     /// In service: the group replaces it when it stops or ends.
     Kept,

@@ -11,10 +11,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 macro_rules! text_id {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone)]
+        #[derive(Clone, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(Arc<str>);
 
         impl PartialEq for $name {
@@ -130,7 +133,8 @@ text_id! {
 macro_rules! number_id {
     ($($(#[$doc:meta])* $name:ident $prefix:literal),* $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+        #[serde(transparent)]
         pub struct $name(pub u64);
 
         impl $name {

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::access::UserRef;
 use super::attempt::Attempt;
 use super::call::Call;
@@ -15,7 +17,8 @@ use super::stage::Stage;
 use super::time::Time;
 
 /// One row of the roll: an instance with or without its node, or a node without an instance.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MachineKey {
     /// Known by its instance; the instance's id is its identity for life.
     Instance(CloudName, InstanceId),
@@ -33,7 +36,8 @@ impl fmt::Display for MachineKey {
 }
 
 /// What an incident is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Subject {
     /// One machine.
     Machine(MachineKey),
@@ -66,7 +70,8 @@ impl fmt::Display for Subject {
 }
 
 /// What is amiss with a subject: one kind, one way of handling it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
     /// A running instance that no node ever stood for.
     NeverJoined,
@@ -218,7 +223,8 @@ impl fmt::Display for FaultKind {
 }
 
 /// What was concluded, and from what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Finding {
     /// Why.
     pub cause: Cause,
@@ -229,8 +235,10 @@ pub struct Finding {
     /// What speaks for it, strongest first. Bounded.
     pub evidence: Vec<Evidence>,
     /// What speaks against it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<Evidence>,
     /// What follows from it and ends with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Self>,
 }
 
@@ -243,7 +251,8 @@ impl Finding {
 }
 
 /// How sure a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// A guess from what is missing.
     Possible,
@@ -265,7 +274,8 @@ impl Confidence {
 }
 
 /// One quoted fact.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Evidence {
     /// Where it was read: `port 5f0c…`, `console`, `event DeletingNode`, `router`.
     pub source: Arc<str>,
@@ -274,11 +284,13 @@ pub struct Evidence {
     /// When we read it.
     pub read_at: Time,
     /// Which line of the source it is, where the source has lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Line>,
 }
 
 /// A line that carries a sign of a catalogue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Line {
     /// From 1; 0 where the source is a statement and has no lines.
     pub number: u64,
@@ -303,11 +315,13 @@ impl Evidence {
 }
 
 /// Key of an open incident: a subject has at most one open incident of a kind.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IncidentKey {
     /// About what.
     pub subject: Subject,
     /// What is amiss.
+    #[serde(rename = "fault")]
     pub kind: FaultKind,
 }
 

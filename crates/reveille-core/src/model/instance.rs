@@ -9,11 +9,14 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use serde::{Deserialize, Serialize};
+
 use super::hosting::Hosting;
 use super::id::{GroupId, ImageId, InstanceId, InstanceName, NetworkId, PortId, RequestId, ZoneName};
 
 /// One instance as its cloud last described it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instance {
     /// The cloud's id. The only identity.
     pub id: InstanceId,
@@ -21,29 +24,38 @@ pub struct Instance {
     pub name: InstanceName,
     /// Another name that the guest goes by inside its cloud (EC2: the private DNS name), lower case and without a dot at
     /// the end. Nodes are often called so. A hint as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Arc<str>>,
     /// Where the instance is in its life, in provider-neutral words.
     pub state: InstanceState,
     /// The provider's own word for work under way (`rebooting`, `image_uploading`, …). Somebody is at work on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Arc<str>>,
     /// Why the cloud put it into an error state; only there when the state is [`InstanceState::Errored`].
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
     /// Failure domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
     /// What it was made from; pools whose images differ are rolling.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageId>,
     /// Every tag and metadata pair on the object.
     pub marks: Arc<BTreeSet<Mark>>,
     /// All addresses of all its ports.
     pub addresses: Box<[IpAddr]>,
     /// True when a config drive is attached: first boot then needs no metadata service.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub config_drive: bool,
     /// True when the cloud refuses changes to it (Nova `locked`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub locked: bool,
     /// When the cloud says it was made, in its own text. Compared with the same cloud's clock, never subtracted from anything.
     /// Not when it was last started: that is no sign of its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<Arc<str>>,
     /// What its provider says of how it hosts it, where it says any of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hosting: Option<Arc<Hosting>>,
 }
 
@@ -106,7 +118,8 @@ fn share<T: Clone + PartialEq>(mine: &mut T, other: &T) {
 ///
 /// Everything a provider says that is not plainly one of these is [`InstanceState::Other`]: alive, unknown, left alone.
 /// Nova has forty-two task states; reading an unknown one as "going away" once made Kubernikus replace live machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum InstanceState {
     /// Being made; no guest runs yet.
     Building,
@@ -134,7 +147,8 @@ impl InstanceState {
 }
 
 /// The cloud's reason for an errored instance.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
     /// The provider's number (Nova: 500 and friends).
     pub code: u32,
@@ -143,7 +157,8 @@ pub struct Fault {
 }
 
 /// A tag or metadata pair on the object itself: the only proof of ownership (DESIGN, invariant 5).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Mark {
     /// A tag, compared whole: `k8s-cluster=prod`.
     Tag(Arc<str>),
@@ -170,7 +185,8 @@ impl std::fmt::Display for Mark {
 
 /// One network port. Security is decided here and not on the server: a server's own list of groups is the union over
 /// its ports, so a port without its group hides behind a healthy sibling (flight control D13).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Port {
     /// The port's id.
     pub id: PortId,
@@ -181,6 +197,7 @@ pub struct Port {
     /// The groups bound to it, sorted.
     pub groups: Box<[GroupId]>,
     /// Allowed address pairs (plain addresses are /32 or /128), sorted.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub pairs: Box<[IpNet]>,
     /// False where port security is off: groups and pairs cannot be set there.
     pub security: bool,
@@ -199,7 +216,8 @@ impl Port {
 }
 
 /// Whether a port's wiring is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PortStatus {
     /// Wired.
     Active,
@@ -210,7 +228,8 @@ pub enum PortStatus {
 }
 
 /// One entry of the cloud's log of what was done to an instance. Best evidence of who rebooted or deleted it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstanceAction {
     /// The request that did it; unique per action.
     pub request: RequestId,
@@ -219,7 +238,9 @@ pub struct InstanceAction {
     /// When it began: the cloud's own text.
     pub started: Arc<str>,
     /// Who asked: the cloud's user id, when it tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<Arc<str>>,
     /// The cloud's message: `Error`, or nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<str>>,
 }

@@ -1,7 +1,8 @@
 //! The nouns: what the worlds say, in one vocabulary, and the roster that says what should be.
 //!
-//! Plain data. No stage of the pipeline lives here, nothing here decides, and nothing here is serialisable: the border
-//! crates (`reveille-wire`, the adapters) map to and from these.
+//! Plain data. No stage of the pipeline lives here, and nothing here decides. What ledger and recordings hold is these types
+//! themselves: the fields' names are part of those formats, whose versions and golden files are `reveille-wire`'s. The
+//! adapters map what services say to these.
 
 pub mod access;
 pub mod agent;
@@ -21,6 +22,7 @@ pub mod lease;
 pub mod network;
 pub mod node;
 pub mod outcome;
+mod rfc3339;
 pub mod roster;
 pub mod signs;
 pub mod stage;

@@ -6,23 +6,28 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net};
 
+use serde::{Deserialize, Serialize};
+
 use super::id::{GroupId, RouterId, RuleId};
 
 /// A security group with all its rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecurityGroup {
     /// Its id; rosters may name groups, calls use ids.
     pub id: GroupId,
     /// Its name. Several groups of one project may share it.
     pub name: Arc<str>,
     /// The owning project: groups of other projects may be visible and carry the same name (flight control D11).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<Arc<str>>,
     /// Every rule.
     pub rules: Vec<GroupRule>,
 }
 
 /// One rule, normalised: protocol spellings (`tcp`, `6`, `TCP`) are one value, prefixes are networks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GroupRule {
     /// The rule's id.
     pub id: RuleId,
@@ -38,22 +43,26 @@ pub const NUDGE_MARK: &str = "reveille-nudge";
 pub const REPAIR_MARK: &str = "reveille";
 
 /// What a rule allows, without its identity.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RuleSpec {
     /// Into or out of the port.
     pub direction: Direction,
     /// Address family.
     pub family: Family,
     /// IP protocol; `None` allows all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
     /// First and last port (ICMP: type and code); `None` allows all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<(u16, u16)>,
     /// Who is at the other end.
     pub remote: Remote,
 }
 
 /// Direction of a rule as seen from the port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Into the machine.
     Ingress,
@@ -62,7 +71,8 @@ pub enum Direction {
 }
 
 /// Address family of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// IPv4.
     V4,
@@ -80,8 +90,9 @@ impl Family {
     }
 }
 
-/// An IP protocol by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// An IP protocol by its number. Written as its name where it has one here, so that nobody need know that 17 is UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Protocol(pub u8);
 
 impl Protocol {
@@ -107,8 +118,25 @@ impl fmt::Display for Protocol {
     }
 }
 
+impl From<Protocol> for String {
+    fn from(protocol: Protocol) -> Self {
+        protocol.to_string()
+    }
+}
+
+impl TryFrom<String> for Protocol {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        let known = [Self::TCP, Self::UDP, Self::ICMP, Self::ICMP6];
+        let named = known.into_iter().find(|known| known.to_string() == word);
+        named.or_else(|| word.parse().ok().map(Self)).ok_or_else(|| format!("there is no protocol {word:?}"))
+    }
+}
+
 /// The other end of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Remote {
     /// Anybody.
     Any,
@@ -144,22 +172,27 @@ impl fmt::Display for RuleSpec {
 }
 
 /// A router that carries the cluster's pod routes, perhaps among those of others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Router {
     /// Its id.
     pub id: RouterId,
     /// All extra routes, as listed.
     pub routes: Vec<Route>,
     /// How many routes it may hold, where the cloud tells (quota `router_route`) or a refusal taught us.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
 /// One static route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Route {
     /// Where to.
+    #[serde(rename = "to")]
     pub destination: IpNet,
     /// Through whom.
+    #[serde(rename = "via")]
     pub next_hop: IpAddr,
 }
 

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::{InstanceId, NodeName, NodeUid, ZoneName};
 
 /// One Node object, cut down to what decisions need.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Node {
     /// The object's name. May be reused by another machine.
     pub name: NodeName,
@@ -17,33 +20,44 @@ pub struct Node {
     /// `spec.providerID`, read: the instance's id when it was understood.
     pub provider: Provider,
     /// `status.nodeInfo.systemUUID`, lower case, with dashes, as its machine says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<InstanceId>,
     /// `status.nodeInfo.bootID`: changes with each boot, so it proves a reboot.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<Arc<str>>,
     /// `status.nodeInfo.kubeletVersion`; pools whose versions differ are rolling.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kubelet: Option<Arc<str>>,
     /// All InternalIP addresses.
     pub addresses: Box<[IpAddr]>,
     /// `spec.podCIDRs`.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub pod_ranges: Box<[IpNet]>,
     /// The Ready condition.
     pub ready: Ready,
     /// Every other condition whose status is `True`, plus Ready's reason when it is not True.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub conditions: Box<[Condition]>,
     /// Zone label (`topology.kubernetes.io/zone`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
     /// Somebody cordoned it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
     /// Signs that somebody removes it on purpose, or asks to leave it alone.
+    #[serde(default, skip_serializing_if = "NodeIntent::is_none")]
     pub intent: NodeIntent,
     /// The taint `node.cloudprovider.kubernetes.io/uninitialized` is still there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uninitialized: bool,
     /// The keys of all its taints, sorted, each once.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub taints: Box<[Arc<str>]>,
 }
 
 /// What `spec.providerID` says.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Provider {
     /// Not set yet: registered, not initialised. Never "unregistered".
     Unset,
@@ -54,31 +68,48 @@ pub enum Provider {
 }
 
 /// Signs on a Node of what people and programs want with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeIntent {
     /// `metadata.deletionTimestamp` is set.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleting: bool,
     /// A taint or annotation of a program that takes the node away (autoscaler, Karpenter, a drain), by its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub leaving: Option<Arc<str>>,
     /// Annotation `reveille.dev/pause` with the literal value `true`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     /// What people ask for by further annotations; nearly always nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<Box<Asks>>,
 }
 
+impl NodeIntent {
+    /// Nobody has said anything.
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What people ask for by annotations on a Node. See [`super::signs`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Asks {
     /// `reveille.dev/repair-now`: a repair without waiting. Each value counts once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<Arc<str>>,
     /// `reveille.dev/confirm`: the incident of this number may close.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<Arc<str>>,
     /// `reveille.dev/keep`: do not delete it, because somebody wants to look at it (`true`); or do (`false`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<bool>,
 }
 
 /// The Ready condition, with silence as a value of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ready {
     /// The kubelet says it is ready.
     True,
@@ -89,7 +120,8 @@ pub enum Ready {
 }
 
 /// A node condition worth keeping.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Condition {
     /// `type`.
     pub kind: Arc<str>,
@@ -100,12 +132,14 @@ pub struct Condition {
 }
 
 /// A Kubernetes Event about a Node that says what somebody did to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeEvent {
     /// The node's name.
     pub node: NodeName,
     /// The uid of the object that the event is about. Controllers write it; of a kubelet's event there is none, because it
     /// writes the node's name there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<NodeUid>,
     /// `DeletingNode`, `RemovingNode`, …
     pub reason: Arc<str>,
@@ -114,6 +148,7 @@ pub struct NodeEvent {
     /// Who wrote it.
     pub reporter: Arc<str>,
     /// When, in the writer's own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stamped: Option<Arc<str>>,
 }
 

@@ -3,15 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::id::RequestId;
 use super::time::Span;
 
 /// How a call ended. "I do not know" is an answer of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Outcome {
     /// The other side accepted it. Proves nothing about its effect.
     Accepted {
         /// The other side's request id, for its operator.
+        #[serde(skip_serializing_if = "Option::is_none")]
         request: Option<RequestId>,
     },
     /// The other side says that it was so already.
@@ -27,6 +31,7 @@ pub enum Outcome {
     /// A limit or quota is reached (400 RoutesExhausted, 409 OverQuota, 403 quota): stop, do not retry.
     Limit {
         /// The limit, where the answer names it.
+        #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u32>,
         /// In its words.
         text: Arc<str>,
@@ -47,6 +52,7 @@ pub enum Outcome {
         /// In its words.
         text: Arc<str>,
         /// Not before this long, when the other side said so.
+        #[serde(rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
         retry_after: Option<Span>,
     },
     /// It never left us: that we lead, or are alone, was not proved in time, or this process is stopping. Nothing happened, and
@@ -55,6 +61,7 @@ pub enum Outcome {
         /// Why.
         text: Arc<str>,
         /// Not before this long.
+        #[serde(rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
         retry_after: Option<Span>,
     },
     /// Nobody can say whether it happened (time-out after sending, connection lost, restart of ours).

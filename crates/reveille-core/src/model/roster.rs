@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use serde::{Deserialize, Serialize};
+
 use super::access::Access;
 use super::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use super::instance::{Instance, Mark};
@@ -16,7 +18,8 @@ use super::time::Span;
 use crate::guard::{Guard, stands};
 
 /// A checked roster: one cluster, its clouds and its pools.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Roster {
     /// Its name.
     pub name: RosterName,
@@ -24,6 +27,7 @@ pub struct Roster {
     pub clouds: Vec<CloudName>,
     /// Clouds whose answers take a while to agree: for so long after an instance was first seen, "no such id" and a list
     /// without it prove nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settles: BTreeMap<CloudName, Span>,
     /// The pod network.
     pub network: Network,
@@ -38,11 +42,13 @@ pub struct Roster {
 }
 
 /// What the roster says of the pod network.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Network {
     /// The cluster's pod ranges, both families. Empty where an overlay needs no rules.
     pub pod_ranges: Vec<IpNet>,
     /// The router that carries pod routes and the cloud it is in; none where an overlay does.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<(CloudName, RouterId)>,
     /// True when ports must allow their node's pod range as an address pair.
     pub address_pairs: bool,
@@ -58,7 +64,8 @@ impl Network {
 }
 
 /// One pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pool {
     /// Its name.
     pub name: PoolName,
@@ -77,15 +84,19 @@ pub struct Pool {
     /// The roster's file says: hands off.
     pub paused: bool,
     /// Taints that a node carries until what it needs to serve is there. While one is on it, it is not in service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub startup_taints: Vec<Arc<str>>,
     /// Machines that failed are kept for a while, so that somebody can look at them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
     /// Machines that a group of their cloud keeps may be replaced, through that group. False: they are left to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub through_group: bool,
 }
 
 /// How failed machines of a pool are kept before they are deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Keep {
     /// For how long, from when they would have been deleted.
     pub within: Span,
@@ -96,11 +107,13 @@ pub struct Keep {
 }
 
 /// Proof of ownership. Both marks must be on the object.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ownership {
     /// Says which cluster.
     pub cluster: Mark,
     /// Says which pool. `None` only when the roster has one pool with this cluster mark.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<Mark>,
 }
 
@@ -124,7 +137,8 @@ impl Ownership {
 }
 
 /// A security group by name or id, as the roster gives it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum GroupRef {
     /// By its id.
     Id(GroupId),
@@ -133,9 +147,11 @@ pub enum GroupRef {
 }
 
 /// How long each part of a machine's life may take, on our own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Deadlines {
     /// From first seen running to Ready. `None`: never act on missing nodes, still report.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub join_within: Option<Span>,
     /// From first seen building to running.
     pub build_within: Span,
@@ -150,6 +166,7 @@ pub struct Deadlines {
     /// From Ready, with a startup taint, to telling about it.
     pub in_service_within: Span,
     /// However long it has been well: a person must confirm it before an incident closes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirm: bool,
 }
 
@@ -177,7 +194,8 @@ impl Default for Deadlines {
 }
 
 /// What may be done, by class of remedy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Repair {
     /// Groups, rules, routes, address pairs: nothing is lost by it.
     pub network: Mode,
@@ -205,7 +223,8 @@ impl Default for Repair {
 }
 
 /// Whether a class of remedy is carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Not even proposed.
     Off,
@@ -216,7 +235,8 @@ pub enum Mode {
 }
 
 /// How much may be done at once. Counts only remedies that can hurt (reboot, replace, cleanup) unless said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
     /// Machines under repair at the same time, over the whole roster.
     pub at_once: u32,
@@ -249,7 +269,8 @@ impl Limits {
 }
 
 /// Ages and rhythms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Timing {
     /// How often a cloud is listed.
     pub cloud_period: Span,

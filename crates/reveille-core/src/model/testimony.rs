@@ -13,6 +13,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::cause::Cause;
 use super::hearing::Unread;
 use super::incident::{Confidence, Evidence, Finding, Line};
@@ -20,7 +22,8 @@ use super::stage::Stage;
 use super::time::Time;
 
 /// What was read of one machine, judged together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Testimony {
     /// The end of its console, masked; or why there is none.
     pub console: Result<Arc<str>, Arc<str>>,
@@ -29,6 +32,7 @@ pub struct Testimony {
     /// Causes, the one to act on first.
     pub told: Vec<Told>,
     /// What could have told more, and was not to be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Unread>,
 }
 
@@ -36,7 +40,8 @@ pub struct Testimony {
 pub const CONSOLE: &str = "console";
 
 /// What a console shows of the guest, whatever is wrong with it. Of the last boot in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Guest {
     /// How far the boot came.
     pub boot: BootProgress,
@@ -59,7 +64,8 @@ impl Guest {
 }
 
 /// How far a boot came. In order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BootProgress {
     /// No sign of a kernel.
     Nothing,
@@ -105,7 +111,8 @@ impl BootProgress {
 }
 
 /// Whether the guest found a config drive, as the guest says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ConfigDrive {
     /// It did.
     Present,
@@ -130,7 +137,8 @@ impl ConfigDrive {
 }
 
 /// A cause that the texts prove.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Told {
     /// Which.
     pub cause: Cause,
@@ -139,19 +147,24 @@ pub struct Told {
     /// How sure the texts make it.
     pub confidence: Confidence,
     /// Packets went out and nothing came back: a filter, a wire or a route, not the other side.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unanswered: bool,
     /// It got no address, or lost its link: what a port without a wire looks like from inside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_lease: bool,
     /// Lines that prove it, strongest first.
     pub proof: Vec<Quote>,
     /// Lines that speak against it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<Quote>,
     /// What follows from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Self>,
 }
 
 /// A line, masked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Quote {
     /// Where it was read: `console`, `node condition Ready`, `csr csr-82bb8`.
     pub source: Arc<str>,

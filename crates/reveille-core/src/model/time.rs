@@ -7,6 +7,8 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// A moment on our own clock, milliseconds since the Unix epoch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time {
@@ -15,7 +17,8 @@ pub struct Time {
 }
 
 /// A length of time on our own clock, milliseconds. Never negative.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Span {
     /// Milliseconds.
     pub ms: i64,
@@ -63,7 +66,8 @@ impl Span {
 
 /// A moment on the clock of a service, whole seconds. Two of the same service can be compared, which tells which came first
 /// for that service; there is no way to a [`Time`], and none to a [`Span`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ServiceTime {
     /// Seconds since 1970-01-01T00:00:00Z, by the service's clock.
     pub s: i64,

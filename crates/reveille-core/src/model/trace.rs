@@ -5,31 +5,39 @@
 //! because they may differ, and where they do a person wants to know. Moments are ours on both sides: when we saw it, or
 //! when we heard of it. At most one row for each stage and side, so a trace is bounded however long a join takes.
 
+use serde::{Deserialize, Serialize};
+
 use super::agent::{StageError, StageSaid};
 use super::stage::Stage;
 use super::time::Time;
 
 /// A machine's way so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Trace {
     /// As clouds and cluster show it, in order of the stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Passage>,
     /// As its agent tells it, in order of the stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Passage>,
 }
 
 /// One stage of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Passage {
     /// Which.
     pub stage: Stage,
     /// When we first saw or heard that it is there; the last time, where it came back to it.
     pub entered: Time,
     /// When we saw or heard that it went on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Time>,
     /// How often it came there, or tried there.
     pub attempts: u32,
     /// The last thing that went wrong there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<StageError>,
 }
 

@@ -307,7 +307,7 @@ impl Agent {
 
 /// A stamp of this machine's clock, for people.
 fn stamp(at: Time) -> Word {
-    Word::cut(&reveille_wire::stamp::Stamp(at).to_string())
+    Word::cut(&at.to_string())
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(C
         ca_pins: enrolled.ca_pins.iter().map(ToString::to_string).collect(),
         machine: enrolled.machine,
         node_name: enrolled.node_name,
-        renew_at: (now + Span::from_s(after_s)).into(),
+        renew_at: now + Span::from_s(after_s),
         renew_after_s: Some(after_s),
         authorities: enrolled.authorities.to_string(),
     };

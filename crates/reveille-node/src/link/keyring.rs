@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::text::Word;
-use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -71,7 +70,7 @@ pub struct Kept {
     /// The name of its node.
     pub node_name: Word,
     /// Renew the certificate from then on.
-    pub renew_at: Stamp,
+    pub renew_at: Time,
     /// So long after it was given. None where an older agent kept it.
     #[serde(default)]
     pub renew_after_s: Option<i64>,
@@ -156,7 +155,7 @@ impl Keyring {
         if !holds || ca_pins == self.kept.ca_pins {
             return Ok(false);
         }
-        (self.kept.ca_pins, self.kept.renew_at) = (ca_pins, Stamp::default());
+        (self.kept.ca_pins, self.kept.renew_at) = (ca_pins, Time::default());
         self.write_kept().map(|()| true)
     }
 
@@ -191,8 +190,7 @@ impl Keyring {
 
     /// Time for the next certificate; or without the authorities', which come with it.
     pub fn is_due(&self, now: Time) -> bool {
-        let (at, after_s) =
-            (Time::from(self.kept.renew_at), self.kept.renew_after_s.unwrap_or(RENEW_AFTER_S));
+        let (at, after_s) = (self.kept.renew_at, self.kept.renew_after_s.unwrap_or(RENEW_AFTER_S));
         // It was given while the clock stood ahead: the server, whose clock did not, ends it long before.
         let is_too_far = at > now + Span::from_s(after_s) + CLOCK_SLACK;
         now >= at || is_too_far || self.kept.authorities.is_empty()

@@ -178,7 +178,7 @@ impl Book {
             Record::Staged(staged) => {
                 let report = staged.report();
                 self.change(&staged.machine, |known| {
-                    let at = staged.at.into();
+                    let at = staged.at;
                     known.trace.reported(at, &report);
                     if known.course.is_none() {
                         known.course = Course::begun_by(at, &report).map(Box::new);
@@ -192,14 +192,14 @@ impl Book {
             Record::Noted { at, machine, stage, trouble } => self.change(machine, |known| {
                 known.trace.noted(stage.0, trouble.clone());
                 if let (Some(course), Some(trouble)) = (&mut known.course, trouble) {
-                    course.noted((*at).into(), stage.0, trouble);
+                    course.noted(*at, stage.0, trouble);
                 }
             }),
             Record::FellSilent { machine, since, .. } => {
-                self.join_of(machine, |course| course.fell_silent((*since).into()));
+                self.join_of(machine, |course| course.fell_silent(*since));
             }
             Record::HeardAgain { at, machine } => {
-                self.join_of(machine, |course| course.heard_again((*at).into()));
+                self.join_of(machine, |course| course.heard_again(*at));
             }
             Record::JoinOver { machine, .. } => self.change(machine, |known| known.course = None),
             Record::Joining { machine, course } => {
@@ -208,10 +208,10 @@ impl Book {
             Record::Removed { machine, what, .. } => self.remove(machine, Some(*what)),
             Record::Readmitted { machine } => self.remove(machine, None),
             Record::Departed { at, machine } => {
-                self.change(machine, |known| known.departed = Some((*at).into()));
+                self.change(machine, |known| known.departed = Some(*at));
             }
             Record::Returned { machine } => self.change(machine, |known| known.departed = None),
-            Record::Forgotten { at, machine } => self.forget((*at).into(), machine),
+            Record::Forgotten { at, machine } => self.forget(*at, machine),
             Record::Leg(kept) => {
                 self.change(&kept.machine, |known| known.trace.restored(kept.stage.0, kept.leg()))
             }
@@ -249,14 +249,14 @@ impl Book {
                 records.push(Record::Joining { machine: id(), course });
             }
             if let Some(at) = machine.departed {
-                records.push(Record::Departed { at: at.into(), machine: id() });
+                records.push(Record::Departed { at, machine: id() });
             }
             if let Some(what) = machine.removed {
-                records.push(Record::Removed { at: machine.enrolled_at.into(), machine: id(), what });
+                records.push(Record::Removed { at: machine.enrolled_at, machine: id(), what });
             }
         }
         let forgotten = self.forgotten.iter().cloned();
-        records.extend(forgotten.map(|(at, machine)| Record::Forgotten { at: at.into(), machine }));
+        records.extend(forgotten.map(|(at, machine)| Record::Forgotten { at, machine }));
         records
     }
 
@@ -290,7 +290,7 @@ impl Book {
         if let Some(before) = &before {
             self.unindex(before);
         }
-        let at = Time::from(enrolled.at);
+        let at = enrolled.at;
         let mut trace = Trace::default();
         if enrolled.used {
             trace.passed(at, Stage::Trust);

@@ -15,7 +15,6 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::{StageStep, Trouble};
 use reveille_wire::agent::{Distribution, StageWord};
-use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use super::ids::MachineId;
@@ -34,7 +33,7 @@ const GAVE_UP: &str = "GAVE_UP";
 #[serde(deny_unknown_fields)]
 pub struct Course {
     /// When it began.
-    pub began: Stamp,
+    pub began: Time,
     /// The stages that were entered.
     stretches: BTreeMap<StageWord, Stretch>,
     /// The first times at which nothing was heard of it.
@@ -48,11 +47,11 @@ pub struct Course {
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
     /// When it was entered first.
-    pub entered: Stamp,
+    pub entered: Time,
     /// When it was entered last.
-    pub entered_last: Stamp,
+    pub entered_last: Time,
     /// When it was left last; none while it is not.
-    pub left: Option<Stamp>,
+    pub left: Option<Time>,
     /// How often it was entered.
     pub entries: u32,
     /// How often it was tried, the most that the machine said.
@@ -68,7 +67,7 @@ pub struct Stretch {
 #[serde(deny_unknown_fields)]
 pub struct Said {
     /// When.
-    pub at: Stamp,
+    pub at: Time,
     /// What.
     pub trouble: Trouble,
 }
@@ -78,9 +77,9 @@ pub struct Said {
 #[serde(deny_unknown_fields)]
 pub struct Silence {
     /// When it was heard last before.
-    pub since: Stamp,
+    pub since: Time,
     /// When it was heard again.
-    pub until: Option<Stamp>,
+    pub until: Option<Time>,
     /// In which stage.
     pub stage: Option<StageWord>,
 }
@@ -132,7 +131,7 @@ impl JoinEnd {
 impl Stretch {
     /// When it was to be over.
     pub fn deadline(&self, stage: Stage) -> Time {
-        self.entered_last.0 + stage_within(stage)
+        self.entered_last + stage_within(stage)
     }
 }
 
@@ -141,7 +140,7 @@ impl Course {
     pub(super) fn enrolled(at: Time) -> Self {
         let mut course = Self::empty(at);
         for stage in [Stage::Trust, Stage::Authenticate] {
-            course.enter(at, stage).left = Some(at.into());
+            course.enter(at, stage).left = Some(at);
         }
         course
     }
@@ -154,7 +153,7 @@ impl Course {
     }
 
     fn empty(at: Time) -> Self {
-        Self { began: at.into(), stretches: BTreeMap::new(), silences: Vec::new(), silences_count: 0 }
+        Self { began: at, stretches: BTreeMap::new(), silences: Vec::new(), silences_count: 0 }
     }
 
     /// The stages that were entered, in order.
@@ -163,7 +162,6 @@ impl Course {
     }
 
     fn enter(&mut self, at: Time, stage: Stage) -> &mut Stretch {
-        let at = Stamp(at);
         for (other, stretch) in &mut self.stretches {
             if other.0 != stage {
                 // Who is here is not there any more, also where nobody said that it left.
@@ -190,19 +188,18 @@ impl Course {
         let stretch = self.enter(at, report.stage);
         stretch.attempts = stretch.attempts.max(report.attempts);
         if let Some(trouble) = &report.error {
-            stretch.agent_said = Some(Said { at: at.into(), trouble: trouble.clone() });
+            stretch.agent_said = Some(Said { at, trouble: trouble.clone() });
         }
         if report.step == StageStep::Left {
-            stretch.left = Some(at.into());
+            stretch.left = Some(at);
         }
     }
 
     pub(super) fn noted(&mut self, at: Time, stage: Stage, trouble: &Trouble) {
-        let said = Some(Said { at: at.into(), trouble: trouble.clone() });
+        let said = Some(Said { at, trouble: trouble.clone() });
         match self.stretches.get_mut(&StageWord(stage)) {
             Some(stretch) => stretch.server_said = said,
             None => {
-                let at = Stamp(at);
                 // Said by this server of a stage of which the machine has not spoken yet: it is over when that goes on.
                 let (entries, attempts, agent_said) = (1, 0, None);
                 let stretch = Stretch {
@@ -224,13 +221,13 @@ impl Course {
         if self.silences.len() < SILENCES_MAX {
             let open = |(_, stretch): &(&StageWord, &Stretch)| stretch.left.is_none();
             let stage = self.stretches.iter().rev().find(open).map(|(stage, _)| *stage);
-            self.silences.push(Silence { since: since.into(), until: None, stage });
+            self.silences.push(Silence { since, until: None, stage });
         }
     }
 
     pub(super) fn heard_again(&mut self, at: Time) {
         if let Some(silence) = self.silences.last_mut() {
-            silence.until.get_or_insert(at.into());
+            silence.until.get_or_insert(at);
         }
     }
 
@@ -246,7 +243,7 @@ impl Registry {
         let Some(course) = known.course.clone() else { return };
         let distribution = self.plans.of(known).map(|template| template.distribution);
         let (known, pool) = (known.clone(), known.pool.to_string());
-        self.record(turn, Record::JoinOver { at: turn.now.into(), machine: machine.clone(), end });
+        self.record(turn, Record::JoinOver { at: turn.now, machine: machine.clone(), end });
         let over = JoinOver { course: *course, ended: turn.now, end, pool, distribution };
         turn.tell(&known, What::JoinOver(Box::new(over)));
     }
@@ -259,7 +256,7 @@ impl Registry {
     /// Joins that were not over in time.
     pub(super) fn end_late_joins(&mut self, turn: &mut Turn) {
         let within: Span = self.settings.join_within;
-        let late = |course: &Course| turn.now.since(course.began.0) >= within;
+        let late = |course: &Course| turn.now.since(course.began) >= within;
         let machines = self.book.machines();
         let late: Vec<MachineId> = machines
             .filter(|known| known.course.as_deref().is_some_and(late))
@@ -274,8 +271,8 @@ impl Registry {
     pub(super) fn note_silence(&mut self, turn: &mut Turn, machine: &MachineId, since: Time) {
         let joins = self.book.machine(machine).and_then(|known| known.course.as_deref());
         if joins.is_some_and(|course| !course.is_silent()) {
-            let (at, machine) = (turn.now.into(), machine.clone());
-            self.record(turn, Record::FellSilent { at, machine, since: since.into() });
+            let (at, machine) = (turn.now, machine.clone());
+            self.record(turn, Record::FellSilent { at, machine, since });
         }
     }
 
@@ -283,7 +280,7 @@ impl Registry {
     pub(super) fn note_heard(&mut self, turn: &mut Turn, machine: &MachineId) {
         let joins = self.book.machine(machine).and_then(|known| known.course.as_deref());
         if joins.is_some_and(Course::is_silent) {
-            let (at, machine) = (turn.now.into(), machine.clone());
+            let (at, machine) = (turn.now, machine.clone());
             self.record(turn, Record::HeardAgain { at, machine });
         }
     }

@@ -42,7 +42,7 @@ impl Registry {
         let machines: Vec<MachineId> =
             self.book.machines().filter(is_meant).map(|known| known.id.clone()).collect();
         for machine in machines {
-            let at = turn.now.into();
+            let at = turn.now;
             self.record(
                 turn,
                 if gone { Record::Departed { at, machine } } else { Record::Returned { machine } },
@@ -68,7 +68,7 @@ impl Registry {
             self.heard_at.remove(&machine);
             self.told_silent.remove(&machine);
             self.tokens.remove(&machine);
-            self.record(turn, Record::Forgotten { at: turn.now.into(), machine });
+            self.record(turn, Record::Forgotten { at: turn.now, machine });
         }
     }
 

@@ -158,7 +158,7 @@ impl Registry {
             As::New => fresh,
         };
         let enrolled = Enrolled {
-            at: turn.now.into(),
+            at: turn.now,
             machine: machine.clone(),
             invitation: invitation.id.clone(),
             used: true,
@@ -323,7 +323,7 @@ impl Registry {
     }
 
     fn conflicted(&mut self, turn: &mut Turn, invitation: &Invitation) {
-        let at = turn.now.into();
+        let at = turn.now;
         self.record(turn, Record::Conflicted { at, invitation: invitation.id.clone() });
         self.tell_over(turn, &invitation.id, true);
     }
@@ -344,7 +344,7 @@ impl Registry {
         let trouble = trouble.map(|(code, text)| Trouble { code: code.into(), text: Sentence::cut(text) });
         let said = self.book.machine(machine).and_then(|known| known.trace.leg(stage)?.server_says.clone());
         if said != trouble {
-            let (at, machine) = (turn.now.into(), machine.clone());
+            let (at, machine) = (turn.now, machine.clone());
             self.record(turn, Record::Noted { at, machine, stage: StageWord(stage), trouble });
         }
     }

@@ -152,7 +152,7 @@ impl Invitation {
 impl From<&Invitation> for Invited {
     fn from(of: &Invitation) -> Self {
         Self {
-            at: of.at.into(),
+            at: of.at,
             invitation: of.id.clone(),
             hash: of.hash,
             roster: of.roster.to_string(),
@@ -160,7 +160,7 @@ impl From<&Invitation> for Invited {
             roles: of.roles.clone(),
             machine: of.machine.clone(),
             reimage: of.reimage,
-            until: of.until.into(),
+            until: of.until,
             uses_max: of.uses_max,
             uses: of.uses,
             conflicts: of.conflicts,
@@ -172,7 +172,7 @@ impl From<&Invitation> for Invited {
 impl From<&Invited> for Invitation {
     fn from(of: &Invited) -> Self {
         Self {
-            at: of.at.into(),
+            at: of.at,
             id: of.invitation.clone(),
             hash: of.hash,
             roster: RosterName::from(of.roster.as_str()),
@@ -180,7 +180,7 @@ impl From<&Invited> for Invitation {
             roles: of.roles.clone(),
             machine: of.machine.clone(),
             reimage: of.reimage,
-            until: of.until.into(),
+            until: of.until,
             uses_max: of.uses_max,
             uses: of.uses,
             conflicts: of.conflicts,

@@ -54,7 +54,7 @@ impl Registry {
             return turn.reply(ask, Denied::NoInvitation(id.clone()));
         };
         if !invitation.is_revoked {
-            self.record(turn, Record::Revoked { at: turn.now.into(), invitation: id.clone() });
+            self.record(turn, Record::Revoked { at: turn.now, invitation: id.clone() });
         }
         let let_in = self.book.machines().filter(|known| known.invitation == *id && known.removed.is_none());
         let let_in = let_in.map(Named::from).collect();
@@ -112,7 +112,7 @@ impl Registry {
         }
         match what {
             Some(what) => {
-                self.record(turn, Record::Removed { at: turn.now.into(), machine: id.clone(), what });
+                self.record(turn, Record::Removed { at: turn.now, machine: id.clone(), what });
                 self.end_join(turn, &id, super::JoinEnd::Removed);
                 self.drop_token(turn, &id);
                 if let Some(conn) = self.conn_of.get(&id).copied() {

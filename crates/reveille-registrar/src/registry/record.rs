@@ -15,7 +15,6 @@ use reveille_wire::agent::frame::{StageStep, Trouble};
 use reveille_wire::agent::plan::Held;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Role, StageWord};
-use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, JoinEnd};
@@ -38,14 +37,14 @@ pub enum Record {
     /// A person took an invitation back.
     Revoked {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which.
         invitation: InvitationId,
     },
     /// Somebody came with it who claimed what another machine is known by.
     Conflicted {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which.
         invitation: InvitationId,
     },
@@ -94,7 +93,7 @@ pub enum Record {
     /// This server said why a stage is not left, or that it is no longer in the way.
     Noted {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which machine.
         machine: MachineId,
         /// Which stage.
@@ -105,7 +104,7 @@ pub enum Record {
     /// It, or its node, is to stay away.
     Removed {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which.
         machine: MachineId,
         /// What of it.
@@ -119,7 +118,7 @@ pub enum Record {
     /// Its instance is gone for good.
     Departed {
         /// When that was heard.
-        at: Stamp,
+        at: Time,
         /// Which.
         machine: MachineId,
     },
@@ -131,30 +130,30 @@ pub enum Record {
     /// Nothing of it is kept any more but that it was.
     Forgotten {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which.
         machine: MachineId,
     },
     /// Nothing was heard of it while it joins.
     FellSilent {
         /// When that was found.
-        at: Stamp,
+        at: Time,
         /// Which.
         machine: MachineId,
         /// When it was heard last.
-        since: Stamp,
+        since: Time,
     },
     /// And then something was.
     HeardAgain {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which.
         machine: MachineId,
     },
     /// Its join is over, and was told of.
     JoinOver {
         /// When.
-        at: Stamp,
+        at: Time,
         /// Which.
         machine: MachineId,
         /// How.
@@ -185,7 +184,7 @@ pub enum Record {
 #[serde(deny_unknown_fields)]
 pub struct Invited {
     /// When.
-    pub at: Stamp,
+    pub at: Time,
     /// Its public half.
     pub invitation: InvitationId,
     /// The hash of its secret half.
@@ -203,7 +202,7 @@ pub struct Invited {
     #[serde(default)]
     pub reimage: Option<Reimage>,
     /// It ends then.
-    pub until: Stamp,
+    pub until: Time,
     /// How often it may be used.
     pub uses_max: u32,
     /// How often it was; a checkpoint says so.
@@ -227,7 +226,7 @@ const fn is_zero(count: &u32) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Enrolled {
     /// When.
-    pub at: Stamp,
+    pub at: Time,
     /// Its record.
     pub machine: MachineId,
     /// By which invitation.
@@ -255,7 +254,7 @@ pub struct Enrolled {
 #[serde(deny_unknown_fields)]
 pub struct Staged {
     /// When it was heard.
-    pub at: Stamp,
+    pub at: Time,
     /// Which machine.
     pub machine: MachineId,
     /// Its report's number.
@@ -282,9 +281,9 @@ pub struct KeptLeg {
     /// Which stage.
     pub stage: StageWord,
     /// Heard to have begun.
-    pub entered: Option<Stamp>,
+    pub entered: Option<Time>,
     /// Heard to be over.
-    pub left: Option<Stamp>,
+    pub left: Option<Time>,
     /// How often it was tried.
     pub attempts: u32,
     /// What the machine says.
@@ -299,7 +298,7 @@ impl Enrolled {
     /// The line that a checkpoint keeps.
     pub(super) fn kept(of: &Machine) -> Self {
         Self {
-            at: of.enrolled_at.into(),
+            at: of.enrolled_at,
             machine: of.id.clone(),
             invitation: of.invitation.clone(),
             used: false,
@@ -318,7 +317,7 @@ impl Staged {
     /// The line of a report.
     pub(super) fn of(at: Time, machine: &MachineId, report: &Report) -> Self {
         Self {
-            at: at.into(),
+            at,
             machine: machine.clone(),
             seq: report.seq,
             stage: StageWord(report.stage),
@@ -348,8 +347,8 @@ impl KeptLeg {
         Self {
             machine: machine.clone(),
             stage: StageWord(stage),
-            entered: leg.entered.map(Stamp),
-            left: leg.left.map(Stamp),
+            entered: leg.entered,
+            left: leg.left,
             attempts: leg.attempts,
             agent_says: leg.agent_says.clone(),
             server_says: leg.server_says.clone(),
@@ -360,8 +359,8 @@ impl KeptLeg {
     /// The leg of a line.
     pub(super) fn leg(&self) -> Leg {
         Leg {
-            entered: self.entered.map(Time::from),
-            left: self.left.map(Time::from),
+            entered: self.entered,
+            left: self.left,
             attempts: self.attempts,
             agent_says: self.agent_says.clone(),
             server_says: self.server_says.clone(),

@@ -14,7 +14,6 @@ use std::sync::PoisonError;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::Role;
 use reveille_wire::agent::text::{List, Sentence, Word};
-use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 use super::admin::{Answer, Office, refused, unexpected};
@@ -57,7 +56,7 @@ pub struct InvitationRow {
     /// How often it might be used at first.
     pub uses: u32,
     /// It ends then.
-    pub expires: Stamp,
+    pub expires: Time,
     /// In so many seconds; 0 when it has ended.
     pub expires_in_seconds: u64,
     /// How often somebody came with it who claimed to be another machine.
@@ -119,7 +118,7 @@ impl InvitationRow {
             state: InvitationState::of(invitation, now),
             uses_left: invitation.uses_max.saturating_sub(invitation.uses),
             uses: invitation.uses_max,
-            expires: invitation.until.into(),
+            expires: invitation.until,
             expires_in_seconds: seconds(invitation.until.since(now)),
             conflicts: invitation.conflicts,
         }

@@ -21,7 +21,6 @@ use reveille_wire::agent::text::{List, Sentence, Word};
 use reveille_wire::agent::{
     AGENT_FRAME_BYTES_MAX, Enrol, Enrolled, PRODUCT, PROTOCOL, Ping, Reason, Refused, Renew, path, read,
 };
-use reveille_wire::stamp::Stamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
@@ -116,7 +115,7 @@ fn ping(hall: &Hall) -> Answer {
         product: PRODUCT.into(),
         version: hall.version.into(),
         protocols: List::first([PROTOCOL]),
-        time: Word::cut(&Stamp(clock::wall()).to_string()),
+        time: Word::cut(&clock::wall().to_string()),
     };
     json(StatusCode::OK, &ping)
 }

@@ -4,7 +4,6 @@
 //! the list and came back begins anew, as it does in the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use reveille_core::model::id::NodeName;
 use reveille_core::model::lease::{Leases, Renewal};
@@ -17,7 +16,7 @@ use super::list::{Edit, Shelf};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct WireLeases {
-    nodes: Vec<Edit<Arc<str>>>,
+    nodes: Vec<Edit<NodeName>>,
     /// Those that are as they were; everybody else renewed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     same: Vec<usize>,

@@ -14,16 +14,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Broken;
-use crate::ledger::mirror::Mirror;
 
 /// One piece of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Edit<W> {
+pub(crate) enum Edit<T> {
     /// So many entries of the list before, from that place on.
     Keep(usize, usize),
     /// An entry that was not there, or was otherwise.
-    New(W),
+    New(T),
 }
 
 /// A list as it was last.
@@ -38,18 +37,18 @@ impl<T> Default for Shelf<T> {
     }
 }
 
-impl<T: Clone + PartialEq + Mirror> Shelf<T> {
+impl<T: Clone + PartialEq> Shelf<T> {
     /// What changed, and from here on the new list is the one before.
-    pub(crate) fn put<K: Ord>(&mut self, now: &[T], key: impl Fn(&T) -> K) -> Vec<Edit<T::Wire>> {
+    pub(crate) fn put<K: Ord>(&mut self, now: &[T], key: impl Fn(&T) -> K) -> Vec<Edit<T>> {
         let edits = edits(&self.items, now, key);
         if !matches!(edits.as_slice(), [Edit::Keep(0, all)] if *all == self.items.len()) {
             self.items = now.to_vec();
         }
-        edits.into_iter().map(|edit| edit.map(|index| now[index].out())).collect()
+        edits.into_iter().map(|edit| edit.map(|index| now[index].clone())).collect()
     }
 
     /// The list that these edits make of the one before.
-    pub(crate) fn take(&mut self, edits: Vec<Edit<T::Wire>>) -> Result<Vec<T>, Broken> {
+    pub(crate) fn take(&mut self, edits: Vec<Edit<T>>) -> Result<Vec<T>, Broken> {
         let mut items = Vec::with_capacity(self.items.len());
         for edit in edits {
             match edit {
@@ -58,7 +57,7 @@ impl<T: Clone + PartialEq + Mirror> Shelf<T> {
                     let kept = end.and_then(|end| self.items.get(from..end)).ok_or(Broken::Reference)?;
                     items.extend_from_slice(kept);
                 }
-                Edit::New(wire) => items.push(T::back(wire)?),
+                Edit::New(item) => items.push(item),
             }
         }
         self.items.clone_from(&items);

@@ -1,9 +1,9 @@
 //! Recordings: everything that a replay needs to decide the same again, one JSON object on each line.
 //!
 //! ```text
-//!   {"recording":{"format":1,"program":"0.1.0","engine":"9f3a…","roster":{…},"start":{…},"restored":{…}}}
-//!   {"n":1,"at":1792401133042,"in":{"snapshot":{…}},"out":[{"record":…},{"look":…}]}
-//!   {"n":2,"at":1792401133050,"in":"tick"}
+//!   {"recording":{"format":2,"program":"0.1.0","engine":"9f3a…","roster":{…},"start":{…},"restored":{…}}}
+//!   {"n":1,"at":"2026-10-19T09:12:13.042Z","in":{"snapshot":{…}},"out":[{"record":…},{"look":…}]}
+//!   {"n":2,"at":"2026-10-19T09:12:13.050Z","in":"tick"}
 //! ```
 //!
 //! The engine is a function of its roster, how it was started, what it remembered, and the events in order with their
@@ -14,21 +14,13 @@
 //! know is refused and never skipped. Secrets are out before anything comes here; nothing here looks for them. Where the
 //! lines are kept, compressed and checked is not this module's business, and neither is what a replay concludes.
 
-mod agent;
-mod effect;
 mod event;
-mod hosting;
-mod leaf;
 mod lease;
 mod list;
-mod roster;
-mod testimony;
-mod world;
 
 use reveille_core::effect::Effect;
 use reveille_core::engine::Start;
 use reveille_core::event::Event;
-use reveille_core::model::id::Fence;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
@@ -36,17 +28,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::ledger::mirror::{Mirror, mirror_struct};
-use crate::ledger::{FromWireError, LedgerLine, from_wire, to_wire};
-use crate::stamp::Stamp;
-use effect::WireEffect;
+use crate::ledger::is_newer;
 use event::{Shelves, WireEvent};
 
 /// The version of the format that is written, and the newest that is read.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
+/// The oldest version of the format that is read.
+const OLDEST: u64 = 2;
 
 /// What stands at the beginning of a recording.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Header {
     /// Version of the program that wrote it.
     pub program: String,
@@ -59,15 +51,18 @@ pub struct Header {
     /// How the engine was started.
     pub start: Start,
     /// What it remembered; nothing where it began without a ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Memory>,
 }
 
 /// What an engine was restored from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Memory {
     /// When.
     pub now: Time,
     /// When the process before was last known to be alive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_alive: Option<Time>,
     /// The ledger's records.
     pub records: Vec<Record>,
@@ -101,20 +96,17 @@ pub enum Broken {
     /// Not a recording's line.
     #[error("it is no line of a recording: {0}")]
     Json(serde_json::Error),
-    /// A newer format.
+    /// Another format.
     #[error(
-        "it is of format {found}, and this program reads format {FORMAT}. Replay it with the program that wrote it, or a newer one"
+        "it is of format {found}, and this program reads format {FORMAT}. Replay it with the program that wrote it"
     )]
     Format {
         /// Which.
         found: Value,
     },
-    /// An event, an effect or a field that this version does not have.
+    /// An event, an effect, a field or a word that this version does not have.
     #[error("{0}. A newer program wrote it; replay it with that one, or a newer one")]
     Newer(serde_json::Error),
-    /// A word that this version does not have.
-    #[error(transparent)]
-    Word(#[from] FromWireError),
     /// It rests on an earlier line that is not there.
     #[error("it refers to a list that no earlier line holds")]
     Reference,
@@ -131,48 +123,15 @@ pub enum Broken {
     NoHeader,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireLine {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    recording: Option<Box<WireHeader>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    n: Option<u64>,
-    #[serde(default)]
-    at: i64,
-    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
-    event: Option<WireEvent>,
+struct WireStep {
+    n: u64,
+    at: Time,
+    #[serde(rename = "in")]
+    event: WireEvent,
     #[serde(default, rename = "out", skip_serializing_if = "Vec::is_empty")]
-    effects: Vec<WireEffect>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct WireHeader {
-    format: u64,
-    program: String,
-    engine: String,
-    of: String,
-    roster: <Roster as Mirror>::Wire,
-    start: <Start as Mirror>::Wire,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    restored: Option<WireMemory>,
-}
-
-mirror_struct! {
-    WireStart of Start {
-        fence: Fence,
-        acting: bool,
-    }
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct WireMemory {
-    now: Stamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_alive: Option<Stamp>,
-    records: Vec<LedgerLine>,
+    effects: Vec<Effect>,
 }
 
 /// Writes a recording, line by line.
@@ -188,25 +147,17 @@ impl Writer {
     /// # Errors
     /// When it cannot be written as JSON, which is a fault of ours.
     pub fn header(&self, header: &Header) -> Result<Vec<u8>, serde_json::Error> {
-        let restored = header.restored.as_ref().map(|memory| WireMemory {
-            now: Stamp(memory.now),
-            last_alive: memory.last_alive.map(Stamp),
-            records: memory.records.iter().map(to_wire).collect(),
-        });
-        let wire = WireHeader {
-            format: FORMAT,
-            program: header.program.clone(),
-            engine: header.engine.clone(),
-            of: header.of.clone(),
-            roster: header.roster.out(),
-            start: header.start.out(),
-            restored,
-        };
         #[derive(Serialize)]
-        struct First {
-            recording: WireHeader,
+        struct Formatted<'h> {
+            format: u64,
+            #[serde(flatten)]
+            header: &'h Header,
         }
-        serde_json::to_vec(&First { recording: wire })
+        #[derive(Serialize)]
+        struct First<'h> {
+            recording: Formatted<'h>,
+        }
+        serde_json::to_vec(&First { recording: Formatted { format: FORMAT, header } })
     }
 
     /// The next step's line, without its newline.
@@ -220,13 +171,8 @@ impl Writer {
         effects: &[Effect],
     ) -> Result<Vec<u8>, serde_json::Error> {
         self.steps += 1;
-        serde_json::to_vec(&WireLine {
-            recording: None,
-            n: Some(self.steps),
-            at: at.ms,
-            event: Some(self.shelves.out(event)),
-            effects: effects.iter().map(Mirror::out).collect(),
-        })
+        let (event, effects) = (self.shelves.out(event), effects.to_vec());
+        serde_json::to_vec(&WireStep { n: self.steps, at, event, effects })
     }
 
     /// Steps written so far.
@@ -253,70 +199,29 @@ impl Reader {
             self.begun = true;
             return header(line).map(|header| Line::Header(Box::new(header)));
         }
-        let wire: WireLine = serde_json::from_slice(line).map_err(refusal)?;
-        let (Some(number), Some(event), None) = (wire.n, wire.event, wire.recording) else {
-            return Err(Broken::Json(serde::de::Error::custom("it holds no step")));
-        };
+        let WireStep { n: number, at, event, effects } = serde_json::from_slice(line).map_err(refusal)?;
         let expected = self.steps + 1;
         if number != expected {
             return Err(Broken::Order { expected, found: number });
         }
         self.steps = number;
-        let effects: Result<Vec<Effect>, FromWireError> =
-            wire.effects.into_iter().map(Effect::back).collect();
-        let (event, effects) = (self.shelves.back(event)?, effects?);
-        Ok(Line::Step(Box::new(Step { number, at: Time::from_ms(wire.at), event, effects })))
+        let event = self.shelves.back(event)?;
+        Ok(Line::Step(Box::new(Step { number, at, event, effects })))
     }
 }
 
 fn header(line: &[u8]) -> Result<Header, Broken> {
-    let value: Value = serde_json::from_slice(line).map_err(Broken::Json)?;
-    let wire = value.get("recording").ok_or(Broken::NoHeader)?;
-    let format = wire.get("format").ok_or(Broken::NoHeader)?;
-    if !format.as_u64().is_some_and(|format| (1..=FORMAT).contains(&format)) {
-        return Err(Broken::Format { found: format.clone() });
+    let mut value: Value = serde_json::from_slice(line).map_err(Broken::Json)?;
+    let fields = value.get_mut("recording").and_then(Value::as_object_mut).ok_or(Broken::NoHeader)?;
+    let format = fields.remove("format").ok_or(Broken::NoHeader)?;
+    if !format.as_u64().is_some_and(|format| (OLDEST..=FORMAT).contains(&format)) {
+        return Err(Broken::Format { found: format });
     }
-    let wire = WireHeader::deserialize(wire).map_err(refusal)?;
-    let restored = wire.restored.map(memory).transpose()?;
-    Ok(Header {
-        program: wire.program,
-        engine: wire.engine,
-        of: wire.of,
-        roster: Roster::back(wire.roster)?,
-        start: Start::back(wire.start)?,
-        restored,
-    })
+    Header::deserialize(value["recording"].take()).map_err(refusal)
 }
 
-fn memory(wire: WireMemory) -> Result<Memory, Broken> {
-    let records: Result<Vec<Record>, FromWireError> = wire.records.into_iter().map(from_wire).collect();
-    Ok(Memory { now: wire.now.0, last_alive: wire.last_alive.map(|stamp| stamp.0), records: records? })
-}
-
-/// What serde does not know was added by somebody; what it misses or cannot read was broken.
 fn refusal(error: serde_json::Error) -> Broken {
-    let said = error.to_string();
-    if said.starts_with("unknown field") || said.starts_with("unknown variant") {
-        Broken::Newer(error)
-    } else {
-        Broken::Json(error)
-    }
-}
-
-/// An effect as it stands in a recording, for programs.
-///
-/// # Errors
-/// When it cannot be written as JSON, which is a fault of ours.
-pub fn effect_json(effect: &Effect) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(effect.out())
-}
-
-/// A roster as it stands in a recording, for telling two apart field by field.
-///
-/// # Errors
-/// When it cannot be written as JSON, which is a fault of ours.
-pub fn roster_json(roster: &Roster) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(roster.out())
+    if is_newer(&error) { Broken::Newer(error) } else { Broken::Json(error) }
 }
 
 #[cfg(test)]

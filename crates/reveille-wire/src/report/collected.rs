@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// How an order of a person ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct CollectedReport {
     /// The order's number.
     pub order: u64,
     /// When it ended, on our clock.
-    pub at: Stamp,
+    pub at: Time,
     /// The machine's record.
     pub machine: String,
     /// The name of its node.

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// What `hot` found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotReport {
     /// When it was made.
-    pub at: Stamp,
+    pub at: Time,
     /// `host:port` of the API server that was looked at; nothing where a file was judged alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -46,7 +46,7 @@ pub struct HotVerdict {
     /// `hot`, or `warm`: above what may last, and not seen for long enough to be sure.
     pub heat: String,
     /// Since when, as far as we looked.
-    pub since: Stamp,
+    pub since: Time,
     /// How often, by each witness, the most telling first.
     pub rates: Vec<HotRate>,
     /// What it looks like, as a name that stays.

@@ -6,7 +6,6 @@ use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Ago, AskedReport, AttemptReport, FindingReport, In, SourceReport, TriedReport};
-use crate::stamp::Stamp;
 
 /// What was amiss, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,7 +14,7 @@ pub struct IncidentsReport {
     /// The roster's name.
     pub roster: String,
     /// When the report was made.
-    pub at: Stamp,
+    pub at: Time,
     /// What all of this rests on.
     #[serde(default)]
     pub sources: Vec<SourceReport>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// A join from its first look to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub enum JoinEnded {
 #[serde(rename_all = "camelCase")]
 pub struct JoinEvent {
     /// When, by this machine's clock.
-    pub at: Stamp,
+    pub at: Time,
     /// Who says it: `check`, `api`, `node`, `agent` or `program`.
     pub of: String,
     /// What, with secrets masked.

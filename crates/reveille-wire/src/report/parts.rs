@@ -8,14 +8,12 @@ use reveille_core::model::incident::{Asked, Confidence, Evidence, Finding, Machi
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::Stamp;
-
 /// A moment that has been.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ago {
     /// When, on our clock.
-    pub at: Stamp,
+    pub at: Time,
     /// Seconds from then to the making of the report; not negative.
     pub ago_s: f64,
 }
@@ -25,7 +23,7 @@ pub struct Ago {
 #[serde(rename_all = "camelCase")]
 pub struct In {
     /// When, on our clock.
-    pub at: Stamp,
+    pub at: Time,
     /// Seconds from the making of the report to then; 0 when it is due.
     pub in_s: f64,
 }
@@ -33,14 +31,14 @@ pub struct In {
 impl Ago {
     /// A moment as seen from `now`.
     pub fn new(at: Time, now: Time) -> Self {
-        Self { at: at.into(), ago_s: seconds(now.since(at)) }
+        Self { at, ago_s: seconds(now.since(at)) }
     }
 }
 
 impl In {
     /// A moment as seen from `now`.
     pub fn new(at: Time, now: Time) -> Self {
-        Self { at: at.into(), in_s: seconds(at.since(now)) }
+        Self { at, in_s: seconds(at.since(now)) }
     }
 }
 

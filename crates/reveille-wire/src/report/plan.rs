@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::{HeldReport, In, PauseReport, SourceReport, TriedReport};
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// What would be done now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub struct PlanReport {
     /// The roster's name.
     pub roster: String,
     /// When the report was made.
-    pub at: Stamp,
+    pub at: Time,
     /// How many of each.
     pub summary: PlanSummary,
     /// What all of this rests on: nothing planned means nothing amiss only where these can be believed.

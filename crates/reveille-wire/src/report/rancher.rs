@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// A look at the clusters of a Rancher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,7 +179,7 @@ pub struct RancherAbandonReport {
 #[serde(rename_all = "camelCase")]
 pub struct RancherStepReport {
     /// When it was meant.
-    pub at: Stamp,
+    pub at: Time,
     /// What.
     pub what: String,
     /// How it ended.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::hot::HotVerdict;
 use super::parts::{Ago, PauseReport, SourceReport};
 use super::rancher::RancherLookReport;
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// Who is here, who is missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct RollReport {
     /// The roster's name.
     pub roster: String,
     /// When the report was made.
-    pub at: Stamp,
+    pub at: Time,
     /// How many.
     pub summary: RollSummary,
     /// The cluster first, then the clouds by name.

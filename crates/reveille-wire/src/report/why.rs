@@ -9,7 +9,7 @@ use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, So
 use super::rancher::RancherLookReport;
 use super::roll::MachineReport;
 use super::way::{TimelineReport, WayReport};
-use crate::stamp::Stamp;
+use reveille_core::model::time::Time;
 
 /// Why one machine is missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct WhyReport {
     /// The roster's name.
     pub roster: String,
     /// When the report was made.
-    pub at: Stamp,
+    pub at: Time,
     /// Its row of the roll.
     pub machine: MachineReport,
     /// All fourteen stages, in order.

@@ -23,7 +23,6 @@ use reveille_node::probe::Probe;
 use reveille_node::root::{self, Root};
 use reveille_node::target::{Arguments, Kind, Target, TargetError, Token};
 use reveille_wire::report::{JoinEnded, JoinEvent, JoinReport, Report};
-use reveille_wire::stamp::Stamp;
 
 use crate::cli::Output;
 use crate::cli::failure::{Failure, printable};
@@ -208,11 +207,11 @@ impl<'a> Tale<'a> {
 
     fn tell(&mut self, at: Time, of: &str, text: String) {
         if self.context.common.output == Output::Table {
-            let clock = self.context.paper.clock(Stamp(at), Stamp(at));
+            let clock = self.context.paper.clock(at, at);
             super::say(&format!("{clock}  {of:<7} {}\n", printable(&text)));
         }
         if self.events.len() < EVENTS_KEPT {
-            self.events.push(JoinEvent { at: Stamp(at), of: of.to_owned(), text });
+            self.events.push(JoinEvent { at, of: of.to_owned(), text });
         }
     }
 

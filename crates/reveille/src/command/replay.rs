@@ -9,7 +9,6 @@ use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Time;
 use reveille_sim::policy::Policy;
 use reveille_wire::roster;
-use reveille_wire::stamp::Stamp;
 use serde::Serialize;
 
 use super::{Answer, Context};
@@ -156,7 +155,7 @@ fn other_roster(path: &Path) -> Result<Vec<Roster>, Failure> {
 
 /// A moment: RFC 3339, or a time of day on the day on which the recording begins.
 fn time(context: &Context, text: &str, film: &Film) -> Result<Time, Failure> {
-    if let Ok(Stamp(time)) = serde_json::from_value(serde_json::Value::from(text)) {
+    if let Ok(time) = serde_json::from_value(serde_json::Value::from(text)) {
         return Ok(time);
     }
     let wrong = || {

@@ -36,7 +36,7 @@ pub(crate) fn tell(state: &State, record: &Record) {
             tracing::info!(roster, %machine, "a person asks for a repair, and nothing is amiss: {value}");
         }
         Record::Kept { incident, until, .. } => {
-            let until = reveille_wire::stamp::Stamp(*until);
+            let until = *until;
             tracing::info!(roster, %incident, %until, "{}: kept for somebody to look at", label(state, *incident));
         }
         Record::Closed { incident, verdict, .. } => {

@@ -10,7 +10,6 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_registrar::registry::course::{Said, Silence, Stretch};
 use reveille_registrar::registry::{JoinEnd, JoinOver, Who};
-use reveille_wire::stamp::Stamp;
 
 /// A span.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +50,7 @@ impl From<&str> for Value {
 
 /// The spans of a join, its own first.
 pub(super) fn of(who: &Who, over: &JoinOver) -> Vec<Span> {
-    let began = over.course.began.0;
+    let began = over.course.began;
     let trace = trace_id(who.machine.as_str(), began);
     let root = span_id(trace, "join");
     // A clock that was set back in the middle makes no span end before it begins.
@@ -71,8 +70,8 @@ pub(super) fn of(who: &Who, over: &JoinOver) -> Vec<Span> {
         },
     }];
     spans.extend(over.course.stretches().map(|(stage, stretch)| {
-        let start = stretch.entered.0.max(began).min(ended);
-        let end = stretch.left.map_or(ended, |left| left.0).clamp(start, ended);
+        let start = stretch.entered.max(began).min(ended);
+        let end = stretch.left.unwrap_or(ended).clamp(start, ended);
         let silences =
             over.course.silences.iter().filter(|silence| silence.stage.is_some_and(|at| at.0 == stage));
         let said = [("agent", &stretch.agent_said), ("server", &stretch.server_said)];
@@ -118,7 +117,7 @@ fn of_stage(stage: Stage, stretch: &Stretch, end: Time) -> Vec<(&'static str, Va
         ("reveille.stage.entries", Value::Number(stretch.entries.into())),
         ("reveille.stage.attempts", Value::Number(stretch.attempts.into())),
         ("reveille.stage.left", Value::Is(stretch.left.is_some())),
-        ("reveille.stage.deadline", Stamp(deadline).to_string().as_str().into()),
+        ("reveille.stage.deadline", deadline.to_string().as_str().into()),
         ("reveille.stage.overdue", Value::Is(end > deadline)),
     ];
     for (key, said) in [
@@ -142,7 +141,7 @@ fn status(stretch: &Stretch) -> Result<(), String> {
 
 fn error(side: &'static str, said: &Said) -> Moment {
     Moment {
-        at: said.at.0,
+        at: said.at,
         name: "error",
         attributes: vec![
             ("reveille.side", side.into()),
@@ -153,12 +152,12 @@ fn error(side: &'static str, said: &Said) -> Moment {
 }
 
 fn silent(silence: &Silence, ended: Time) -> Moment {
-    let until = silence.until.map_or(ended, |until| until.0);
+    let until = silence.until.unwrap_or(ended);
     Moment {
-        at: silence.since.0,
+        at: silence.since,
         name: "silent",
         attributes: vec![
-            ("reveille.silent_ms", Value::Number(until.since(silence.since.0).ms)),
+            ("reveille.silent_ms", Value::Number(until.since(silence.since).ms)),
             ("reveille.heard_again", Value::Is(silence.until.is_some())),
         ],
     }

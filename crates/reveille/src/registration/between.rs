@@ -97,11 +97,11 @@ pub(super) async fn carry(
         match &told.what {
             What::Evidence(id, part) => gathering.take(*id, part),
             What::Answered(id, done) if by_a_person(id) => {
-                let ending = gathering.done(clock::wall().into(), *id, &told.who, done);
+                let ending = gathering.done(clock::wall(), *id, &told.who, done);
                 keep_ending(&endings, ending);
             }
             What::Unanswered(id, why) if by_a_person(id) => {
-                let ending = gathering.unanswered(clock::wall().into(), *id, &told.who, why.why());
+                let ending = gathering.unanswered(clock::wall(), *id, &told.who, why.why());
                 keep_ending(&endings, ending);
             }
             What::JoinOver(over) => {

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::model::time::Time;
 use reveille_registrar::registry::plans::sha256;
 use reveille_registrar::registry::{OrderId, Who};
 use reveille_wire::agent::frame::{Done, Ended, EvidencePart};
 use reveille_wire::report::CollectedReport;
-use reveille_wire::stamp::Stamp;
 
 /// Archives that may be on their way at once.
 const AT_ONCE: usize = 4;
@@ -70,7 +70,7 @@ impl Gathering {
     }
 
     /// The machine's last word about an order.
-    pub(super) fn done(&mut self, at: Stamp, id: OrderId, who: &Who, done: &Done) -> Ending {
+    pub(super) fn done(&mut self, at: Time, id: OrderId, who: &Who, done: &Done) -> Ending {
         let parts = self.0.remove(&id);
         let outcome = match done.outcome {
             Ended::Done => "done",
@@ -90,7 +90,7 @@ impl Gathering {
     }
 
     /// There is no last word.
-    pub(super) fn unanswered(&mut self, at: Stamp, id: OrderId, who: &Who, why: &str) -> Ending {
+    pub(super) fn unanswered(&mut self, at: Time, id: OrderId, who: &Who, why: &str) -> Ending {
         self.0.remove(&id);
         ending(at, id, who, "unanswered", why)
     }
@@ -112,7 +112,7 @@ impl Parts {
     }
 }
 
-fn ending(at: Stamp, id: OrderId, who: &Who, outcome: &str, says: &str) -> Ending {
+fn ending(at: Time, id: OrderId, who: &Who, outcome: &str, says: &str) -> Ending {
     let report = CollectedReport {
         order: id.0,
         at,
@@ -212,7 +212,7 @@ mod tests {
 
     fn end(gathering: &mut Gathering, id: u64) -> Ending {
         let done = Done { id, outcome: Ended::Done, tail: "all of it, token=c4n4ry0123".into() };
-        gathering.done(Stamp::default(), OrderId(id), &who(), &done)
+        gathering.done(Time::default(), OrderId(id), &who(), &done)
     }
 
     #[test]

@@ -14,7 +14,6 @@ use reveille_registrar::registry::MachineId;
 use reveille_registrar::server::Mint;
 use reveille_wire::agent::Secret;
 use reveille_wire::agent::text::Sentence;
-use reveille_wire::stamp::Stamp;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::driver::clock;
@@ -71,7 +70,7 @@ async fn perform(mint: Mint, cluster: Option<Cluster>) {
 
 async fn make(cluster: &Cluster, machine: &MachineId, ttl: Span) -> Result<Secret, Sentence> {
     let (id, secret) = draw::<6>().zip(draw::<16>()).ok_or("the system gives no random numbers")?;
-    let until = Stamp(clock::wall() + ttl).to_string();
+    let until = (clock::wall() + ttl).to_string();
     let description = format!("Reveille, for the join of {machine}");
     let token = BootstrapToken { id: &id, secret: &secret, until: &until, description: &description };
     let made = tokio::time::timeout(Duration::from_secs(30), cluster.make_bootstrap_token(&token)).await;

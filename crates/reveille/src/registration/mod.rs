@@ -307,7 +307,7 @@ fn log(Heard { who, what }: &Heard) {
             tracing::info!(%machine, %node, stage = %report.stage, step = ?report.step, attempts = report.attempts, error);
         }
         What::JoinOver(over) => {
-            let took = over.ended.since(over.course.began.0);
+            let took = over.ended.since(over.course.began);
             tracing::info!(%machine, %node, took_s = took.ms / 1000, "its join is over: {}", over.end.name());
         }
         What::Rival(part, _, facts) => {

@@ -184,7 +184,6 @@ mod tests {
     use jiff::tz::TimeZone;
     use reveille_core::model::time::Time;
     use reveille_hot::{Event, Object, Resource, Settings, State};
-    use reveille_wire::stamp::Stamp;
     use serde_json::json;
 
     use super::*;
@@ -207,7 +206,7 @@ mod tests {
         let now = Time::from_ms(1_010_000);
         state.step(now, Event::Over);
         HotReport {
-            at: Stamp(now),
+            at: now,
             server: Some("127.0.0.1:6443".to_owned()),
             looked_s: 10,
             kinds: 59,

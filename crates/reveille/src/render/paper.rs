@@ -7,7 +7,6 @@ use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use reveille_core::model::time::Time;
-use reveille_wire::stamp::Stamp;
 
 use crate::cli::Color;
 use crate::cli::failure::printable;
@@ -78,8 +77,8 @@ impl Paper {
     }
 
     /// A moment as a person near `now` reads it: the time of day, with the date when it is not today.
-    pub(crate) fn clock(&self, at: Stamp, now: Stamp) -> String {
-        let (at, now) = (self.zoned(at.into()), self.zoned(now.into()));
+    pub(crate) fn clock(&self, at: Time, now: Time) -> String {
+        let (at, now) = (self.zoned(at), self.zoned(now));
         match (at, now) {
             (Some(at), Some(now)) if at.date() == now.date() => at.strftime("%H:%M:%S").to_string(),
             (Some(at), _) => at.strftime("%Y-%m-%d %H:%M").to_string(),

@@ -84,14 +84,13 @@ mod tests {
     use jiff::tz::TimeZone;
     use reveille_core::model::time::Time;
     use reveille_wire::report::RancherStepReport;
-    use reveille_wire::stamp::Stamp;
 
     use super::*;
 
     #[test]
     fn a_repair_that_is_given_up_is_told_step_by_step_with_what_is_left() {
         let step = |at_s: i64, what: &str, ended: &str| RancherStepReport {
-            at: Stamp(Time::from_ms(at_s * 1_000)),
+            at: Time::from_ms(at_s * 1_000),
             what: what.to_owned(),
             ended: ended.to_owned(),
         };

@@ -1,7 +1,7 @@
 //! A machine's way through the stages as lines: what is over in one, and one for each stage where it stands or failed.
 
+use reveille_core::model::time::Time;
 use reveille_wire::report::{AgentReport, PassageReport, Side, SilenceReport, TimelineReport, WayReport};
-use reveille_wire::stamp::Stamp;
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
@@ -10,7 +10,7 @@ use super::wrap;
 use crate::view::roll::{spoken, spoken_ago};
 
 /// The lines.
-pub(super) fn lines(way: &WayReport, now: Stamp, paper: &Paper) -> String {
+pub(super) fn lines(way: &WayReport, now: Time, paper: &Paper) -> String {
     let mut out = String::new();
     let mut label = "Way";
     let mut say = |text: &str| {
@@ -34,7 +34,7 @@ pub(super) fn lines(way: &WayReport, now: Stamp, paper: &Paper) -> String {
     out
 }
 
-fn passage(row: &PassageReport, now: Stamp, paper: &Paper) -> String {
+fn passage(row: &PassageReport, now: Time, paper: &Paper) -> String {
     let side = match row.by {
         Side::Outside => "seen at",
         Side::Agent => "its agent is at",
@@ -71,7 +71,7 @@ fn of_agent(agent: &AgentReport) -> String {
 }
 
 /// The stages one by one: a line for each side that spoke of it, and a dash where nobody did.
-pub(super) fn timeline(of: &TimelineReport, now: Stamp, paper: &Paper) -> String {
+pub(super) fn timeline(of: &TimelineReport, now: Time, paper: &Paper) -> String {
     let mut rows = Vec::new();
     for row in &of.rows {
         let sides = [("seen", &row.outside), ("agent", &row.agent)];
@@ -104,7 +104,7 @@ pub(super) fn timeline(of: &TimelineReport, now: Stamp, paper: &Paper) -> String
     head + &rows.iter().map(line).collect::<String>()
 }
 
-fn of_side(name: &str, by: &str, side: &PassageReport, now: Stamp, paper: &Paper) -> Vec<Text> {
+fn of_side(name: &str, by: &str, side: &PassageReport, now: Time, paper: &Paper) -> Vec<Text> {
     let left =
         side.left.map_or_else(|| "not left".to_owned(), |left| format!("left {}", paper.clock(left.at, now)));
     let deadline = side.deadline.as_ref().map(|due| {
@@ -129,7 +129,7 @@ fn of_side(name: &str, by: &str, side: &PassageReport, now: Stamp, paper: &Paper
     ]
 }
 
-fn silent(silence: &SilenceReport, now: Stamp, paper: &Paper) -> Vec<Text> {
+fn silent(silence: &SilenceReport, now: Time, paper: &Paper) -> Vec<Text> {
     let since = format!("since {}", paper.clock(silence.since.at, now));
     let says = format!("nothing is heard of its agent, {} by now", spoken(silence.since.ago_s));
     vec![

@@ -1,9 +1,9 @@
 //! One machine's story as a page: where it stopped, the strip of stages, cause and evidence, done, next, held.
 
+use reveille_core::model::time::Time;
 use reveille_wire::report::{
     Answers, AttemptReport, EvidenceReport, FindingReport, HeldReport, StageState, WhyReport,
 };
-use reveille_wire::stamp::Stamp;
 
 use super::hot;
 use super::paper::{Paper, Tone, one_line};
@@ -227,7 +227,7 @@ fn facts(facts: &[EvidenceReport], report: &WhyReport, paper: &Paper) -> String 
     table::lines(paper, LABEL, facts.iter().map(row).collect())
 }
 
-fn done(label: &str, attempt: &AttemptReport, now: Stamp, paper: &Paper) -> String {
+fn done(label: &str, attempt: &AttemptReport, now: Time, paper: &Paper) -> String {
     let outcome = attempt.outcome.as_deref().map_or_else(|| "under way".to_owned(), one_line);
     let decided = paper.clock(attempt.decided.at, now);
     let what = one_line(&attempt.what);

@@ -9,7 +9,7 @@ use reveille_core::engine::State;
 use reveille_core::model::incident::IncidentKey;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Time;
-use reveille_wire::recording::{Step, effect_json, roster_json};
+use reveille_wire::recording::Step;
 use serde_json::Value;
 
 use super::film::Film;
@@ -216,7 +216,7 @@ fn reasons(key: &IncidentKey, then: &State, now: &State) -> Vec<String> {
 
 /// Fields in which two rosters differ, by their path.
 fn changes(then: &Roster, now: &Roster) -> Vec<String> {
-    let json = |roster| roster_json(roster).unwrap_or(Value::Null);
+    let json = |roster| serde_json::to_value(roster).unwrap_or(Value::Null);
     let mut found = Vec::new();
     walk("", &json(then), &json(now), &mut found);
     found
@@ -250,7 +250,8 @@ const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 /// Goes on with a hash over effects as a recording holds them: a name for a course of decisions, no proof.
 fn digest(hash: u64, effects: &[Effect]) -> u64 {
     effects.iter().fold(hash, |hash, effect| {
-        let text = effect_json(effect).map_or_else(|_| format!("{effect:?}"), |value| value.to_string());
+        let text =
+            serde_json::to_value(effect).map_or_else(|_| format!("{effect:?}"), |value| value.to_string());
         text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
     })
 }

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use reveille_core::model::time::Time;
 use reveille_record::tape::TapeEnding;
-use reveille_wire::stamp::Stamp;
 use serde::Serialize;
 
 use super::compare::{Difference, Played};
@@ -25,9 +24,9 @@ pub(crate) struct Document {
     program: String,
     same_engine: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<Stamp>,
+    from: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<Stamp>,
+    until: Option<Time>,
     steps: u64,
     decisions: u64,
     same: bool,
@@ -37,7 +36,7 @@ pub(crate) struct Document {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     roster_changes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parted_at: Option<Stamp>,
+    parted_at: Option<Time>,
     differences: Vec<DifferenceReport>,
     story: Vec<Line>,
     torn_bytes: usize,
@@ -48,7 +47,7 @@ pub(crate) struct Document {
 #[derive(Clone, Debug, Serialize)]
 struct DifferenceReport {
     step: u64,
-    at: Stamp,
+    at: Time,
     then: Vec<String>,
     now: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +56,7 @@ struct DifferenceReport {
 
 #[derive(Clone, Debug, Serialize)]
 struct Line {
-    at: Stamp,
+    at: Time,
     what: &'static str,
     about: String,
     text: String,
@@ -80,7 +79,7 @@ pub(crate) fn document(subject: &Subject<'_>, played: &Played) -> Document {
     let header = subject.header;
     let difference = |one: &Difference| DifferenceReport {
         step: one.step,
-        at: Stamp(one.at),
+        at: one.at,
         then: one.then.clone(),
         now: one.now.clone(),
         why: one.why.clone(),
@@ -93,8 +92,8 @@ pub(crate) fn document(subject: &Subject<'_>, played: &Played) -> Document {
         roster: header.roster.name.to_string(),
         program: header.program.clone(),
         same_engine: played.same_engine,
-        from: played.span.map(|(from, _)| Stamp(from)),
-        until: played.span.map(|(_, until)| Stamp(until)),
+        from: played.span.map(|(from, _)| from),
+        until: played.span.map(|(_, until)| until),
         steps: played.steps,
         decisions: played.decisions,
         same: played.differing == 0,
@@ -102,13 +101,13 @@ pub(crate) fn document(subject: &Subject<'_>, played: &Played) -> Document {
         digest_then: format!("{:016x}", played.digests.0),
         digest_now: format!("{:016x}", played.digests.1),
         roster_changes: played.roster_changes.clone(),
-        parted_at: played.parted_at.map(Stamp),
+        parted_at: played.parted_at,
         differences: played.differences.iter().map(difference).collect(),
         story: played
             .story
             .iter()
             .map(|told| Line {
-                at: Stamp(told.at),
+                at: told.at,
                 what: told.word,
                 about: told.label.to_string(),
                 text: told.text.clone(),

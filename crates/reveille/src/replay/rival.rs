@@ -15,7 +15,6 @@ use reveille_core::effect::{Call, Effect};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Time;
 use reveille_sim::policy::{Afterwards, Onlooker, Policy, Stood, WouldDo};
-use reveille_wire::stamp::Stamp;
 use serde::Serialize;
 
 use super::compare::Wanted;
@@ -34,9 +33,9 @@ pub(crate) struct Rivalry {
     recording: String,
     policy: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<Stamp>,
+    from: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<Stamp>,
+    until: Option<Time>,
     would: Vec<Would>,
     did: Vec<Did>,
     /// Deletions and reboots of machines that answered then, or answered again without them.
@@ -46,7 +45,7 @@ pub(crate) struct Rivalry {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Would {
-    at: Stamp,
+    at: Time,
     what: &'static str,
     machine: Arc<str>,
     times: u32,
@@ -57,7 +56,7 @@ struct Would {
 
 #[derive(Clone, Debug, Serialize)]
 struct Did {
-    at: Stamp,
+    at: Time,
     what: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<Arc<str>>,
@@ -93,8 +92,8 @@ pub(crate) fn play(
         kind: "PolicyReplay",
         recording: film.path.display().to_string(),
         policy: policy.name(),
-        from: span.map(|(from, _)| Stamp(from)),
-        until: span.map(|(_, until)| Stamp(until)),
+        from: span.map(|(from, _)| from),
+        until: span.map(|(_, until)| until),
         needless: would.iter().filter(|would| is_needless(would)).count(),
         would: would.into_iter().map(|would| told(would, paper, first)).collect(),
         did,
@@ -107,7 +106,7 @@ fn done(at: Time, effect: &Effect, onlooker: &Onlooker, wanted: &Wanted) -> Opti
     let told = is_about(wanted, id.as_ref(), machine.as_deref().unwrap_or_default());
     let destructive =
         matches!(call, Call::DeleteInstance { .. } | Call::Reboot { .. } | Call::DeleteNode { .. });
-    told.then(|| Did { at: Stamp(at), what: call.to_string(), machine, destructive })
+    told.then(|| Did { at, what: call.to_string(), machine, destructive })
 }
 
 /// It is about the machine that is asked for, or nobody asks for one.
@@ -138,7 +137,7 @@ fn told(would: &WouldDo, paper: &Paper, first: Time) -> Would {
         Afterwards::Same => format!("{stood}, to the end of the recording"),
     };
     Would {
-        at: Stamp(would.at),
+        at: would.at,
         what: would.kind.name(),
         machine: would.label.clone(),
         times: would.times,
@@ -159,7 +158,7 @@ impl Rivalry {
         let mut out =
             paper.tone(Tone::Strong, format!("{} · before a model of {}", self.recording, self.policy));
         out.push('\n');
-        let (Some(Stamp(from)), Some(Stamp(until))) = (self.from, self.until) else {
+        let (Some(from), Some(until)) = (self.from, self.until) else {
             return out + "  no step lies in that time\n";
         };
         let mut rows: Vec<(Time, Vec<Text>)> = Vec::new();
@@ -167,14 +166,14 @@ impl Rivalry {
             let tone = if would.needless { Tone::Bad } else { Tone::Doubt };
             let times = if would.times > 1 { format!(", {} times", would.times) } else { String::new() };
             let text = format!("{}{times}: {}", would.what, would.because);
-            rows.push((would.at.0, row(paper, would.at.0, from, (tone, "would"), &would.machine, text)));
+            rows.push((would.at, row(paper, would.at, from, (tone, "would"), &would.machine, text)));
         }
         for did in &self.did {
             rows.push((
-                did.at.0,
+                did.at,
                 row(
                     paper,
-                    did.at.0,
+                    did.at,
                     from,
                     (Tone::Good, "did"),
                     did.machine.as_deref().unwrap_or_default(),

@@ -4,13 +4,12 @@
 //! shape is what is left when the numbers are taken out, and two requests of one shape are the same request.
 
 use reveille_core::effect::{Effect, Look};
-use reveille_wire::recording::effect_json;
 use serde_json::Value;
 
 /// The shape, as JSON text. An effect that cannot be written has the shape of its debug text.
 pub(crate) fn of(effect: &Effect) -> String {
     let as_before = as_before(effect);
-    effect_json(as_before.as_ref().unwrap_or(effect)).map_or_else(
+    serde_json::to_value(as_before.as_ref().unwrap_or(effect)).map_or_else(
         |_| format!("{effect:?}"),
         |mut value| {
             strip(&mut value);

@@ -110,7 +110,7 @@ impl Teller {
                 ("asked", Tone::Strong, *incident, format!("a person asks for a repair now: {value}"))
             }
             Record::Kept { incident, until, .. } => {
-                let until = reveille_wire::stamp::Stamp(*until);
+                let until = *until;
                 ("keeps", Tone::Doubt, *incident, format!("for somebody to look at, until {until}"))
             }
             Record::Closed { incident, verdict, .. } => {
@@ -160,6 +160,6 @@ pub(crate) fn words(teller: &mut Teller, at: Time, effect: &Effect) -> String {
         Effect::Call { call, .. } => format!("calls: {}", short(call)),
         Effect::Look { look, .. } => format!("reads {look:?}"),
         Effect::List { cloud } => format!("lists {cloud}"),
-        Effect::WakeAt(at) => format!("wakes at {}", reveille_wire::stamp::Stamp(*at)),
+        Effect::WakeAt(at) => format!("wakes at {at}"),
     }
 }

@@ -10,7 +10,6 @@ use reveille_hot::verdict::{Heat, Rate, Subject, Suspect};
 use reveille_wire::report::{
     HotField, HotMachine, HotRate, HotSuspect, HotValue, HotVerdict, PressureReport,
 };
-use reveille_wire::stamp::Stamp;
 
 /// One verdict.
 pub(crate) fn verdict(verdict: &Verdict) -> HotVerdict {
@@ -29,7 +28,7 @@ pub(crate) fn verdict(verdict: &Verdict) -> HotVerdict {
             Heat::Hot => "hot".to_owned(),
             Heat::Warm => "warm".to_owned(),
         },
-        since: Stamp(verdict.since),
+        since: verdict.since,
         rates: verdict.rates.iter().map(rate).collect(),
         class: verdict.class.name.to_owned(),
         means: verdict.class.means.to_owned(),

@@ -28,7 +28,7 @@ pub(crate) fn report<'a>(
     }
     IncidentsReport {
         roster: desk.roster.name.to_string(),
-        at: desk.now.into(),
+        at: desk.now,
         sources: super::sources(desk),
         incidents,
         tried: super::tried(desk),

@@ -12,7 +12,7 @@ use super::next;
 pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
     let mut plan = PlanReport {
         roster: desk.roster.name.to_string(),
-        at: desk.now.into(),
+        at: desk.now,
         summary: PlanSummary::default(),
         sources: super::sources(desk),
         pauses: super::pauses(desk),

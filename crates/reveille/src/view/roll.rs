@@ -23,7 +23,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
     });
     RollReport {
         roster: desk.roster.name.to_string(),
-        at: desk.now.into(),
+        at: desk.now,
         summary: RollSummary::of(&rows),
         sources: super::sources(desk),
         pauses: super::pauses(desk),

@@ -77,7 +77,7 @@ pub(crate) fn report<'a>(
         hot: Vec::new(),
         hot_unread: Vec::new(),
         roster: desk.roster.name.to_string(),
-        at: desk.now.into(),
+        at: desk.now,
         stages,
         way,
         timeline,

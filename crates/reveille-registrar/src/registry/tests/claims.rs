@@ -148,7 +148,7 @@ fn machines_that_were_let_in_under_one_name_before_are_read_and_none_of_them_is_
     assert_eq!((found.is_some(), book.counts().1), (true, 2));
     let what = crate::registry::Removal::Machine;
     let machine: MachineId = found.unwrap();
-    book.apply(&Record::Removed { at: world.now.into(), machine, what });
+    book.apply(&Record::Removed { at: world.now, machine, what });
     assert_eq!(
         book.find("i-1").map(|known| known.node_name.as_str()),
         Some("w-1"),

@@ -118,7 +118,7 @@ fn what_was_forgotten_is_so_over_a_restart_and_a_checkpoint_and_only_so_many_are
     assert!(kept.machine(&ids[2]).is_some_and(|known| known.departed.is_some()));
     for number in 0..5000 {
         let machine = MachineId::new(format!("m-more-{number}"));
-        kept.apply(&Record::Forgotten { at: (world.now + Span::from_s(number)).into(), machine });
+        kept.apply(&Record::Forgotten { at: world.now + Span::from_s(number), machine });
     }
     let count = kept.checkpoint().iter().filter(|record| matches!(record, Record::Forgotten { .. })).count();
     assert_eq!((count, kept.was_forgotten(&ids[0])), (4096, false));

@@ -57,15 +57,15 @@ fn a_join_is_over_when_its_node_stays_and_keeps_what_went_wrong_and_when_nothing
     assert!(replayed.book() == world.registry.book() && checkpoint.book() == replayed.book());
     let over = overs(&beat(&mut world, conn, Stage::Stay, true));
     let [over] = &over[..] else { panic!("{over:?}") };
-    assert_eq!((over.end, over.course.began.0, over.ended), (JoinEnd::Held, began, world.now));
+    assert_eq!((over.end, over.course.began, over.ended), (JoinEnd::Held, began, world.now));
     let stages: Vec<_> = over.course.stretches().map(|(stage, _)| stage).collect();
     let wanted = [Stage::Runtime, Stage::FetchConfig, Stage::Trust, Stage::Authenticate, Stage::Stay];
     assert_eq!(stages, wanted, "fetch-config by this server's word: the cluster was not there yet");
     let (_, runtime) = over.course.stretches().next().unwrap();
     assert_eq!(runtime.agent_said.as_ref().unwrap().trouble.code.as_str(), "NO_RUNTIME", "it is kept");
     let [silence] = &over.course.silences[..] else { panic!("{over:?}") };
-    assert_eq!((silence.since.0, silence.stage), (began, Some(StageWord(Stage::Runtime))));
-    assert_eq!(silence.until.unwrap().0, world.now);
+    assert_eq!((silence.since, silence.stage), (began, Some(StageWord(Stage::Runtime))));
+    assert_eq!(silence.until.unwrap(), world.now);
     assert_eq!(overs(&beat(&mut world, conn, Stage::Stay, true)), [], "once");
 }
 

@@ -19,7 +19,6 @@ use reveille_core::model::time::Span;
 use reveille_hot::Settings;
 use reveille_kube::{Cluster, ClusterConfig};
 use reveille_wire::report::{HotReport, Report};
-use reveille_wire::stamp::Stamp;
 
 use super::{Answer, Context, looking};
 use crate::cli::Output;
@@ -71,7 +70,7 @@ async fn of_cluster(context: &Context, args: &Hot) -> Result<HotReport, Failure>
     };
     let seen = look.run(interrupted).await;
     Ok(HotReport {
-        at: Stamp(wall()),
+        at: wall(),
         server: Some(server),
         looked_s: seconds(wall().since(seen.began)),
         kinds: seen.kinds as u64,
@@ -118,7 +117,7 @@ async fn of_files(args: &Hot) -> Result<HotReport, Failure> {
         }
     }
     Ok(HotReport {
-        at: Stamp(now),
+        at: now,
         server: None,
         looked_s: 0,
         kinds,

@@ -3,7 +3,6 @@
 use reveille_hot::verdict::Subject;
 use reveille_hot::{Resource, Verdict};
 use reveille_wire::report::{Document, HotReport, HotVerdict, Report};
-use reveille_wire::stamp::Stamp;
 
 use crate::cli::Output;
 use crate::command::{Context, say};
@@ -25,13 +24,13 @@ impl Printer<'_> {
     }
 
     fn clock(&self) -> String {
-        self.context.paper.clock(Stamp(wall()), Stamp(wall()))
+        self.context.paper.clock(wall(), wall())
     }
 
     /// For programs: a document for each verdict, when it is known.
     fn print_document(&self, verdict: HotVerdict) {
         let report = HotReport {
-            at: Stamp(wall()),
+            at: wall(),
             server: Some(self.server.clone()),
             looked_s: 0,
             kinds: 0,

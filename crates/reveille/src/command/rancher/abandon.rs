@@ -14,7 +14,6 @@ use reveille_rancher::repair::aftermath::aftermath;
 use reveille_rancher::repair::{Closing, Line, Order, Path};
 use reveille_record::read_only;
 use reveille_wire::report::{RancherAbandonReport, RancherStepReport, Report};
-use reveille_wire::stamp::Stamp;
 
 use super::repair::{Entry, Site, Taken, book_folder, copies_folder, take, the_roster};
 use crate::cli::failure::Failure;
@@ -60,7 +59,7 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
         book.sync().context("cannot write the book of repairs")?;
     }
     let step = |step: reveille_rancher::repair::aftermath::Step| RancherStepReport {
-        at: Stamp(step.at),
+        at: step.at,
         what: step.what,
         ended: step.ended,
     };

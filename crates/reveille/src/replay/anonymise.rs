@@ -49,6 +49,8 @@ const NAMING: [(&str, &str); 28] = [
     ("by", "user"),
     ("label", "name"),
 ];
+/// Fields whose keys are names, and what to call them.
+const KEYED: [(&str, &str); 2] = [("pools", "pool"), ("settles", "cloud")];
 /// Shorter names are left alone: `a` stands in every sentence.
 const NAME_BYTES_MIN: usize = 2;
 
@@ -80,10 +82,13 @@ impl Names {
         match value {
             Value::Object(fields) => {
                 // The label of a cause is a word of ours; only machines and groups are called by theirs.
-                let is_finding = fields.contains_key("confidence");
+                let is_cause = fields.contains_key("says");
                 for (field, value) in fields {
-                    if is_finding && field == "label" {
+                    if is_cause && field == "label" {
                         continue;
+                    }
+                    if let (Some(kind), Value::Object(keyed)) = (keys_are(field), value) {
+                        keyed.keys().for_each(|name| self.name(kind, name));
                     }
                     if let Some((_, kind)) = NAMING.iter().find(|(name, _)| name == field) {
                         self.named(kind, value);
@@ -99,11 +104,7 @@ impl Names {
     /// A text, or a list of texts, that is a name.
     fn named(&mut self, kind: &'static str, value: &Value) {
         match value {
-            Value::String(name) if is_name(name) && !self.other.contains_key(name) => {
-                let count = self.counts.entry(kind).or_default();
-                *count += 1;
-                self.other.insert(name.clone(), format!("{kind}-{count}"));
-            }
+            Value::String(name) => self.name(kind, name),
             Value::Array(items) if items.iter().all(Value::is_string) => {
                 items.iter().for_each(|item| self.named(kind, item));
             }
@@ -111,11 +112,29 @@ impl Names {
         }
     }
 
+    fn name(&mut self, kind: &'static str, name: &str) {
+        if is_name(name) && !self.other.contains_key(name) {
+            let count = self.counts.entry(kind).or_default();
+            *count += 1;
+            self.other.insert(name.to_owned(), format!("{kind}-{count}"));
+        }
+    }
+
     fn replace(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.replace(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|value| self.replace(value)),
+            Value::Object(fields) => {
+                for (field, value) in fields.iter_mut() {
+                    if let (Some(_), Value::Object(keyed)) = (keys_are(field), &mut *value) {
+                        *keyed = std::mem::take(keyed)
+                            .into_iter()
+                            .map(|(name, of)| (self.text(&name), of))
+                            .collect();
+                    }
+                    self.replace(value);
+                }
+            }
             _ => {}
         }
     }
@@ -144,6 +163,11 @@ impl Names {
     }
 }
 
+/// What the keys below this field are called, where they are names.
+fn keys_are(field: &str) -> Option<&'static str> {
+    KEYED.iter().find(|(of, _)| *of == field).map(|(_, kind)| *kind)
+}
+
 /// Words of the format, and addresses, are no names.
 fn is_name(text: &str) -> bool {
     const WORDS: [&str; 17] = [
@@ -166,13 +190,14 @@ mod tests {
     fn a_name_is_another_one_wherever_it_stands_and_nothing_else_changes() {
         let line = serde_json::json!({
             "name": "prod-w-1", "id": "7f3a", "zone": "nova", "state": "active", "addresses": ["10.0.0.7"],
+            "pools": {"gpu-a": {"name": "gpu-a", "limits": {}}},
             "marks": [{"tag": "k8s-cluster=prod"}, {"metadata": ["owner", "ann"]}],
             "message": "Node prod-w-1 (7f3a) left nova. See prod-w-10 and ann: k8s-cluster=prod",
         });
         let out = anonymise(line.to_string().as_bytes()).unwrap();
         let out: Value = serde_json::from_slice(&out).unwrap();
         let text = out.to_string();
-        for gone in ["\"prod-w-1\"", "7f3a", "nova", "k8s-cluster", "ann"] {
+        for gone in ["\"prod-w-1\"", "gpu-a", "7f3a", "nova", "k8s-cluster", "ann"] {
             assert!(!text.contains(gone), "{gone}: {text}");
         }
         assert_eq!(out["addresses"][0], "10.0.0.7");

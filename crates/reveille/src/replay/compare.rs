@@ -124,7 +124,7 @@ pub(crate) fn play(film: &mut Film, wanted: Wanted) -> Result<Played, Failure> {
 
 impl Run {
     fn step(&mut self, step: &Step) {
-        let recorded_roster = shape::as_asked_then(self.player.play(step), &step.effects);
+        let recorded_roster = self.player.play(step);
         let (then, now) = match &mut self.other {
             None => (step.effects.clone(), recorded_roster),
             Some(other) => {

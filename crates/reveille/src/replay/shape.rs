@@ -3,39 +3,18 @@
 //! Reads, records and intents are numbered as they come. Once two engines part, the same request carries another number; the
 //! shape is what is left when the numbers are taken out, and two requests of one shape are the same request.
 
-use reveille_core::effect::{Effect, Look};
+use reveille_core::effect::Effect;
 use serde_json::Value;
 
 /// The shape, as JSON text. An effect that cannot be written has the shape of its debug text.
 pub(crate) fn of(effect: &Effect) -> String {
-    let as_before = as_before(effect);
-    serde_json::to_value(as_before.as_ref().unwrap_or(effect)).map_or_else(
+    serde_json::to_value(effect).map_or_else(
         |_| format!("{effect:?}"),
         |mut value| {
             strip(&mut value);
             value.to_string()
         },
     )
-}
-
-/// Before the cluster was heard, a machine's words were its console alone: an answer to that read is one to this.
-fn as_before(effect: &Effect) -> Option<Effect> {
-    match effect {
-        Effect::Look { id, look: Look::Testimony(cloud, instance, _) } => {
-            Some(Effect::Look { id: *id, look: Look::Console(cloud.clone(), instance.clone()) })
-        }
-        _ => None,
-    }
-}
-
-/// What is asked now, with the reads that an older version asked for in their place.
-pub(crate) fn as_asked_then(mut now: Vec<Effect>, then: &[Effect]) -> Vec<Effect> {
-    for effect in &mut now {
-        if let Some(before) = as_before(effect).filter(|before| then.contains(before)) {
-            *effect = before;
-        }
-    }
-    now
 }
 
 /// True for what is a decision: a record or a call. Reads, listings and wake-ups serve them.
@@ -59,14 +38,12 @@ pub(crate) fn beyond(ours: &[Effect], theirs: &[Effect]) -> Vec<Effect> {
     beyond
 }
 
-/// Numbers that count up over a run. Ids of objects are text, so a number of that name is one of ours. The marks of a call follow
-/// from the roster, and recordings that were made before calls carried marks lack them.
+/// Numbers that count up over a run. Ids of objects are text, so a number of that name is one of ours.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, value| {
-                let is_number = matches!(name.as_str(), "id" | "intent" | "incident") && value.is_number();
-                !is_number && name != "owned"
+                !(matches!(name.as_str(), "id" | "intent" | "incident") && value.is_number())
             });
             fields.values_mut().for_each(strip);
         }
@@ -77,13 +54,10 @@ fn strip(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use reveille_core::effect::Call;
-    use reveille_core::model::hearing::Hearing;
+    use reveille_core::effect::{Call, Look};
     use reveille_core::model::id::{Fence, IntentId, LookId};
     use reveille_core::model::instance::Mark;
     use reveille_core::model::roster::Ownership;
-
-    use std::sync::Arc;
 
     use super::*;
 
@@ -102,15 +76,6 @@ mod tests {
             call: Call::Start { cloud: "os".into(), instance: "7f3a".into(), owned: owned() },
         };
         assert_eq!(of(&start(1)), of(&start(2)));
-    }
-
-    #[test]
-    fn a_machines_words_are_one_read_whoever_is_asked_for_them() {
-        let hearing = Hearing { node: None, asks_as: "w-1".into(), console_counts: true };
-        let words = Look::Testimony("os".into(), "7f3a".into(), Arc::new(hearing));
-        let console = Look::Console("os".into(), "7f3a".into());
-        let number = |look| Effect::Look { id: LookId(1), look };
-        assert_eq!(of(&number(words)), of(&number(console)));
     }
 
     #[test]

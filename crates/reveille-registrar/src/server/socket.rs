@@ -30,8 +30,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::keeper::{Hand, Outgoing};
+use super::keeper::Hand;
 use super::meter::{Metered, TooManyFrames};
+use super::outlets::Outgoing;
 use super::routes::Answer;
 use crate::registry::{Conn, Event, Peer};
 

@@ -113,6 +113,29 @@ async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
     site.end().await;
 }
 
+/// Whoever has a copy of the key, and none of the ids that a hello needs, begins sockets and says nothing.
+#[tokio::test]
+async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let shown = raw::shown(site.link.renew(&credential, Time::from_ms(1_795_000_000_000)).await.unwrap().0);
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(raw::socket(&site.link, &shown).await);
+    }
+    let welcomed = site.link.session(&credential, who.hello()).await;
+    assert_eq!(welcomed.as_ref().err().map(ToString::to_string), None, "the machine, kept out by its copy");
+    // Nor do more of them end the session that stands.
+    for _ in 0..12 {
+        held.push(raw::socket(&site.link, &shown).await);
+    }
+    let mut session = welcomed.unwrap();
+    let ended = async { while session.next().await.is_ok() {} };
+    assert!(tokio::time::timeout(Duration::from_secs(1), ended).await.is_err(), "and its session was ended");
+    drop(held);
+    site.end().await;
+}
+
 /// Certificates that last two seconds here last thirty days.
 #[tokio::test]
 async fn a_session_ends_with_the_certificate_that_opened_it() {

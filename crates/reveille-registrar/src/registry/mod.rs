@@ -231,6 +231,7 @@ impl Registry {
 
     fn tick(&mut self, turn: &mut Turn) {
         self.forget_invitations(turn);
+        self.mend_invitations(turn);
         self.end_orders(turn);
         self.tend_tokens(turn);
         self.notice_silence(turn);

@@ -67,9 +67,10 @@ impl Machine {
     }
 
     /// It has to have a certificate of this authority before those before are ended: nothing of it was seen since, and it is
-    /// one that is to come again.
+    /// one that is to come again. One of which only the Node stays away keeps its certificate, and needs it when it is let in.
     pub fn waits_for(&self, newest: &AuthorityHash) -> bool {
-        self.removed.is_none() && self.departed.is_none() && self.shown_by.as_ref() != Some(newest)
+        let is_to_come = self.removed != Some(Removal::Machine) && self.departed.is_none();
+        is_to_come && self.shown_by.as_ref() != Some(newest)
     }
 
     /// It is on this instance.

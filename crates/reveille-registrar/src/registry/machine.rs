@@ -58,7 +58,7 @@ pub struct Machine {
 impl Machine {
     /// The instance that it is on: its instance id, or its system UUID where it knows no instance.
     pub fn instance(&self) -> Option<&str> {
-        self.identity.part(Part::InstanceId).or_else(|| self.identity.part(Part::SystemUuid))
+        instance_of(&self.identity)
     }
 
     /// A certificate for this key is one of its own.
@@ -77,6 +77,11 @@ impl Machine {
     pub fn is_on(&self, instance: &str) -> bool {
         self.instance().is_some_and(|id| normal(id) == normal(instance))
     }
+}
+
+/// The instance that one with this identity is on.
+pub(super) fn instance_of(identity: &Identity) -> Option<&str> {
+    identity.part(Part::InstanceId).or_else(|| identity.part(Part::SystemUuid))
 }
 
 /// What of a machine is to stay away.

@@ -53,6 +53,51 @@ fn one_name_in_another_spelling_or_as_another_kind_of_id_is_refused() {
 }
 
 #[test]
+fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_elsewhere() {
+    let ec2 = |digit: &str| format!("i-{}", digit.repeat(17));
+    let word = |text: String| Some(reveille_wire::agent::Word::cut(&text));
+    let of = |instance: Option<String>, change: &dyn Fn(&mut Claimed)| {
+        let mut who = machine(2);
+        who.identity.instance_id = instance.and_then(word);
+        change(&mut who);
+        who
+    };
+    let as_machine_id = |id: String| move |who: &mut Claimed| who.identity.machine_id = word(id.clone());
+    let as_uuid = |id: String| move |who: &mut Claimed| who.identity.system_uuid = word(id.clone());
+    let as_both = |system: String, machine: String| {
+        move |who: &mut Claimed| {
+            (who.identity.system_uuid, who.identity.machine_id) =
+                (word(system.clone()), word(machine.clone()));
+        }
+    };
+    let cases = [
+        (ec2("1"), of(Some(ec2("2")), &as_machine_id(ec2("1"))), false),
+        (ec2("1"), of(Some(ec2("2")), &as_uuid(ec2("1"))), false),
+        (uuid(1), of(Some(uuid(2)), &as_uuid(uuid(1))), false),
+        (uuid(1), of(Some(uuid(2)), &as_machine_id(uuid(1).replace('-', ""))), false),
+        (uuid(1), of(Some(uuid(2).replace('-', "")), &as_uuid(uuid(1))), false),
+        (uuid(1), of(None, &as_both(uuid(2), uuid(1).replace('-', ""))), false),
+        (ec2("1"), of(None, &as_both(ec2("2"), ec2("1"))), false),
+        (uuid(1).to_uppercase(), of(Some(uuid(1)), &|_| {}), true),
+        // It knows no instance, or one of another kind than its hardware's.
+        (uuid(1), of(None, &as_uuid(uuid(1))), true),
+        (uuid(1), of(Some(ec2("2")), &as_uuid(uuid(1))), true),
+        ("mid-2".to_owned(), of(Some(uuid(2)), &|_| {}), true),
+        ("w-2".to_owned(), of(Some(uuid(2)), &|_| {}), true),
+    ];
+    for (bound, who, is_meant) in cases {
+        let mut world = World::new();
+        let id = world.invite(|wish| wish.machine = word(bound.clone()));
+        let reply = world.enrol(&id, &who);
+        let says = format!("{bound} by {:?}", who.identity);
+        match is_meant {
+            true => drop(certified(reply)),
+            false => assert_eq!(refused(reply), "TOKEN_FOREIGN", "{says}"),
+        }
+    }
+}
+
+#[test]
 fn a_machine_that_spells_its_own_identity_otherwise_is_the_same_machine() {
     let mut world = World::new();
     let first = world.known(&guest(1));

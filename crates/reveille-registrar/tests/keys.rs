@@ -113,6 +113,39 @@ async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
     site.end().await;
 }
 
+/// A hello needs ids that no disk holds. Who has the key and guesses is told none of them, nor is who has an invitation.
+#[tokio::test]
+async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let standing = site.link.session(&credential, who.hello()).await.unwrap();
+    let wrong = |change: fn(&mut support::Who)| {
+        let mut guess = who.clone();
+        change(&mut guess);
+        guess
+    };
+    let guesses = [
+        (wrong(|who| who.identity.system_uuid = Some("x".into())), "uuid-1"),
+        (wrong(|who| who.identity.instance_id = Some("x".into())), "i-1\""),
+        (wrong(|who| who.identity.machine_id = Some("x".into())), "mid-1"),
+        (wrong(|who| who.identity.boot_id = "x".into()), "boot-1"),
+    ];
+    for (guess, id) in &guesses {
+        let error = site.link.session(&credential, guess.hello()).await.unwrap_err();
+        assert_eq!(support::code(&error), "IDENTITY_CONFLICT", "{id}");
+        let told = format!("{error} {:?}", error.reason());
+        assert!(!told.contains(id), "{told}");
+    }
+    let mut claims = support::who(2);
+    claims.facts.hostname = "w-1".into();
+    let error = site.enrol(&site.invite(|_| {}).await.token, &claims).await.unwrap_err();
+    let told = format!("{error} {:?}", error.reason());
+    assert!(support::code(&error) == "IDENTITY_CONFLICT" && told.contains("w-1"), "{told}");
+    assert!(guesses.iter().all(|(_, id)| !told.contains(id)), "{told}");
+    drop(standing);
+    site.end().await;
+}
+
 /// Whoever has a copy of the key, and none of the ids that a hello needs, begins sockets and says nothing.
 #[tokio::test]
 async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {

@@ -1,6 +1,6 @@
 //! What counts as the same name, and what counts as a name.
 
-use reveille_wire::agent::{Facts, Identity, Reason, Role};
+use reveille_wire::agent::{Facts, Reason, Role};
 
 use super::world::*;
 use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
@@ -308,12 +308,12 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
                 assert!(text.contains(&says) && !text.contains("another machine"), "{case}: {text}");
                 assert!(text.contains("reveille invite --pool workers --machine NODE"), "{case}: {text}");
                 assert!(!["w-1", "db-1", "uuid-", "i-1", "i-7"].iter().any(|it| text.contains(it)), "{text}");
-                let Reason::IdentityConflict { part: found, other, facts } = refused.reason else {
+                let Reason::IdentityConflict { part: found, facts } = refused.reason else {
                     panic!("{case}")
                 };
                 assert_eq!(
-                    (found.name(), *other, *facts),
-                    (part, Identity::default(), Facts::default()),
+                    (found.name(), *facts),
+                    (part, Facts::default()),
                     "{case}: and what it carries is not told"
                 );
                 assert_eq!(world.registry.book().invitation(&id).map(|it| it.conflicts), Some(1), "{case}");

@@ -313,6 +313,8 @@ impl Registry {
                 self.conflicted(turn, invitation);
                 Err(super::rivals::of_node(claim.part_of(another), &invitation.pool))
             }
+            // It could be asked whose Node that is: whoever came before it had said so would be let in unseen.
+            Some(NodeSaid::Partly) => Err(Reason::Unavailable.into()),
             // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
             Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
                 Some(Some(_)) => Err(Reason::Unavailable.into()),

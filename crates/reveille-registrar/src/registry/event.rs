@@ -155,6 +155,8 @@ pub enum NodeSaid {
     Absent,
     /// There are these.
     Present(Vec<NodeIds>),
+    /// The API server answers, and has not said all that was asked: its first list may not be there yet.
+    Partly,
     /// The API server did not say.
     Unknown,
 }

@@ -137,11 +137,11 @@ async fn look_all(cluster: &Cluster, roll: &Roll, name: &Word, claimed: &[Word])
     let Some(found) = look(cluster, own.clone()).await else { return NodeSaid::Unknown };
     let mut found: Vec<NodeIds> = found.into_iter().collect();
     // It answers: its list is there in a moment.
-    let Some(carriers) = roll.carrying_soon(claimed).await else { return NodeSaid::Unknown };
+    let Some(carriers) = roll.carrying_soon(claimed).await else { return NodeSaid::Partly };
     for name in carriers.into_iter().filter(|carrier| *carrier != own).take(CARRIERS_MAX) {
         match look(cluster, name).await {
             Some(ids) => found.extend(ids),
-            None => return NodeSaid::Unknown,
+            None => return NodeSaid::Partly,
         }
     }
     if found.is_empty() { NodeSaid::Absent } else { NodeSaid::Present(found) }

@@ -221,6 +221,7 @@ fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
         ("a Node that tells nothing", Some(ids(None, None)), api, Some("IDENTITY_CONFLICT")),
         ("an API server that does not answer just now", Some(NodeSaid::Unknown), api, Some("UNAVAILABLE")),
         ("an API server that was never there", Some(NodeSaid::Unknown), None, None),
+        ("one that answers before its first list", Some(NodeSaid::Partly), None, Some("UNAVAILABLE")),
     ];
     for (case, node, api, wanted) in cases {
         let mut world = World::new();

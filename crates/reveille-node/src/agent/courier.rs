@@ -189,8 +189,8 @@ impl Courier {
         match self.keyring.go_back() {
             Ok(true) => {
                 tracing::warn!(
-                    "the next key of this machine counts no more before it was used: whoever has a copy of its disk may have \
-                     asked for others; it comes again with the key before"
+                    "the server refused the renewed key of this machine before its first use: a copy of the machine's disk may \
+                     renew, too. The agent goes back to the key before, and renews again"
                 );
                 self.circle.shows(&self.keyring);
                 true

@@ -5,8 +5,8 @@
 //!                     └▶ close, gone, farewell: the outlet is no more
 //! ```
 //!
-//! An outlet ends with its connection, whichever side ended it. A queue is several kilobytes, and a machine may begin a session
-//! every two seconds: outlets of connections that are over would be a gigabyte a day of one machine.
+//! An outlet ends with its connection, whichever side ended it. A queue is 7 KB, and a machine may begin a session every two
+//! seconds: outlets of connections that are over would be 300 MB a day of one machine.
 //!
 //! Whoever does not take what it is sent is closed. What others can make it be sent, a word that somebody claims its name, takes
 //! no more than half of an outlet and closes nothing.

@@ -113,6 +113,62 @@ async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
     site.end().await;
 }
 
+/// A hello needs ids that no disk holds. Who has the key and guesses is told none of them, nor is who has an invitation.
+#[tokio::test]
+async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let standing = site.link.session(&credential, who.hello()).await.unwrap();
+    let wrong = |change: fn(&mut support::Who)| {
+        let mut guess = who.clone();
+        change(&mut guess);
+        guess
+    };
+    let guesses = [
+        (wrong(|who| who.identity.system_uuid = Some("x".into())), "uuid-1"),
+        (wrong(|who| who.identity.instance_id = Some("x".into())), "i-1\""),
+        (wrong(|who| who.identity.machine_id = Some("x".into())), "mid-1"),
+        (wrong(|who| who.identity.boot_id = "x".into()), "boot-1"),
+    ];
+    for (guess, id) in &guesses {
+        let error = site.link.session(&credential, guess.hello()).await.unwrap_err();
+        assert_eq!(support::code(&error), "IDENTITY_CONFLICT", "{id}");
+        let told = format!("{error} {:?}", error.reason());
+        assert!(!told.contains(id), "{told}");
+    }
+    let mut claims = support::who(2);
+    claims.facts.hostname = "w-1".into();
+    let error = site.enrol(&site.invite(|_| {}).await.token, &claims).await.unwrap_err();
+    let told = format!("{error} {:?}", error.reason());
+    assert!(support::code(&error) == "IDENTITY_CONFLICT" && told.contains("w-1"), "{told}");
+    assert!(guesses.iter().all(|(_, id)| !told.contains(id)), "{told}");
+    drop(standing);
+    site.end().await;
+}
+
+/// Whoever has a copy of the key, and none of the ids that a hello needs, begins sockets and says nothing.
+#[tokio::test]
+async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let shown = raw::shown(site.link.renew(&credential, Time::from_ms(1_795_000_000_000)).await.unwrap().0);
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(raw::socket(&site.link, &shown).await);
+    }
+    let welcomed = site.link.session(&credential, who.hello()).await;
+    assert_eq!(welcomed.as_ref().err().map(ToString::to_string), None, "the machine, kept out by its copy");
+    // Nor do more of them end the session that stands.
+    for _ in 0..12 {
+        held.push(raw::socket(&site.link, &shown).await);
+    }
+    let mut session = welcomed.unwrap();
+    let ended = async { while session.next().await.is_ok() {} };
+    assert!(tokio::time::timeout(Duration::from_secs(1), ended).await.is_err(), "and its session was ended");
+    drop(held);
+    site.end().await;
+}
+
 /// Certificates that last two seconds here last thirty days.
 #[tokio::test]
 async fn a_session_ends_with_the_certificate_that_opened_it() {

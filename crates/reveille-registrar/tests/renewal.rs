@@ -118,6 +118,29 @@ async fn an_agent_that_renewed_begins_a_session_with_its_next_key_at_once() {
     site.end().await;
 }
 
+/// A snapshot of its disk is in other hands. The machine renews and is off before it comes with its next key; whoever has the
+/// copy renews with the key before until that one counts no more.
+#[tokio::test]
+async fn a_machine_whose_next_key_was_pushed_out_by_a_copy_comes_again_with_the_key_before() {
+    let (site, now) = (site().await, Time::from_ms(NOW_MS));
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let mut running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);
+    running.says("Up {").await;
+    let machine = running.stopped().await;
+    let setup = agent::setup(&site, &machine, Some(invited.token.clone()));
+    let link = setup.folder.join("link");
+    let copy = Keyring::open(&link).unwrap().unwrap().credential;
+    drop(Keyring::open(&link).unwrap().unwrap().renewed(&site.link, now).await.unwrap());
+    for _ in 0..4 {
+        site.link.renew(&copy, now).await.unwrap();
+    }
+    let mut running = agent::run(setup, machine);
+    running.says("Up {").await;
+    drop(running);
+    site.end().await;
+}
+
 /// An agent that has enrolled, and whose key is void since: its machine was enrolled again with another one. It was given an
 /// invitation that stands, or the one that it was enrolled with.
 async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, PathBuf) {

@@ -163,6 +163,9 @@ impl Courier {
             if began.elapsed() >= WELL {
                 pause = Pause::default();
             }
+            if matches!(failure.reason(), Some(Reason::CertificateRevoked)) && self.goes_back() {
+                continue;
+            }
             if counts_no_more(&failure) && self.enrol_anew().await {
                 pause = Pause::default();
                 continue;
@@ -178,6 +181,25 @@ impl Courier {
             let asked_s = failure.retry_after_s();
             self.heard.send(Heard::Down(failure.with_causes())).await.ok();
             self.rest(pause.next(asked_s)).await;
+        }
+    }
+
+    /// With the key that was welcomed last, in place of one that never was and is void. True where there is one.
+    fn goes_back(&mut self) -> bool {
+        match self.keyring.go_back() {
+            Ok(true) => {
+                tracing::warn!(
+                    "the server refused the renewed key of this machine before its first use: a copy of the machine's disk may \
+                     renew, too. The agent goes back to the key before, and renews again"
+                );
+                self.circle.shows(&self.keyring);
+                true
+            }
+            Ok(false) => false,
+            Err(failure) => {
+                tracing::warn!("the key that was welcomed last cannot be kept: {failure}");
+                false
+            }
         }
     }
 
@@ -247,6 +269,7 @@ impl Courier {
             joined: self.beat.joined,
         };
         let session = link.session(&self.keyring.credential, hello).await?;
+        self.keyring.is_welcomed();
         let pins = session.welcome.ca_pins.iter().map(ToString::to_string).collect();
         match self.keyring.trust(pins) {
             Ok(true) => self.circle.shows(&self.keyring),

@@ -14,7 +14,7 @@ use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Enrol, Enrolled, Facts, Identity, PROTOCOL, Reason, Renew, Secret, path};
 use thiserror::Error;
 
-use super::keyring::Kept;
+use super::keyring::{Kept, welcomed};
 use super::{ANSWER_WITHIN, Credential, Keyring, KeyringError, Link, LinkError, dial};
 use crate::durable::replace;
 
@@ -52,9 +52,10 @@ impl Enrolment {
 
     /// It is over, one way or the other: the next one is with another key.
     pub fn forget(folder: &Path) {
-        // One that stays is passed over by a machine that is enrolled. A next key that is left was offered by another record.
-        std::fs::remove_file(begun(folder)).ok();
-        std::fs::remove_file(next_key(folder)).ok();
+        // One that stays is passed over by a machine that is enrolled. Keys that are left were those of another record.
+        for path in [begun(folder), next_key(folder), welcomed(folder)] {
+            std::fs::remove_file(path).ok();
+        }
     }
 
     /// Asks; may be repeated until it is answered.
@@ -112,7 +113,7 @@ impl Keyring {
         let is_next = |key: &KeyPair| !self.credential.pem().contains(key.serialize_pem().trim());
         let key = kept_key(&path, is_next)?;
         let (credential, kept) = link.renew_with(&key, &self.credential, now).await?;
-        let keyring = Self::keep(self.directory(), credential, kept)?;
+        let keyring = self.keep_next(credential, kept)?;
         std::fs::remove_file(path).ok();
         Ok(keyring)
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!  DIR/link.pem    key and certificate, 0600       replaced as a whole, so that the two always belong together
 //!  DIR/renewing.pem   the next key, until link.pem has it
+//!  DIR/welcomed.pem   the key and certificate that were welcomed last, until those of link.pem are
 //!  DIR/link.json   server, pins, record, node name, when to renew
 //! ```
 //!
@@ -87,6 +88,9 @@ pub struct Keyring {
     pub credential: Credential,
     /// What is kept beside it.
     pub kept: Kept,
+    /// What the server welcomed last, where it has not welcomed this key yet. It counts until then, whoever renews beside this
+    /// machine: of the keys that were asked for the server knows the newest few, and a copy of this disk can ask, too.
+    welcomed: Option<Credential>,
 }
 
 /// Why there is none.
@@ -119,7 +123,8 @@ impl Keyring {
         let Some(kept) = read(&json)? else { return Ok(None) };
         let credential = Credential::read(&text).ok_or_else(|| KeyringError::Unreadable(pem.clone()))?;
         let kept = serde_json::from_str(&kept).map_err(|_| KeyringError::Unreadable(json))?;
-        Ok(Some(Self { directory: directory.to_owned(), credential, kept }))
+        let welcomed = read(&welcomed(directory))?.and_then(|text| Credential::read(&text));
+        Ok(Some(Self { directory: directory.to_owned(), credential, kept, welcomed }))
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -132,7 +137,7 @@ impl Keyring {
     ///
     /// The file system refused.
     pub fn keep(directory: &Path, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
-        let keyring = Self { directory: directory.to_owned(), credential, kept };
+        let keyring = Self { directory: directory.to_owned(), credential, kept, welcomed: None };
         let refused = |doing, path: &Path| {
             let path = path.to_owned();
             move |source| KeyringError::Io { doing, path, source }
@@ -141,6 +146,46 @@ impl Keyring {
         replace(&pem, keyring.credential.pem.as_bytes()).map_err(refused("write", &pem))?;
         keyring.write_kept()?;
         Ok(keyring)
+    }
+
+    /// Keeps the next certificate, durably, and what was welcomed last until this one is.
+    pub(super) fn keep_next(&self, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
+        let last = self.welcomed.as_ref().unwrap_or(&self.credential);
+        let path = welcomed(&self.directory);
+        replace(&path, last.pem.as_bytes()).map_err(|source| KeyringError::Io {
+            doing: "write",
+            path,
+            source,
+        })?;
+        let welcomed = Credential::read(&last.pem);
+        Ok(Self { welcomed, ..Self::keep(&self.directory, credential, kept)? })
+    }
+
+    /// The server welcomed this key: all others are void.
+    pub fn is_welcomed(&mut self) {
+        if self.welcomed.take().is_some() {
+            // One that stays is tried once more, should this one be void one day.
+            std::fs::remove_file(welcomed(&self.directory)).ok();
+        }
+    }
+
+    /// This key is void, and was not welcomed yet: from now on with the one that was welcomed last, and the next certificate is
+    /// due. False where there is none.
+    ///
+    /// # Errors
+    ///
+    /// The file system refused.
+    pub fn go_back(&mut self) -> Result<bool, KeyringError> {
+        let Some(last) = self.welcomed.take() else { return Ok(false) };
+        let (path, _) = paths(&self.directory);
+        replace(&path, last.pem.as_bytes()).map_err(|source| KeyringError::Io {
+            doing: "write",
+            path,
+            source,
+        })?;
+        std::fs::remove_file(welcomed(&self.directory)).ok();
+        (self.credential, self.kept.renew_at) = (last, Time::default());
+        self.write_kept().map(|()| true)
     }
 
     /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing. Other
@@ -199,6 +244,10 @@ impl Keyring {
 
 fn paths(directory: &Path) -> (PathBuf, PathBuf) {
     (directory.join("link.pem"), directory.join("link.json"))
+}
+
+pub(super) fn welcomed(directory: &Path) -> PathBuf {
+    directory.join("welcomed.pem")
 }
 
 fn read(path: &Path) -> Result<Option<String>, KeyringError> {

@@ -85,10 +85,27 @@ pub(super) fn is_one_name(one: &str, other: &str) -> bool {
 /// such a name takes it for that instance, so that no other machine may have it.
 pub(super) fn instance_in(node_name: &str) -> Option<&str> {
     let label = node_name.split('.').next()?;
-    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_uuid = || normal(label).len() == 32 && is_hex(&normal(label));
-    let of_ec2 = || label.strip_prefix("i-").is_some_and(|id| [8, 17].contains(&id.len()) && is_hex(id));
-    (is_uuid() || of_ec2()).then_some(label)
+    (is_uuid(label) || is_of_ec2(label)).then_some(label)
+}
+
+/// An invitation for this word names an instance, and this one is another. A UUID without dashes is a machine id.
+pub(super) fn is_for_another(bound: &str, instance: &str) -> bool {
+    let is_one_kind =
+        bound.contains('-') && is_uuid(bound) && is_uuid(instance) || is_of_ec2(bound) && is_of_ec2(instance);
+    is_one_kind && normal(bound) != normal(instance)
+}
+
+fn is_uuid(word: &str) -> bool {
+    normal(word).len() == 32 && is_hex(&normal(word))
+}
+
+fn is_hex(digits: &str) -> bool {
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_of_ec2(word: &str) -> bool {
+    let word = normal(word);
+    word.strip_prefix("i-").is_some_and(|id| [8, 17].contains(&id.len()) && is_hex(id))
 }
 
 /// Each word of it shows as what it is: printable ASCII. What does not show, or looks like another letter, is a name that no

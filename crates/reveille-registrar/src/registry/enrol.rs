@@ -26,6 +26,7 @@ use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
 use super::ids::{Ask, InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
+use super::machine::instance_of;
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
@@ -246,7 +247,8 @@ impl Registry {
             let itself =
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
             let is_back = self.book.away_with(&claim.identity).any(|id| self.is_called(id, bound));
-            if !claim.is_called(bound) && !is_back && !rivals.iter().any(itself) {
+            let is_meant = claim.is_called(bound) || is_back || rivals.iter().any(itself);
+            if !is_meant || self.is_on_another(bound, &claim.identity) {
                 return Err(Reason::TokenForeign { bound_to: "machine".into() }.into());
             }
         }
@@ -278,6 +280,15 @@ impl Registry {
         }
     }
 
+    /// The invitation is for an instance, and whoever has it says to be on another one. That it carries the word elsewhere (as a
+    /// machine id) makes it no less another: its record would speak for the instance that it says. Of a machine that is known by
+    /// the word its instance is known, too.
+    fn is_on_another(&self, bound: &str, identity: &Identity) -> bool {
+        instance_of(identity).is_some_and(|own| {
+            claims::is_for_another(bound, own) && !self.book.named(bound).iter().any(|known| known.is_on(own))
+        })
+    }
+
     /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before
     /// it was invited; or, of one that is made anew, what is left of it.
     fn held_against_node(
@@ -302,6 +313,8 @@ impl Registry {
                 self.conflicted(turn, invitation);
                 Err(super::rivals::of_node(claim.part_of(another), &invitation.pool))
             }
+            // It could be asked whose Node that is: whoever came before it had said so would be let in unseen.
+            Some(NodeSaid::Partly) => Err(Reason::Unavailable.into()),
             // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
             Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
                 Some(Some(_)) => Err(Reason::Unavailable.into()),

@@ -69,6 +69,8 @@ pub enum Event {
         /// The key of the next one; it proved to have it.
         key: KeyHash,
     },
+    /// A machine came with this certificate, and was told that its Node stays away.
+    Showed(Peer),
     /// A machine says hello.
     Arrived {
         /// Over which connection.
@@ -153,6 +155,8 @@ pub enum NodeSaid {
     Absent,
     /// There are these.
     Present(Vec<NodeIds>),
+    /// The API server answers, and has not said all that was asked: its first list may not be there yet.
+    Partly,
     /// The API server did not say.
     Unknown,
 }

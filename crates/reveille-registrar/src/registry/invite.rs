@@ -125,6 +125,21 @@ impl Registry {
         turn.reply(ask, Reply::Done(id));
     }
 
+    /// Those that were given at a time that is still to come: the clock was ahead, and was mended since. They last from now on as
+    /// long as they were to. An hour that ends in half a year is time enough to find a token.
+    pub(super) fn mend_invitations(&mut self, turn: &mut Turn) {
+        let now = turn.now;
+        let mended = |invitation: &Invitation| {
+            let ahead = invitation.at.since(now);
+            Invited { at: now, until: invitation.until - ahead, ..Invited::from(invitation) }
+        };
+        let mended: Vec<Invited> =
+            self.book.invitations().filter(|invitation| invitation.at > now).map(mended).collect();
+        for invited in mended {
+            self.record(turn, Record::Invited(invited));
+        }
+    }
+
     /// Those that have been over for long.
     pub(super) fn forget_invitations(&mut self, turn: &mut Turn) {
         let kept = self.settings.invitation_kept;

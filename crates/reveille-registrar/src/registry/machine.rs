@@ -58,7 +58,7 @@ pub struct Machine {
 impl Machine {
     /// The instance that it is on: its instance id, or its system UUID where it knows no instance.
     pub fn instance(&self) -> Option<&str> {
-        self.identity.part(Part::InstanceId).or_else(|| self.identity.part(Part::SystemUuid))
+        instance_of(&self.identity)
     }
 
     /// A certificate for this key is one of its own.
@@ -67,15 +67,21 @@ impl Machine {
     }
 
     /// It has to have a certificate of this authority before those before are ended: nothing of it was seen since, and it is
-    /// one that is to come again.
+    /// one that is to come again. One of which only the Node stays away keeps its certificate, and needs it when it is let in.
     pub fn waits_for(&self, newest: &AuthorityHash) -> bool {
-        self.removed.is_none() && self.departed.is_none() && self.shown_by.as_ref() != Some(newest)
+        let is_to_come = self.removed != Some(Removal::Machine) && self.departed.is_none();
+        is_to_come && self.shown_by.as_ref() != Some(newest)
     }
 
     /// It is on this instance.
     pub fn is_on(&self, instance: &str) -> bool {
         self.instance().is_some_and(|id| normal(id) == normal(instance))
     }
+}
+
+/// The instance that one with this identity is on.
+pub(super) fn instance_of(identity: &Identity) -> Option<&str> {
+    identity.part(Part::InstanceId).or_else(|| identity.part(Part::SystemUuid))
 }
 
 /// What of a machine is to stay away.

@@ -112,18 +112,15 @@ pub(super) fn of_node(part: Part, pool: &PoolName) -> Refused {
         "if it is the Node of this machine, say so on the server: reveille invite --pool {pool} --machine NODE; else give this \
          machine a name and ids of its own"
     );
-    let reason = Reason::IdentityConflict { part, other: Box::default(), facts: Box::default() };
+    let reason = Reason::IdentityConflict { part, facts: Box::default() };
     Refused { says: Sentence::cut(&says), next: Sentence::cut(&next), retry_after_s: None, reason }
 }
 
-/// The refusal, with the facts of the one that is known.
+/// The refusal, with the facts of the one that is known, and without its ids: a hello needs them beside the key, and whoever has
+/// a copy of the key would need no more than one refusal to come as that machine.
 pub(super) fn conflict(part: Part, known: &Machine) -> Reason {
     if known.removed == Some(Removal::Machine) {
         return Reason::MachineRemoved;
     }
-    Reason::IdentityConflict {
-        part,
-        other: Box::new(known.identity.clone()),
-        facts: Box::new(known.facts.clone()),
-    }
+    Reason::IdentityConflict { part, facts: Box::new(known.facts.clone()) }
 }

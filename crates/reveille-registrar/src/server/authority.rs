@@ -196,7 +196,10 @@ impl Authorities {
             })?;
             self.list.remove(0);
         }
-        Ok(())
+        // Whoever retires one may do so because its key is in other hands: a host that loses its power must not bring it back.
+        let (doing, path) = ("retire in", self.directory.clone());
+        let synced = std::fs::File::open(&path).and_then(|directory| directory.sync_all());
+        synced.map_err(|source| AuthorityError::Io { doing, path, source })
     }
 
     /// A certificate for this server, signed by the authority that agents know longest.

@@ -1,7 +1,7 @@
 //! Who may stand at the door: a place for each connection from its first byte to its end, counted for whom it is.
 //!
 //! ```text
-//!  enter ─▶ silent ─ a ClientHello ─▶ half-open ─┬ a key that counts ─▶ known, of a machine ─ a WebSocket ─▶ of its session
+//!  enter ─▶ silent ─ a ClientHello ─▶ half-open ─┬ a key that counts ─▶ known, of a machine ─ a welcome ─▶ of its session
 //!           of an address             of an address └ none ─▶ anonymous, of an address ─ a token that opens ─▶ of an invitation
 //! ```
 //!
@@ -32,7 +32,7 @@ pub(super) enum Owner {
     Address(IpAddr),
     /// A machine, by a certificate whose key counts.
     Machine(MachineId),
-    /// A machine's WebSockets.
+    /// A machine's WebSockets that were welcomed.
     Session(MachineId),
     /// Those who showed the token of an invitation that is in force.
     Invitation(InvitationId),

@@ -20,7 +20,8 @@ use reveille_wire::agent::{AgentFrame, Numbered, POLL_FRAMES_MAX, POLL_HOLD_S, R
 use tokio::sync::{Mutex as Turn, Notify, mpsc};
 use tokio::time::timeout;
 
-use super::keeper::{Hand, Outgoing};
+use super::keeper::Hand;
+use super::outlets::Outgoing;
 use crate::registry::{Conn, Event, KeyHash, MachineId, Peer};
 
 /// The welcome follows the hello at once, and whether a key counts is said at once.

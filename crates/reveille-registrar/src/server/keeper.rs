@@ -8,8 +8,7 @@
 //! their records were in. When the disk refuses, nothing of the batch goes out and the thread ends: whoever waits gets
 //! `UNAVAILABLE`, and the process is to be started again, because the registry remembers more than the ledger.
 //!
-//! A session's outlet is bounded: whoever does not take what it is sent is closed. What others can make it be sent, a word that
-//! somebody claims its name, takes no more than half of it and closes nothing. Tokens of joins live here, in memory.
+//! What a session is sent waits in its outlet ([`super::outlets`]). Tokens of joins live here, in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,11 +19,12 @@ use reveille_core::model::id::RosterName;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::Token;
 use reveille_wire::agent::text::{List, Sentence, Word as Text};
-use reveille_wire::agent::{Reason, Refused, Secret, ServerFrame};
+use reveille_wire::agent::{Reason, Secret, ServerFrame};
 use tokio::sync::{mpsc, oneshot};
 
 use super::audit;
 use super::clock;
+use super::outlets::{Outgoing, Outlet, Outlets, pair};
 use super::store::Store;
 use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Registry, Reply};
 
@@ -32,8 +32,6 @@ use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Regis
 const WORDS_MAX: usize = 4096;
 /// Events of one batch.
 const BATCH_MAX: usize = 512;
-/// Frames that may wait for one session.
-const OUTLET_MAX: usize = 64;
 /// Things heard that may wait for whoever listens, and tokens that may wait to be made.
 const EDGE_MAX: usize = 8192;
 
@@ -45,15 +43,6 @@ const MINT_WITHIN: Duration = Duration::from_secs(5 * 60);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the registry takes no more")]
 pub struct Over;
-
-/// What goes to a connection.
-#[derive(Clone, Debug)]
-pub(super) enum Outgoing {
-    /// A frame.
-    Frame(ServerFrame),
-    /// The last one.
-    Close(Refused),
-}
 
 /// What somebody outside is to do with tokens of joins, and answers to.
 #[derive(Debug)]
@@ -83,7 +72,7 @@ type View = Box<dyn FnOnce(&Registry, Time) + Send>;
 enum Word {
     Event(Event),
     Asked(Ask, oneshot::Sender<Reply>, Event),
-    Opened(Conn, mpsc::Sender<Outgoing>, Event),
+    Opened(Conn, Outlet, Event),
     Minted(MachineId, Result<Secret, Sentence>),
     View(View),
     Pins(Vec<String>),
@@ -161,7 +150,7 @@ impl Hand {
         event: impl FnOnce(Conn) -> Event,
     ) -> Result<(Conn, mpsc::Receiver<Outgoing>), Over> {
         let conn = Conn(self.number());
-        let (sender, receiver) = mpsc::channel(OUTLET_MAX);
+        let (sender, receiver) = pair();
         self.words.send(Word::Opened(conn, sender, event(conn))).await.map_err(|_| Over)?;
         Ok((conn, receiver))
     }
@@ -199,7 +188,7 @@ pub(super) fn start(
         store,
         words: words.downgrade(),
         asks: BTreeMap::new(),
-        outlets: BTreeMap::new(),
+        outlets: Outlets::default(),
         secrets: BTreeMap::new(),
         pins,
         heard: heard_out,
@@ -217,7 +206,7 @@ struct Keeper {
     store: Store,
     words: mpsc::WeakSender<Word>,
     asks: BTreeMap<Ask, oneshot::Sender<Reply>>,
-    outlets: BTreeMap<Conn, mpsc::Sender<Outgoing>>,
+    outlets: Outlets,
     secrets: BTreeMap<MachineId, Secret>,
     pins: Vec<String>,
     heard: mpsc::Sender<Heard>,
@@ -247,15 +236,7 @@ impl Keeper {
         }
         // From here on it is over for everybody, before an outlet is closed.
         inbox.close();
-        self.farewell();
-    }
-
-    /// Whoever has a session hears why it ends, and when to ask again.
-    fn farewell(&mut self) {
-        for outlet in std::mem::take(&mut self.outlets).into_values() {
-            // One that is full is dropped: its connection then finds that this thread is over.
-            drop(outlet.try_send(Outgoing::Close(Reason::Unavailable.into())));
-        }
+        self.outlets.farewell();
     }
 
     /// True when it is the last word.
@@ -269,13 +250,18 @@ impl Keeper {
             out.extend(self.registry.step(now, Event::ClockSet { by }));
         }
         let event = match word {
-            Word::Event(event) => event,
+            Word::Event(event) => {
+                if let Event::Gone(conn) = &event {
+                    self.outlets.gone(*conn);
+                }
+                event
+            }
             Word::Asked(ask, sender, event) => {
                 self.asks.insert(ask, sender);
                 event
             }
             Word::Opened(conn, sender, event) => {
-                self.outlets.insert(conn, sender);
+                self.outlets.open(conn, sender);
                 event
             }
             Word::Minted(machine, outcome) => {
@@ -289,7 +275,7 @@ impl Keeper {
             Word::Pins(pins) => {
                 self.pins = pins;
                 // A welcome names them, and an agent that stays may not have another for weeks: whoever is there comes again now.
-                self.farewell();
+                self.outlets.farewell();
                 return false;
             }
             Word::End => return true,
@@ -336,21 +322,16 @@ impl Keeper {
                 if let ServerFrame::Welcome(welcome) = &mut frame {
                     welcome.ca_pins = List::first(self.pins.iter().map(|pin| Text::cut(pin)));
                 }
-                self.send(conn, frame);
+                self.outlets.send(conn, frame);
             }
             Effect::SendToken(conn, machine) => {
                 let ttl = self.registry.settings().token_ttl;
                 let ttl_s = u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX);
                 if let Some(token) = self.secrets.get(&machine).cloned() {
-                    self.send(conn, ServerFrame::Token(Token { token, ttl_s }));
+                    self.outlets.send(conn, ServerFrame::Token(Token { token, ttl_s }));
                 }
             }
-            Effect::Close(conn, refused) => {
-                if let Some(outlet) = self.outlets.remove(&conn) {
-                    // A full outlet is closed by being dropped.
-                    drop(outlet.try_send(Outgoing::Close(refused)));
-                }
-            }
+            Effect::Close(conn, refused) => self.outlets.close(conn, refused),
             Effect::MakeToken { machine, roster, ttl } => self.make_token(machine, roster, ttl),
             Effect::DropToken { machine, roster } => {
                 if let Some(token) = self.secrets.remove(&machine) {
@@ -366,17 +347,6 @@ impl Keeper {
                     );
                 }
             }
-        }
-    }
-
-    fn send(&mut self, conn: Conn, frame: ServerFrame) {
-        let Some(outlet) = self.outlets.get(&conn) else { return };
-        if matches!(frame, ServerFrame::Rival(_)) && outlet.capacity() <= OUTLET_MAX / 2 {
-            return;
-        }
-        if outlet.try_send(Outgoing::Frame(frame)).is_err() {
-            // Whoever takes nothing loses its connection; its end of it says so to the registry.
-            self.outlets.remove(&conn);
         }
     }
 

@@ -29,6 +29,7 @@ mod limits;
 pub mod listing;
 mod meter;
 mod nodes;
+mod outlets;
 mod pace;
 #[cfg(test)]
 mod people;

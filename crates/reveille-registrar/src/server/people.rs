@@ -226,6 +226,25 @@ async fn a_rotation_that_everybody_has_met_is_finished_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_rotation_waits_for_a_machine_of_which_only_the_node_stays_away() {
+    let office = Office::open().await;
+    let invited = office.invite(2).await;
+    let known = [office.enrol(&invited, 1).await.unwrap(), office.enrol(&invited, 2).await.unwrap()];
+    let remove = Ask::Remove { machine: "w-2".into(), what: Some(Removal::Node) };
+    assert!(matches!(office.ask(remove).await, Answer::Removed(_)));
+    let newest = office.rotate().await;
+    office.arrive(&known[0], 1, newest).await;
+    let finish = || Ask::FinishRotation { force: false };
+    let Answer::Late { count: 1, machines } = office.ask(finish()).await else { panic!("locked out") };
+    assert_eq!(machines[0].node_name.as_str(), "w-2");
+    // It is welcomed by no session, and what it comes with is seen all the same; also after a restart.
+    office.arrive(&known[1], 2, newest).await;
+    let office = office.again().await;
+    assert!(matches!(office.ask(finish()).await, Answer::Pins(_)));
+    office.close().await;
+}
+
+#[tokio::test]
 async fn a_roster_that_is_not_there_is_told_with_those_that_are() {
     let office = Office::open().await;
     let question = Ask::Invite {

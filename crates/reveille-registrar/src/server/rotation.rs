@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What was shown counts, not what was issued: an answer with a certificate can be lost on its way. It is remembered over a
-//! restart. Machines that were removed, or whose instance is gone for good, are not waited for.
+//! restart. Machines that were removed, or whose instance is gone for good, are not waited for. One of which only the Node was
+//! removed is: it is welcomed by no session, and what it shows when it is refused counts.
 
 use std::sync::PoisonError;
 

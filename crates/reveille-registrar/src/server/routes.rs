@@ -222,20 +222,20 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
-    within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
+    let stands = within(hall.hand.view(move |registry, _| registry.stands(&asked))).await?;
+    if stands == Err(Reason::NodeRemoved) {
+        within(hall.hand.say(Event::Showed(peer.clone()))).await?;
+    }
+    stands?;
     let (hand, upgrade, step_within) =
         (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
     let too_many = || Reason::TooMany { of: "sessions".into() };
     let room = hall.sessions.clone().try_acquire_owned().map_err(|_| too_many())?;
     let place = visitor.place.clone();
-    if !place.is_session_now(peer.machine.clone()) {
-        // The machine has its share, or all places of machines are taken, and among the others it would be pushed out.
-        return Err(too_many());
-    }
     tokio::spawn(async move {
-        let _held = (room, place);
+        let _room = room;
         match timeout(step_within, upgrade).await {
-            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, step_within).await,
+            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, &place, step_within).await,
             Ok(Err(error)) => tracing::debug!("an upgrade did not come about: {error}"),
             Err(_) => {}
         }

@@ -1,8 +1,8 @@
 //! A session over a WebSocket: one frame to a text message, each way numbered.
 //!
 //! ```text
-//!  GET with Upgrade ─▶ 101 ─▶ hello within 10 s ─▶ Hand::open ─┬▶ messages ─▶ Event::Said
-//!                                                              └▶ Outgoing ─▶ messages, until it closes or somebody goes
+//!  GET with Upgrade ─▶ 101 ─▶ hello within 10 s ─▶ Hand::open ─▶ welcome ─▶ a session's place ─┬▶ messages ─▶ Event::Said
+//!                                                                                               └▶ Outgoing ─▶ messages
 //! ```
 //!
 //! Every frame of the WebSocket is counted before the library sees it, those that never become a message, too ([`super::meter`]).
@@ -30,8 +30,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::keeper::{Hand, Outgoing};
+use super::gate::Place;
+use super::keeper::Hand;
 use super::meter::{Metered, TooManyFrames};
+use super::outlets::Outgoing;
 use super::routes::Answer;
 use crate::registry::{Conn, Event, Peer};
 
@@ -76,8 +78,29 @@ pub(super) fn switching(accept: &str) -> Answer {
     answer
 }
 
-/// Runs the session until one of the two ends it.
-pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within: Duration) {
+/// Runs the session until one of the two ends it. Before it was welcomed it may have to give its place away, like any other
+/// connection of its machine: whoever has a copy of the key, and not the ids that a welcome needs, would otherwise keep the
+/// machine out with four sockets that say nothing.
+pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, place: &Place, step_within: Duration) {
+    let mut begun = None;
+    tokio::select! {
+        () = serve(&hand, peer, upgraded, place, step_within, &mut begun) => {}
+        () = place.pushed() => {}
+    }
+    if let Some(conn) = begun {
+        // A thread that has ended knows no sessions.
+        drop(hand.say(Event::Gone(conn)).await);
+    }
+}
+
+async fn serve(
+    hand: &Hand,
+    peer: Peer,
+    upgraded: Upgraded,
+    place: &Place,
+    step_within: Duration,
+    begun: &mut Option<Conn>,
+) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(AGENT_FRAME_BYTES_MAX))
         .max_frame_size(Some(AGENT_FRAME_BYTES_MAX))
@@ -96,13 +119,24 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within:
         Ok(Ok(Some(_))) => return socket.close(bad("a session begins with a hello").into()).await,
         Err(_) => return socket.close(bad("it did not come in time").into()).await,
     };
+    let machine = peer.machine.clone();
     let opened = hand.open(|conn| Event::Arrived { conn, peer, hello: first }).await;
-    let Ok((conn, outgoing)) = opened else { return socket.close(Reason::Unavailable.into()).await };
-    if let Some(refused) = exchange(&hand, conn, &mut socket, outgoing).await {
+    let Ok((conn, mut outgoing)) = opened else { return socket.close(Reason::Unavailable.into()).await };
+    *begun = Some(conn);
+    // The registry answers a hello with a welcome or a refusal, or is over.
+    let refused = match outgoing.recv().await {
+        Some(Outgoing::Frame(welcome)) if place.is_session_now(machine) => match socket.send(welcome).await {
+            Some(()) => exchange(hand, conn, &mut socket, outgoing).await,
+            None => None,
+        },
+        // The machine has its share, or all places of machines are taken, and among the others it would be pushed out.
+        Some(Outgoing::Frame(_)) => Some(Reason::TooMany { of: "sessions".into() }.into()),
+        Some(Outgoing::Close(refused)) => Some(refused),
+        None => Some(hand.why_closed().into()),
+    };
+    if let Some(refused) = refused {
         socket.close(refused).await;
     }
-    // A thread that has ended knows no sessions.
-    drop(hand.say(Event::Gone(conn)).await);
 }
 
 /// Frames both ways; ends with what is to be said last, or nothing when nobody is there to hear it.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::{Facts, Identity, Part};
+use super::identity::{Facts, Part};
 use super::text::{List, Sentence, Word};
 use super::words::Role;
 
@@ -33,9 +33,7 @@ pub enum Reason {
     IdentityConflict {
         /// What both claim.
         part: Part,
-        /// The other's identity.
-        other: Box<Identity>,
-        /// What the other says of itself.
+        /// What the other says of itself. None of the ids that it is known by: who has its key and says them is taken for it.
         facts: Box<Facts>,
     },
     /// The machine leaves out what it is known by, so that it cannot be told from a copy.
@@ -297,20 +295,14 @@ impl Reason {
                 "its record was forgotten, because its instance is gone for good".to_owned(),
                 "nothing, if that is so; else invite it anew: reveille invite",
             ),
-            Self::IdentityConflict { part, other, facts } => {
-                let known = |word: &Option<Word>| word.as_deref().unwrap_or("–").to_owned();
-                let text = format!(
-                    "another machine is known by this {}: host name {:?}, instance id {}, machine id {}, system UUID {}, boot id {}",
+            Self::IdentityConflict { part, facts } => (
+                format!(
+                    "another machine is known by this {}: host name {:?}",
                     part.name(),
-                    facts.hostname.as_str(),
-                    known(&other.instance_id),
-                    known(&other.machine_id),
-                    known(&other.system_uuid),
-                    other.boot_id
-                );
-                let next = "a clone: give it an identity and a key of its own; the same machine made anew: reveille invite --machine … --reimage";
-                (text, next)
-            }
+                    facts.hostname.as_str()
+                ),
+                "see the other one on the server: reveille invite --machines. A clone: give it an identity and a key of its own; the same machine made anew: reveille invite --machine … --reimage",
+            ),
             Self::IdentityIncomplete { part } => (
                 format!("this machine is known by its {}, and does not say it now", part.name()),
                 "see why its agent cannot read it, and start the agent again; if it has none any more: reveille invite --machine … --reimage",

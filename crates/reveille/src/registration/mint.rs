@@ -4,7 +4,6 @@
 //! is asked for a few at a time, so that a rack that starts does not become an API server that does not.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::model::id::RosterName;
@@ -14,26 +13,31 @@ use reveille_registrar::registry::MachineId;
 use reveille_registrar::server::Mint;
 use reveille_wire::agent::Secret;
 use reveille_wire::agent::text::Sentence;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
+use super::rooms::Rooms;
 use crate::driver::clock;
 
-/// Requests to all clusters at once.
-const AT_ONCE: usize = 8;
 /// Digits of a token: what the API server takes.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Makes and takes away until nobody asks any more.
 pub(super) async fn serve(mut mints: mpsc::Receiver<Mint>, clusters: BTreeMap<RosterName, Cluster>) {
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let rooms = Rooms::of(clusters.keys());
     while let Some(mint) = mints.recv().await {
-        // Only a semaphore that was closed has no permits, and nobody closes this one.
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
-        let cluster = clusters.get(roster(&mint)).cloned();
-        tokio::spawn(async move {
-            perform(mint, cluster).await;
-            drop(permit);
-        });
+        let at = rooms.enter(roster(&mint)).zip(clusters.get(roster(&mint)).cloned());
+        match (at, mint) {
+            (Some((inside, cluster)), mint) => {
+                tokio::spawn(inside.take_turn(async move { perform(mint, &cluster).await }));
+            }
+            (None, Mint::Make { reply, .. }) => {
+                let why = "no cluster of this server is the machine's, or too many tokens wait for it";
+                // Whoever asked may have given up.
+                drop(reply.send(Err(why.into())));
+            }
+            // It ends by itself.
+            (None, Mint::Drop { .. }) => {}
+        }
     }
 }
 
@@ -43,22 +47,19 @@ const fn roster(mint: &Mint) -> &RosterName {
     }
 }
 
-async fn perform(mint: Mint, cluster: Option<Cluster>) {
+async fn perform(mint: Mint, cluster: &Cluster) {
     match mint {
         Mint::Make { machine, ttl, reply, .. } => {
             // Nobody waits for it any more, and it would be one that no machine uses.
             if reply.is_closed() {
                 return;
             }
-            let made = match cluster {
-                Some(cluster) => make(&cluster, &machine, ttl).await,
-                None => Err("this server has no cluster for the machine's roster".into()),
-            };
+            let made = make(cluster, &machine, ttl).await;
             // Whoever asked gave up: the token ends by itself.
             drop(reply.send(made));
         }
         Mint::Drop { token, .. } => {
-            let (Some(cluster), Some((id, _))) = (cluster, token.expose().split_once('.')) else { return };
+            let Some((id, _)) = token.expose().split_once('.') else { return };
             if let Err(why) = cluster.drop_bootstrap_token(id).await {
                 tracing::info!(
                     "bootstrap token {id} is not needed any more and could not be deleted: {why}; it ends by itself"

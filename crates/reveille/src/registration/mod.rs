@@ -15,6 +15,7 @@ pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
 pub(crate) mod nodes;
+mod rooms;
 pub(crate) mod sighted;
 #[cfg(test)]
 mod tests;

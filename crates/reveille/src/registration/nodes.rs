@@ -6,8 +6,8 @@
 //! ```
 //!
 //! No API lists Nodes by what they carry, so that the watch is looked up for that; it is seconds old. What it names is read like
-//! the Node of the name: a few at a time over all clusters, and whoever asks waits 10 s and no longer. Before the first list is
-//! there nobody knows who carries what.
+//! the Node of the name: a few at a time of each cluster, and whoever asks waits 10 s and no longer. Before the first list is
+//! there nobody knows who carries what: then an API server that answers has said a part of it alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,12 +22,12 @@ use reveille_registrar::registry::{NodeIds, NodeSaid};
 use reveille_registrar::server::NodeAsked;
 use reveille_wire::agent::Word;
 use reveille_wire::agent::identity::normal;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Reads at once, of all clusters.
-const AT_ONCE: usize = 8;
-/// Longest for one.
+use super::rooms::Rooms;
+
+/// Longest for one read.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Longest for the first list of an API server that answers.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
@@ -114,19 +114,19 @@ pub(super) async fn serve(
     mut asked: mpsc::Receiver<NodeAsked>,
     clusters: BTreeMap<RosterName, (Cluster, Roll)>,
 ) {
-    let room = Arc::new(Semaphore::new(AT_ONCE));
-    while let Some(NodeAsked { roster, name, claimed, reply }) = asked.recv().await {
-        // Only a semaphore that was closed has no permits, and nobody closes this one.
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
-        let at = clusters.get(&roster).cloned();
+    let rooms = Rooms::of(clusters.keys());
+    while let Some(NodeAsked { roster, name, claimed, mut reply }) = asked.recv().await {
+        // Whoever hears nothing hears that nobody knows.
+        let Some((inside, (cluster, roll))) = rooms.enter(&roster).zip(clusters.get(&roster).cloned()) else {
+            continue;
+        };
         tokio::spawn(async move {
-            let said = match at {
-                Some((cluster, roll)) => look_all(&cluster, &roll, &name, &claimed).await,
-                None => NodeSaid::Unknown,
-            };
-            // Whoever asked may have given up.
-            drop(reply.send(said));
-            drop(permit);
+            let looks = inside.take_turn(async { look_all(&cluster, &roll, &name, &claimed).await });
+            tokio::select! {
+                said = looks => drop(reply.send(said.unwrap_or(NodeSaid::Unknown))),
+                // Whoever asked gave up: the turn is somebody else's.
+                () = reply.closed() => {}
+            }
         });
     }
 }
@@ -137,11 +137,11 @@ async fn look_all(cluster: &Cluster, roll: &Roll, name: &Word, claimed: &[Word])
     let Some(found) = look(cluster, own.clone()).await else { return NodeSaid::Unknown };
     let mut found: Vec<NodeIds> = found.into_iter().collect();
     // It answers: its list is there in a moment.
-    let Some(carriers) = roll.carrying_soon(claimed).await else { return NodeSaid::Unknown };
+    let Some(carriers) = roll.carrying_soon(claimed).await else { return NodeSaid::Partly };
     for name in carriers.into_iter().filter(|carrier| *carrier != own).take(CARRIERS_MAX) {
         match look(cluster, name).await {
             Some(ids) => found.extend(ids),
-            None => return NodeSaid::Unknown,
+            None => return NodeSaid::Partly,
         }
     }
     if found.is_empty() { NodeSaid::Absent } else { NodeSaid::Present(found) }
@@ -184,7 +184,7 @@ mod tests {
         asks.send(NodeAsked { roster: "prod".into(), name: "w-1".into(), claimed: Vec::new(), reply })
             .await
             .unwrap();
-        assert_eq!(said.await, Ok(NodeSaid::Unknown));
+        assert!(said.await.is_err(), "which is the same as that nobody knows");
         drop(asks);
         serving.await.unwrap();
     }

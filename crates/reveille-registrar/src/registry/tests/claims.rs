@@ -1,6 +1,6 @@
 //! What counts as the same name, and what counts as a name.
 
-use reveille_wire::agent::{Facts, Identity, Reason, Role};
+use reveille_wire::agent::{Facts, Reason, Role};
 
 use super::world::*;
 use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
@@ -49,6 +49,51 @@ fn one_name_in_another_spelling_or_as_another_kind_of_id_is_refused() {
         let id = world.invite(|_| {});
         assert_eq!(refused(world.enrol(&id, &who)), "IDENTITY_CONFLICT", "{lie}");
         certified(world.enrol(&id, &machine(3)));
+    }
+}
+
+#[test]
+fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_elsewhere() {
+    let ec2 = |digit: &str| format!("i-{}", digit.repeat(17));
+    let word = |text: String| Some(reveille_wire::agent::Word::cut(&text));
+    let of = |instance: Option<String>, change: &dyn Fn(&mut Claimed)| {
+        let mut who = machine(2);
+        who.identity.instance_id = instance.and_then(word);
+        change(&mut who);
+        who
+    };
+    let as_machine_id = |id: String| move |who: &mut Claimed| who.identity.machine_id = word(id.clone());
+    let as_uuid = |id: String| move |who: &mut Claimed| who.identity.system_uuid = word(id.clone());
+    let as_both = |system: String, machine: String| {
+        move |who: &mut Claimed| {
+            (who.identity.system_uuid, who.identity.machine_id) =
+                (word(system.clone()), word(machine.clone()));
+        }
+    };
+    let cases = [
+        (ec2("1"), of(Some(ec2("2")), &as_machine_id(ec2("1"))), false),
+        (ec2("1"), of(Some(ec2("2")), &as_uuid(ec2("1"))), false),
+        (uuid(1), of(Some(uuid(2)), &as_uuid(uuid(1))), false),
+        (uuid(1), of(Some(uuid(2)), &as_machine_id(uuid(1).replace('-', ""))), false),
+        (uuid(1), of(Some(uuid(2).replace('-', "")), &as_uuid(uuid(1))), false),
+        (uuid(1), of(None, &as_both(uuid(2), uuid(1).replace('-', ""))), false),
+        (ec2("1"), of(None, &as_both(ec2("2"), ec2("1"))), false),
+        (uuid(1).to_uppercase(), of(Some(uuid(1)), &|_| {}), true),
+        // It knows no instance, or one of another kind than its hardware's.
+        (uuid(1), of(None, &as_uuid(uuid(1))), true),
+        (uuid(1), of(Some(ec2("2")), &as_uuid(uuid(1))), true),
+        ("mid-2".to_owned(), of(Some(uuid(2)), &|_| {}), true),
+        ("w-2".to_owned(), of(Some(uuid(2)), &|_| {}), true),
+    ];
+    for (bound, who, is_meant) in cases {
+        let mut world = World::new();
+        let id = world.invite(|wish| wish.machine = word(bound.clone()));
+        let reply = world.enrol(&id, &who);
+        let says = format!("{bound} by {:?}", who.identity);
+        match is_meant {
+            true => drop(certified(reply)),
+            false => assert_eq!(refused(reply), "TOKEN_FOREIGN", "{says}"),
+        }
     }
 }
 
@@ -176,6 +221,7 @@ fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
         ("a Node that tells nothing", Some(ids(None, None)), api, Some("IDENTITY_CONFLICT")),
         ("an API server that does not answer just now", Some(NodeSaid::Unknown), api, Some("UNAVAILABLE")),
         ("an API server that was never there", Some(NodeSaid::Unknown), None, None),
+        ("one that answers before its first list", Some(NodeSaid::Partly), None, Some("UNAVAILABLE")),
     ];
     for (case, node, api, wanted) in cases {
         let mut world = World::new();
@@ -263,12 +309,12 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
                 assert!(text.contains(&says) && !text.contains("another machine"), "{case}: {text}");
                 assert!(text.contains("reveille invite --pool workers --machine NODE"), "{case}: {text}");
                 assert!(!["w-1", "db-1", "uuid-", "i-1", "i-7"].iter().any(|it| text.contains(it)), "{text}");
-                let Reason::IdentityConflict { part: found, other, facts } = refused.reason else {
+                let Reason::IdentityConflict { part: found, facts } = refused.reason else {
                     panic!("{case}")
                 };
                 assert_eq!(
-                    (found.name(), *other, *facts),
-                    (part, Identity::default(), Facts::default()),
+                    (found.name(), *facts),
+                    (part, Facts::default()),
                     "{case}: and what it carries is not told"
                 );
                 assert_eq!(world.registry.book().invitation(&id).map(|it| it.conflicts), Some(1), "{case}");

@@ -13,7 +13,7 @@ fn identity(machine: &str, boot: &str) -> Identity {
 }
 
 fn reasons() -> Vec<Reason> {
-    let (other, facts) = (Box::new(identity("m", "b")), Box::new(Facts::default()));
+    let facts = Box::new(Facts::default());
     vec![
         Reason::TokenUnknown,
         Reason::TokenExpired,
@@ -21,7 +21,7 @@ fn reasons() -> Vec<Reason> {
         Reason::TokenVoid,
         Reason::TokenRevoked,
         Reason::TokenForeign { bound_to: "machine".into() },
-        Reason::IdentityConflict { part: Part::Key, other, facts },
+        Reason::IdentityConflict { part: Part::Key, facts },
         Reason::IdentityIncomplete { part: Part::SystemUuid },
         Reason::NodeRemoved,
         Reason::MachineRemoved,

@@ -140,7 +140,7 @@ impl Entry {
     pub fn named(code: CauseCode, label: CauseLabel, stage: Stage) -> Self {
         Self {
             says: label.shared(),
-            remedy: Arc::from("read its page: reveille diagnose --explain with its code"),
+            remedy: Arc::from("read its page: reveille explain, with its code"),
             code,
             label,
             stage,

@@ -58,12 +58,12 @@ fn hidden(well: usize, excused: usize, others_shown: bool, paper: &Paper) -> Str
         let are = if well == 1 { "is" } else { "are" };
         line_to(
             &mut out,
-            &paper.tone(Tone::Faint, format!("  {well} more {are} Ready  (reveille roll --all)")),
+            &paper.tone(Tone::Faint, format!("  {well} more {are} Ready  (reveille status --all)")),
         );
     }
     if excused > 0 {
         let are = if excused == 1 { "is" } else { "are" };
-        let line = format!("  {excused} {are} being built or leaving on purpose  (reveille roll --all)");
+        let line = format!("  {excused} {are} being built or leaving on purpose  (reveille status --all)");
         line_to(&mut out, &paper.tone(Tone::Faint, line));
     }
     out

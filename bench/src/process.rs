@@ -135,7 +135,7 @@ impl Place {
     }
 
     fn everybody_answers(&self, program: &Path) -> Result<(), Box<dyn Error>> {
-        let roll = self.command(program, &["roll"]).output()?;
+        let roll = self.command(program, &["status"]).output()?;
         if roll.status.success() {
             return Ok(());
         }

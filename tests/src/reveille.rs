@@ -166,7 +166,7 @@ impl Reveille {
     /// # Errors
     /// When there is no roll in its answer.
     pub fn roll(&self, place: &Place) -> Result<(i32, RollReport)> {
-        match self.report(place, &["roll"])? {
+        match self.report(place, &["status"])? {
             (code, Report::RollReport(roll)) => Ok((code, roll)),
             (_, other) => bail!("asked for the roll, got {other:?}"),
         }

@@ -78,10 +78,10 @@ own! {
         ["aws ec2 describe-instances --instance-ids INSTANCE --query 'Reservations[].Instances[].IamInstanceProfile'", "aws ec2 associate-iam-instance-profile --instance-id INSTANCE --iam-instance-profile Name=PROFILE"];
     "RV311" "A node that is not Ready names an instance that its cloud has, by its id, and that is in no listing because it lacks the cluster's mark. Nothing is done to it: nothing proves that it is ours."
         ["aws ec2 create-tags --resources INSTANCE --tags Key=kubernetes.io/cluster/ID,Value=owned"];
-    "RV401" "No incident carries it: a listing that is empty, cut short or lost most of its servers or ports is not believed, no decision rests on it, and the reason stands beside the source in `roll`, `why` and `plan`."
-        ["openstack server list", "reveille roll"];
-    "RV402" "No incident carries it: a node list that is empty or lost most of its nodes is not believed, no decision rests on it, and the reason stands beside the source in `roll`, `why` and `plan`."
-        ["kubectl get nodes", "reveille roll"];
+    "RV401" "No incident carries it: a listing that is empty, cut short or lost most of its servers or ports is not believed, no decision rests on it, and the reason stands beside the source in `status`, `why` and `plan`."
+        ["openstack server list", "reveille status"];
+    "RV402" "No incident carries it: a node list that is empty or lost most of its nodes is not believed, no decision rests on it, and the reason stands beside the source in `status`, `why` and `plan`."
+        ["kubectl get nodes", "reveille status"];
     "RV403" "Keystone's list of effective assignments on the project (`role_assignments?user.id=…&scope.project.id=…&effective`) holds no such role for a user that the roster names under `access`. What it holds through a group, by inheritance or by another role counts as held. Roles are read at the start, every `access.checkEvery`, and every five minutes while one is missing. Nobody is harmed at once: the next route, volume or port is refused."
         ["openstack role assignment list --project PROJECT --user USER --effective --names", "openstack role add --project PROJECT --user USER ROLE"];
     "RV404" "Keystone refuses to list the user's assignments (403), answers what cannot be read, or failed three times in a row. That is told once and never acted upon: what nobody may tell is no missing role. Reveille's token is of the project, and to such a token Keystone's own policy allows it with the role `admin` only."

@@ -1,6 +1,6 @@
 //! The simulator's side: the file is played, and what came of it is put down.
 //!
-//! The engine is asked as `roll` and `plan` ask it. A play that has not come to rest at its end is refused: what is compared
+//! The engine is asked as `status` and `plan` ask it. A play that has not come to rest at its end is refused: what is compared
 //! must not be a matter of the moment.
 
 use anyhow::{Result, anyhow, ensure};

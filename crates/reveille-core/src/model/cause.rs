@@ -65,43 +65,43 @@ macro_rules! causes {
 }
 
 causes! {
-    Unknown "RV000" "unknown" Provision "nothing read so far explains it" "collect the console log and the kubelet's journal of the machine";
-    InstanceErrored "RV101" "instance-not-created" Provision "the cloud could not make or keep the instance" "read the fault; correct quota, image, flavor or host, then let the pool make another";
-    StuckBuilding "RV102" "instance-stuck-building" Provision "the instance does not finish building" "ask the cloud's operator why the build hangs";
-    StuckDeleting "RV103" "instance-stuck-deleting" Stay "the instance does not finish deleting; another DELETE does nothing" "ask the cloud's operator to reset its state and delete it";
-    SecurityGroupMissing "RV104" "security-group-missing" Network "a port of it lacks a security group that the pool needs" "add the group to the port";
-    PortUnsecurable "RV105" "port-security-off" Network "a port of it cannot carry a security group" "turn port security on, or take the group out of the roster";
-    PodRulesMissing "RV106" "pod-rules-missing" Network "the group lets no pod traffic in" "add ingress rules for tcp, udp and icmp from the pod ranges";
-    GroupUnresolved "RV107" "security-group-unresolved" Network "the roster's security group is not exactly one group of the project" "name the group by its id";
-    PodsUnreachable "RV108" "security-group-sync-lost" Stay "the node says that its pods cannot be reached although rules and routes are right" "make the data plane re-read: put a harmless rule and take it back";
-    DuplicateRoute "RV109" "duplicate-route" Stay "more than one route leads to its pod range" "remove the routes whose next hop is nobody";
-    MissingRoute "RV110" "cloud-route-failed" Ready "no route leads to its pod range" "make the router hold a route from the pod range to the node";
-    RouteLimit "RV111" "route-limit-reached" Ready "the router holds as many routes as it may" "raise the limit, or remove routes that are not needed, before more nodes come";
-    AddressPairMissing "RV112" "address-pair-missing" Cni "its port does not allow its pod range as an address pair" "add the pod range to the port's allowed address pairs";
-    PortNotWired "RV115" "port-not-wired" Network "its port is not wired although the instance runs" "look at the network agent of its host";
-    NodeDeletedByCloudController "RV201" "node-deleted-not-in-cloud" Stay "the cloud controller deleted its Node although the instance runs" "restart the kubelet: it registers only when it starts; then look at the controller's view of the cloud";
-    NodeDeletedByPerson "RV202" "node-object-deleted" Stay "somebody deleted its Node and the instance runs" "restart the kubelet: it registers only when it starts";
-    InstanceGone "RV203" "instance-terminated" Stay "its instance is gone, asked by id" "none if it was wanted; the Node object is left over";
-    KubeletSilent "RV204" "kubelet-silent" Stay "its kubelet has stopped answering" "look at the machine; restart the kubelet or the machine";
-    NodeNotReady "RV205" "node-not-ready" Ready "its kubelet says that it is not ready" "read the condition's message";
-    RemovedOnPurpose "RV206" "instance-terminated" Stay "it is being removed on purpose" "none";
-    NotInService "RV207" "startup-taint-stays" Ready "its node is Ready and still carries a startup taint, so that nothing is put on it" "look at the add-on that takes the taint away: whether its pod runs on the node, and what it logs";
-    RemovalStuck "RV208" "node-removal-stuck" Stay "somebody takes its node away, and it does not go" "look at the drain: a PodDisruptionBudget or a finalizer holds it up; let whoever put the sign finish or take it back; where its node is gone already, remove the instance that was left behind";
-    DuplicateNode "RV301" "duplicate-node-name" Register "two nodes claim one instance" "find out which of the two is real before touching either";
-    DuplicateInstance "RV302" "duplicate-machine-id" Register "two instances claim one node" "find out which of the two runs the kubelet before touching either";
-    Unclaimed "RV303" "instance-unclaimed" Provision "the instance carries the cluster's mark and no pool's" "mark it with its pool, or remove it by hand";
-    Contested "RV304" "instance-contested" Provision "several pools claim the instance" "make the roster's marks distinct";
-    InstanceStopped "RV305" "instance-stopped" OsBoot "the instance is shut off" "start it, if nobody stopped it on purpose";
-    HostImpaired "RV306" "host-impaired" Stay "the provider says that its host is impaired" "stop it and start it, which moves it to another host, or let its group replace it; a reboot stays where it is";
-    GuestImpaired "RV307" "guest-impaired" OsBoot "the provider does not reach the machine's own system" "read its console, then reboot it";
-    Announced "RV308" "provider-announced" Stay "the provider announced that it will reboot, stop, end or take it" "drain it and let its owner replace it before then";
-    TakenBack "RV309" "instance-taken-back" Stay "the provider took the instance back" "none: whoever keeps the pool makes another; the Node object is left over";
-    IdentityMissing "RV310" "instance-identity-missing" Authenticate "it has no identity towards its cloud" "give it an instance role with the rights that its kubelet and the cloud controller need";
-    ClusterMarkMissing "RV311" "cluster-mark-missing" CloudInitNode "its instance does not carry the cluster's mark" "tag the instance with the cluster's mark: until then neither the cloud controller nor the roll counts it as the cluster's";
-    CloudViewSuspect "RV401" "cloud-view-suspect" Stay "the cloud's listing cannot be true" "check project, endpoint and credentials";
-    ClusterViewSuspect "RV402" "cluster-view-suspect" Stay "the cluster's node list cannot be true" "check which API server and which etcd answer";
-    RolesMissing "RV403" "service-user-role-missing" Stay "a service user lacks a role that it needs on the project" "assign the role to the user on the project, and find out who took it away";
-    RolesUnreadable "RV404" "service-user-roles-unreadable" Stay "nobody may tell which roles a service user holds" "let the credential list role assignments, or take the user out of the roster";
+    Unknown "RV000" "unknown" Provision "cause unknown" "collect the console log and the kubelet's journal of the machine";
+    InstanceErrored "RV101" "instance-not-created" Provision "the cloud reports the instance in state ERROR" "read the fault of the instance; correct quota, image, flavor or host; then let the pool's owner create another";
+    StuckBuilding "RV102" "instance-stuck-building" Provision "the instance does not finish building" "ask the cloud operator why the build hangs";
+    StuckDeleting "RV103" "instance-stuck-deleting" Stay "the instance does not finish deleting, and another DELETE has no effect" "ask the cloud operator to reset the state of the instance and delete it";
+    SecurityGroupMissing "RV104" "security-group-missing" Network "a port is missing a security group of the pool" "add the security group to the port";
+    PortUnsecurable "RV105" "port-security-off" Network "port security is off, so the port cannot have a security group" "enable port security on the port, or remove the group from the roster";
+    PodRulesMissing "RV106" "pod-rules-missing" Network "the security group has no ingress rules for pod traffic" "add ingress rules for tcp, udp and icmp from the pod ranges";
+    GroupUnresolved "RV107" "security-group-unresolved" Network "the security group in the roster matches no group, or several" "name the security group by its id";
+    PodsUnreachable "RV108" "security-group-sync-lost" Stay "the Node reports its pods as unreachable although rules and routes are correct" "make the network agents read the security group again: add a harmless rule and remove it";
+    DuplicateRoute "RV109" "duplicate-route" Stay "several routes have the Node's pod range as destination" "remove the routes with a dead next hop";
+    MissingRoute "RV110" "cloud-route-failed" Ready "the router has no route to the Node's pod range" "add a route to the pod range of the Node";
+    RouteLimit "RV111" "route-limit-reached" Ready "the router has as many routes as its limit allows" "raise the route limit, or remove unused routes, before more Nodes join";
+    AddressPairMissing "RV112" "address-pair-missing" Cni "the port does not allow the Node's pod range as an address pair" "add the pod range to the allowed address pairs of the port";
+    PortNotWired "RV115" "port-not-wired" Network "the port is DOWN although the instance is ACTIVE" "check the network agent of the instance's host";
+    NodeDeletedByCloudController "RV201" "node-deleted-not-in-cloud" Stay "the cloud controller deleted the Node although the instance runs" "restart the kubelet, because it registers only at its start; then check which instances the cloud controller sees";
+    NodeDeletedByPerson "RV202" "node-object-deleted" Stay "a user deleted the Node although the instance runs" "restart the kubelet, because it registers only at its start";
+    InstanceGone "RV203" "instance-terminated" Stay "the instance is terminated; its cloud was asked by id" "no action if that was intended; the Node is a leftover";
+    KubeletSilent "RV204" "kubelet-silent" Stay "the kubelet stopped reporting" "check the machine; restart the kubelet or the machine";
+    NodeNotReady "RV205" "node-not-ready" Ready "the kubelet reports NotReady" "read the message of the Ready condition";
+    RemovedOnPurpose "RV206" "instance-terminated" Stay "the machine is being removed on purpose" "no action";
+    NotInService "RV207" "startup-taint-stays" Ready "the Node is Ready but still has a startup taint, so no pod is scheduled on it" "check the add-on that removes the taint: does its pod run on the Node, and what does it log?";
+    RemovalStuck "RV208" "node-removal-stuck" Stay "the removal of the Node does not finish" "check the drain: a PodDisruptionBudget or a finalizer blocks it. Finish the removal or undo it; if the Node is gone already, delete the leftover instance";
+    DuplicateNode "RV301" "duplicate-node-name" Register "two Nodes claim the same instance" "find out which Node is real before you change either";
+    DuplicateInstance "RV302" "duplicate-machine-id" Register "two instances claim the same Node" "find out which instance runs the kubelet before you change either";
+    Unclaimed "RV303" "instance-unclaimed" Provision "the instance has the cluster tag but matches no pool" "add the tag of its pool, or delete the instance";
+    Contested "RV304" "instance-contested" Provision "the instance matches several pools" "make the pools' tags distinct in the roster";
+    InstanceStopped "RV305" "instance-stopped" OsBoot "the instance is shut off" "start it, unless it was stopped on purpose";
+    HostImpaired "RV306" "host-impaired" Stay "the cloud reports a failed check of the host" "stop and start the instance, which moves it to another host, or let its group replace it; a reboot keeps the host";
+    GuestImpaired "RV307" "guest-impaired" OsBoot "the cloud cannot reach the operating system of the instance" "read its console, then reboot it";
+    Announced "RV308" "provider-announced" Stay "the cloud announced a reboot, stop or termination of the instance" "drain the Node and let its owner replace it before that time";
+    TakenBack "RV309" "instance-taken-back" Stay "the cloud reclaimed the instance" "no action: the owner of the pool creates another; the Node is a leftover";
+    IdentityMissing "RV310" "instance-identity-missing" Authenticate "the instance has no identity in its cloud" "attach an instance role with the rights of its kubelet and the cloud controller";
+    ClusterMarkMissing "RV311" "cluster-mark-missing" CloudInitNode "the instance does not have the cluster tag" "add the cluster tag; until then cloud controller and Reveille ignore the instance";
+    CloudViewSuspect "RV401" "cloud-view-suspect" Stay "the cloud returned an implausible listing" "check project, endpoint and credentials";
+    ClusterViewSuspect "RV402" "cluster-view-suspect" Stay "the API server returned an implausible list of Nodes" "check which API server and which etcd answer";
+    RolesMissing "RV403" "service-user-role-missing" Stay "a service user is missing a role on the project" "assign the role to the user on the project, and find out who removed it";
+    RolesUnreadable "RV404" "service-user-roles-unreadable" Stay "the roles of a service user cannot be read" "allow the credential to list role assignments, or remove the user from the roster";
 }
 
 /// A cause as its catalogue describes it: words for people, and what a decision rests on.
@@ -140,7 +140,7 @@ impl Entry {
     pub fn named(code: CauseCode, label: CauseLabel, stage: Stage) -> Self {
         Self {
             says: label.shared(),
-            remedy: Arc::from("read its page: reveille diagnose --explain with its code"),
+            remedy: Arc::from("read its page: reveille explain, with its code"),
             code,
             label,
             stage,

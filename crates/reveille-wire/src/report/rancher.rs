@@ -1,4 +1,4 @@
-//! What `rancher inspect` found in Rancher's records, and what `roll` and `why` show of it.
+//! What `rancher inspect` found in Rancher's records, and what `status` and `why` show of it.
 
 use serde::{Deserialize, Serialize};
 

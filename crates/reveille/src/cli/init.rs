@@ -12,17 +12,17 @@ use super::rights;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  reveille init                                      current context; the nodes tell what kind of cloud they are on
+  reveille init                                      current context; the Nodes show the kind of cloud
   reveille init --context prod-admin --cloud prod --file prod.yaml      OpenStack: an entry of clouds.yaml
   reveille init --region eu-central-1 --cluster prod                    EC2: machines tagged kubernetes.io/cluster/prod
-  reveille init --file - | less                      print it, write nothing
+  reveille init --file - | less                      print the roster
 
-It only reads. The roster it writes only looks, too: read it, correct it, then switch remedies on.";
+Read-only. The roster enables no repair: check it, correct it, then enable repairs.";
 
 /// `init`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Init {
-    /// Where to write the roster; - prints it. An existing file is never overwritten
+    /// Roster file to write, - for standard output; an existing file is not overwritten
     #[arg(long, value_name = "FILE", default_value = "reveille.yaml")]
     pub(crate) file: PathBuf,
     /// Name of the roster [default: the context's]
@@ -34,7 +34,7 @@ pub(crate) struct Init {
     /// Context of the kubeconfig [default: its current one]
     #[arg(long)]
     pub(crate) context: Option<String>,
-    /// Router that carries pod routes, by its id (on EC2, a route table); it is looked at
+    /// Id of the router (EC2: route table) with the pod routes
     #[arg(long, value_name = "ID")]
     pub(crate) router: Option<String>,
     /// What is said of the cloud.
@@ -45,7 +45,7 @@ pub(crate) struct Init {
 /// Which cloud.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CloudChoice {
-    /// Kind of cloud [default: what the options of one kind say, then what the nodes' provider IDs say]
+    /// Kind of cloud [default: from the other options, then from the Nodes' provider IDs]
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<Kind>,
     /// OpenStack: entry of clouds.yaml [default: OS_CLOUD, then the only one]
@@ -54,7 +54,7 @@ pub(crate) struct CloudChoice {
     /// OpenStack: clouds.yaml [default: where the OpenStack client looks]
     #[arg(long, value_name = "FILE", help_heading = "On OpenStack", conflicts_with_all = EC2_OPTIONS)]
     pub(crate) clouds_file: Option<PathBuf>,
-    /// EC2: the id in the tag kubernetes.io/cluster/<id> of the machines [default: the only one there is]
+    /// EC2: the id in the tag kubernetes.io/cluster/<id> of the instances [default: the only one]
     #[arg(long, value_name = "ID", help_heading = "On EC2", value_parser = rights::id)]
     pub(crate) cluster: Option<String>,
     /// EC2: the region [default: AWS_REGION, then the profile's, then the machine's]
@@ -63,7 +63,7 @@ pub(crate) struct CloudChoice {
     /// EC2: a profile of the AWS configuration files [default: AWS_PROFILE, then the default one]
     #[arg(long, help_heading = "On EC2")]
     pub(crate) profile: Option<String>,
-    /// EC2: where the API is, in place of the region's own address; goes into the roster
+    /// EC2: API endpoint, instead of the region's; is written to the roster
     #[arg(long, value_name = "URL", help_heading = "On EC2")]
     pub(crate) endpoint: Option<String>,
 }

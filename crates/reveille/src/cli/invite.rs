@@ -8,72 +8,72 @@ use reveille_wire::duration::{self, DurationError};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   reveille invite --pool workers                          one machine, within an hour
-  reveille invite --pool workers --uses 20 --ttl 10m      twenty of them, as they start
-  reveille invite --pool workers --machine i-0c2f9d2e     that machine and no other
-  reveille invite --pool workers --machine w-3 --reimage  a machine that was made anew, when the old one is silent
-  reveille invite --rotate-ca                             introduce the next authority; days later: --finish-rotation
-  reveille invite --remove w-3                            its certificate counts no more; --readmit w-3 takes that back
-  reveille invite --machines                              all machines that registered, and who signed their certificates
-  reveille invite --list                                  all invitations; --revoke ID takes one back whose token leaked
+  reveille invite --pool workers --uses 20 --ttl 10m      twenty machines within ten minutes
+  reveille invite --pool workers --machine i-0c2f9d2e     only this machine
+  reveille invite --pool workers --machine w-3 --reimage  a known machine with a new disk, once its old agent is silent
+  reveille invite --rotate-ca                             add the next authority; days later: --finish-rotation
+  reveille invite --remove w-3                            revoke its certificate; undo with --readmit w-3
+  reveille invite --machines                              list registered machines and the authority of their certificates
+  reveille invite --list                                  list invitations; revoke a leaked token with --revoke ID
 
-Asks the server of `reveille run --listen` on this host, with the same --state. Prints what to do on the machine; the token
-in it is shown once and kept nowhere.";
+Asks the registration server on this host (`reveille run --listen`, same --state). The printed token is shown once and
+not stored.";
 
 /// `invite`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Invite {
-    /// The pool that the machine is to be of
+    /// Pool of the machine
     #[arg(long, value_name = "NAME", group = "form")]
     pub(crate) pool: Option<String>,
-    /// The roster, where more than one has a pool of that name
+    /// Roster, if several have a pool of that name
     #[arg(long, value_name = "ROSTER")]
     pub(crate) of: Option<String>,
-    /// For this machine alone: instance id, machine id, system UUID, or the name of its node
+    /// Only for this machine: instance id, machine id, system UUID, or name of its Node
     #[arg(long, value_name = "ID")]
     pub(crate) machine: Option<String>,
-    /// It is a machine that is known, made anew: it gets a new key when the old one is silent
+    /// The machine is known and has a new disk: give it a new key once its old agent is silent
     #[arg(long, requires = "machine")]
     pub(crate) reimage: bool,
-    /// With --reimage: at once, because the old one is certainly no more
+    /// With --reimage: do not wait for the old agent to fall silent
     #[arg(long, requires = "reimage")]
     pub(crate) at_once: bool,
-    /// What it is to run; may be given several times
+    /// Role of the machine; repeatable
     #[arg(long = "role", value_name = "ROLE", default_value = "worker")]
     pub(crate) roles: Vec<RoleName>,
-    /// How long the invitation lasts
+    /// Lifetime of the invitation
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = ttl)]
     pub(crate) ttl: Span,
-    /// How often it may be used
+    /// Number of machines that may use it
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) uses: u32,
-    /// Where machines reach the server [default: the first name it listens under]
+    /// Address of the server for machines [default: its first listen name]
     #[arg(long, value_name = "URL", value_parser = super::reached::server)]
     pub(crate) server: Option<String>,
-    /// List the invitations: whether they open, for what and how long
+    /// List invitations: state, pool, lifetime
     #[arg(long, group = "form")]
     pub(crate) list: bool,
-    /// Take an invitation back: nobody comes in by its token any more
+    /// Revoke an invitation
     #[arg(long, value_name = "ID", group = "form", value_parser = invitation)]
     pub(crate) revoke: Option<String>,
-    /// List the machines: when each was heard, whether it is there or removed, and by which authority its certificate is
+    /// List registered machines: last contact, state, authority of the certificate
     #[arg(long, group = "form")]
     pub(crate) machines: bool,
-    /// Introduce another authority; old and new are both accepted and printed from then on
+    /// Add an authority; the old and the new one are accepted from now on
     #[arg(long, group = "form")]
     pub(crate) rotate_ca: bool,
-    /// Retire all authorities but the newest; refused while a machine has no certificate of that one
+    /// Retire all authorities but the newest; refused while a machine has no certificate from it
     #[arg(long, group = "form")]
     pub(crate) finish_rotation: bool,
-    /// With --finish-rotation: also when machines are locked out by that
+    /// With --finish-rotation: even if machines are locked out
     #[arg(long, requires = "finish_rotation")]
     pub(crate) force: bool,
-    /// Let this machine in no more
+    /// Revoke the certificate of this machine and refuse it
     #[arg(long, value_name = "MACHINE", group = "form")]
     pub(crate) remove: Option<String>,
-    /// With --remove: its node is to stay away; the machine itself is still known
+    /// With --remove: keep its Node away, but keep the machine registered
     #[arg(long, requires = "remove")]
     pub(crate) node: bool,
-    /// Let this machine in again
+    /// Undo --remove for this machine
     #[arg(long, value_name = "MACHINE", group = "form")]
     pub(crate) readmit: Option<String>,
 }
@@ -81,9 +81,9 @@ pub(crate) struct Invite {
 /// A role, as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RoleName {
-    /// The API server and its controllers
+    /// API server and its controllers
     ControlPlane,
-    /// A member of etcd
+    /// Member of etcd
     Etcd,
     /// Workloads
     Worker,

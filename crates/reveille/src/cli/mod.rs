@@ -41,41 +41,40 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "controller")]
-const ABOUT: &str =
-    "Takes the roll of a Kubernetes cluster: who should answer, who does not, why, and what mends it";
+const ABOUT: &str = "Finds and repairs Kubernetes nodes that fail to join or to stay Ready";
 
 #[cfg(not(feature = "controller"))]
 const ABOUT: &str =
-    "Joins this machine to a Kubernetes cluster, keeps it joined, and says what is wrong with it";
+    "Joins this machine to a Kubernetes cluster, keeps it joined, and finds what is wrong with it";
 
 #[cfg(feature = "controller")]
 const LONG_ABOUT: &str = "\
-Takes the roll of a Kubernetes cluster.
+Finds and repairs Kubernetes nodes that fail to join or to stay Ready.
 
-Every machine that somebody started must turn up as a Ready node, and stay one. For each machine that does not, \
-Reveille says where on the way it stopped and why, with the evidence, takes the smallest safe step that brings it \
-back, and checks that the step worked. A new roster only looks: it tells what it would do, and acting is switched \
-on remedy by remedy.";
+Every started machine must become a Ready node and stay one. For each machine that does not, Reveille shows at which \
+stage it stopped and why, with the evidence. It takes the smallest safe repair step and confirms that the step \
+worked. A new roster changes nothing: Reveille shows what it would do, and you enable each kind of repair.";
 
 #[cfg(not(feature = "controller"))]
 const LONG_ABOUT: &str = ABOUT;
 
 #[cfg(not(feature = "controller"))]
 const AFTER_HELP: &str = "\
-This is the program for machines: it joins them, keeps them joined, and says what is wrong with them. run, roll, why and \
-the other commands that lead a cluster are in the whole program.
+This build is for machines: it joins them, keeps them joined, and finds what is wrong with them. The full build has \
+the commands for a whole cluster, such as run, status and why.
 
-Exit codes: 0 all is well · 1 something is wrong · 2 it could not be told · 64 wrong usage · 70 a fault of ours";
+Exit codes: 0 no problem · 1 problem found · 2 unknown · 64 usage error · 70 internal error";
 
 #[cfg(feature = "controller")]
 const AFTER_HELP: &str = "\
 First steps:
-  reveille demo            a story on a made-up cluster; needs nothing, changes nothing
-  reveille init            look at your cluster and cloud, write a roster to start from
-  reveille roll            who is here, who is missing
-  reveille why MACHINE     where it stopped, why, what was done, what comes next
+  reveille demo            run failures and repairs on a simulated cluster; needs nothing, changes nothing
+  reveille init            read your cluster and cloud, write a first roster
+  reveille status          list machines and their problems
+  reveille why MACHINE     explain why a machine is not a Ready node
 
-Exit codes: 0 everyone answers · 1 somebody is absent · 2 it could not be told · 64 wrong usage or roster · 65 a recording that cannot be read · 70 a fault of ours";
+Exit codes: 0 all machines Ready · 1 a machine is not Ready or missing · 2 unknown · 64 usage error or invalid roster · \
+65 unreadable recording · 70 internal error";
 
 /// The whole command line.
 #[derive(Clone, Debug, Parser)]
@@ -97,15 +96,15 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
-    /// Folder with catalogue entries of your own, laid over ours: what texts of machines prove
+    /// Directory of additional or overriding detection rules
     #[arg(long, global = true, value_name = "DIR", env = "REVEILLE_CATALOGUE")]
     pub(crate) catalogue: Option<PathBuf>,
 
-    /// How to print: for people, or for programs
+    /// Output format
     #[arg(long, short, global = true, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Output,
 
-    /// Colours. Nothing is said by colour alone
+    /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
@@ -139,25 +138,30 @@ pub(crate) enum Command {
     #[cfg(feature = "controller")]
     #[command(flatten)]
     Controller(controller::Command),
-    /// On the machine: what is wrong with it, in order, and what to do; only reads
+    /// Check this machine and print the first problem to fix; read-only
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(Box<doctor::Doctor>),
-    /// Read logs, command output or a support bundle and say why a machine did not join
+    /// Find the cause in logs, command output or a support bundle
     #[command(after_long_help = DIAGNOSE_EXAMPLES)]
     Diagnose(Diagnose),
-    /// On a machine: its own process, invited by a registration server
+    /// Explain a cause: what it means, what proves it, how to fix it
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
+    /// Print the version
+    Version,
+    /// Run the agent of this machine: enrol it, join it, keep it joined
     #[command(after_long_help = agent::EXAMPLES)]
     Agent(agent::Agent),
-    /// On a machine: join a cluster; it is over only when the node is there and stays
+    /// Join this machine to a cluster, and wait until its Node stays Ready
     #[command(after_long_help = join::EXAMPLES)]
     Join(join::Join),
-    /// Print completions for a shell
+    /// Print shell completions
     #[cfg(feature = "controller")]
     #[command(
         after_long_help = "Example:\n  reveille completions bash > ~/.local/share/bash-completion/completions/reveille"
     )]
     Completions(Completions),
-    /// Print the manual page, or write one for each command into a folder
+    /// Print the manual page, or write one for each command to a directory
     #[cfg(feature = "controller")]
     Man(Man),
 }
@@ -176,15 +180,14 @@ Examples:
   journalctl -u kubelet -b | reveille diagnose            a log from a pipe
   reveille diagnose console.log cloud-init-output.log     several files of one machine
   reveille diagnose bundle.tar.gz                         a support bundle: kubectl cluster-info dump, sosreport, \
-Rancher's, EKS's or AKS's collector
+or the collector of Rancher, EKS or AKS
   reveille diagnose -o json kubelet.log | jq -r '.findings[0].cause'
-  reveille diagnose --explain RV117                       what a finding means, and what proves it
-  reveille diagnose --catalogue ./ours kubelet.log        with your own entries laid over ours
+  reveille diagnose --catalogue ./rules kubelet.log       with your own detection rules
 
-Give it everything of one machine at once: what explains the rest is often in another file. Formats and packing are \
-recognised; nothing is written and nobody is asked. Secrets in quoted lines are masked.
+Pass all files of one machine at once: the root cause is often in another file. Formats and compression are detected. \
+The command works offline and writes nothing. Secrets in quoted lines are masked.
 
-Exit codes: 0 nothing is wrong · 1 findings · 2 it could not be told · 64 wrong usage or catalogue";
+Exit codes: 0 no known problem found · 1 problem found · 2 no verdict · 64 usage error or invalid rules";
 
 /// `diagnose`.
 #[derive(Args, Clone, Debug)]
@@ -192,15 +195,25 @@ pub(crate) struct Diagnose {
     /// Files, folders, archives, or - for standard input [default: standard input]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// What kind of cluster it is, where that is known: kubeadm, k3s, rke1, rke2, eks, aks, gke, capi, talos, …
+    /// Kind of cluster, if known: kubeadm, k3s, rke1, rke2, eks, aks, gke, capi, talos, …
     #[arg(long, value_name = "NAME")]
     pub(crate) platform: Option<String>,
-    /// Threads that read [default: as many as there are cores, at most 8]; what is found does not depend on it
+    /// Reader threads [default: one for each core, at most 8]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Print the page of a finding, by its code or cause
-    #[arg(long, value_name = "CODE", conflicts_with = "paths")]
-    pub(crate) explain: Option<String>,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  reveille explain RV117
+  reveille explain bootstrap-token-invalid";
+
+/// `explain`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Explain {
+    /// Code or name of a cause
+    #[arg(value_name = "CODE")]
+    pub(crate) code: String,
 }
 
 /// `completions`.
@@ -215,7 +228,7 @@ pub(crate) struct Completions {
 #[cfg(feature = "controller")]
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Man {
-    /// Write a page for each command into this folder instead of printing the first one
+    /// Write a page for each command to this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -230,14 +243,63 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Words that no help text has: a reader at 3 a.m. should not ask who "somebody" is, or what was "amiss".
+    const BANNED: [&str; 13] = [
+        "whoever", "nobody", "somebody", "someone", "amiss", "anew", "mends", "roll", "rung", "remedy",
+        "ours", "made-up", "everyone",
+    ];
+    /// A sentence of help text is read at a glance.
+    const WORDS_MAX: usize = 26;
+
+    /// Every text that the help of `command` and of its subcommands has, with the name of what has it.
+    fn texts(command: &clap::Command, texts: &mut Vec<(String, String)>) {
+        let name = command.get_name().to_owned();
+        let of_command = [
+            command.get_about(),
+            command.get_long_about(),
+            command.get_after_help(),
+            command.get_after_long_help(),
+        ];
+        texts.extend(of_command.into_iter().flatten().map(|text| (name.clone(), text.to_string())));
+        for argument in command.get_arguments() {
+            let id = format!("{name} {}", argument.get_id());
+            texts.extend(argument.get_help().map(|text| (id.clone(), text.to_string())));
+            let values = argument.get_possible_values();
+            let helps = values.iter().filter_map(|value| value.get_help());
+            texts.extend(helps.map(|text| (id.clone(), text.to_string())));
+        }
+        command.get_subcommands().for_each(|one| self::texts(one, texts));
+    }
+
+    #[test]
+    fn help_is_written_in_plain_words() {
+        let mut found = Vec::new();
+        texts(&Cli::command(), &mut found);
+        assert!(found.len() > 20, "help texts were not found");
+        for (name, text) in found {
+            let lower = text.to_lowercase();
+            let words = lower.split(|character: char| !(character.is_alphanumeric() || character == '-'));
+            for word in words {
+                assert!(!BANNED.contains(&word), "help of {name} says \"{word}\":\n{text}");
+            }
+            // Examples and exit codes are lists, not sentences.
+            let prose = text.lines().filter(|line| !line.starts_with(' ') && !line.starts_with("Exit codes"));
+            let prose: Vec<&str> = prose.collect();
+            for sentence in prose.join(" ").split(". ") {
+                let count = sentence.split_whitespace().count();
+                assert!(count <= WORDS_MAX, "help of {name} has a sentence of {count} words:\n{sentence}");
+            }
+        }
+    }
+
     #[test]
     fn what_leads_a_cluster_is_in_the_whole_program_alone() {
         let command = Cli::command();
         let is_there = |name: &str| command.find_subcommand(name).is_some();
-        for name in ["join", "agent", "doctor", "diagnose"] {
+        for name in ["join", "agent", "doctor", "diagnose", "explain", "version"] {
             assert!(is_there(name), "{name}");
         }
-        for name in ["run", "roll", "why", "simulate", "invite"] {
+        for name in ["run", "status", "roll", "why", "simulate", "invite"] {
             assert_eq!(is_there(name), cfg!(feature = "controller"), "{name}");
         }
     }

@@ -7,79 +7,80 @@ use reveille_sim::policy::{Policy, UnknownPolicy};
 
 pub(super) const DEMO_EXAMPLES: &str = "\
 Examples:
-  reveille demo               about half a minute
-  reveille demo --fast        as fast as it goes
-  reveille demo --seed 7      the same kinds of trouble, elsewhere and in another order
+  reveille demo               takes about half a minute
+  reveille demo --fast        without pauses
+  reveille demo --seed 7      the same kinds of failures, on other machines and in another order
 
-The world is made up; the engine, the ledger and the loop are those of `reveille run`.";
+Only the cluster is simulated. Engine, ledger and control loop are those of `reveille run`.";
 
 /// `demo`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Demo {
-    /// Which story
+    /// Seed of the simulation
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Do not wait between the moments
+    /// Run without pauses
     #[arg(long)]
     pub(crate) fast: bool,
-    /// Keep every event and decision below this folder, for `reveille replay`
+    /// Record all events and decisions to this directory, for `reveille replay`
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
 }
 
 pub(super) const SIMULATE_EXAMPLES: &str = "\
 Examples:
-  reveille simulate --list                           the scenarios that come with it
-  reveille simulate A1                               one of them, by its number
-  reveille simulate --phrases                        what a scenario may say
-  reveille simulate mine.scenario                    one that you wrote
-  reveille simulate --seed 7 --days 3 --machines 50  three made-up days
+  reveille simulate --list                           list the built-in scenarios
+  reveille simulate A1                               run a built-in scenario by its number
+  reveille simulate --phrases                        list the phrases of the scenario language
+  reveille simulate mine.scenario                    run your own scenario
+  reveille simulate --seed 7 --days 3 --machines 50  three simulated days of random failures
   reveille simulate --seed 7 --faults zone-dark,errored
-  reveille simulate --world rancher --seed 7         a repair of one of Rancher's records; --seeds 1000 counts so many
-  reveille simulate B19 --compare                    what other programs' policies would do there, side by side
-  reveille simulate --compare                        the same for everything that comes with it, and the sum
-  reveille simulate E59 --policy karpenter           one of them, act by act
+  reveille simulate --world rancher --seed 7         repair a Rancher record; --seeds 1000 runs 1000 seeds and counts
+  reveille simulate B19 --compare                    compare the policies of other programs
+  reveille simulate --compare                        the same for all built-in scenarios, with totals
+  reveille simulate E59 --policy karpenter           show each action of one policy
   reveille simulate zone-dark --policy reveille      a situation of docs/compare.md, by its name
 
-The engine is the one of `reveille run`, and its invariants are checked after every step. It ends with 0 when all that \
-was expected holds, with 1 when something does not, with 64 when the file cannot be played. One seed is the same \
-course, byte for byte: the digest tells. With --policy it ends with 1 when a destructive act was wrong; \
-docs/compare.md says when one is.";
+The engine is that of `reveille run`. Its invariants are checked after every step. A seed gives the same run byte for \
+byte; compare the digest. docs/compare.md defines when a destructive action is wrong.
+
+Exit codes: 0 all expectations hold · 1 one does not hold, or with --policy a destructive action was wrong · 64 usage \
+error or invalid scenario";
 
 /// `simulate`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Simulate {
-    /// File of a scenario, - for standard input, or the number of one that comes with Reveille
+    /// Scenario file, - for standard input, or the number of a built-in scenario
     #[arg(value_name = "FILE|NUMBER", required_unless_present_any = ["list", "phrases", "seed", "compare", "policy"], conflicts_with_all = ["list", "phrases", "seed"])]
     pub(crate) scenario: Option<String>,
-    /// List the scenarios that come with Reveille
+    /// List the built-in scenarios
     #[arg(long, conflicts_with = "seed")]
     pub(crate) list: bool,
-    /// List every phrase that a scenario may say
+    /// List the phrases of the scenario language
     #[arg(long, conflicts_with_all = ["seed", "list", "compare", "policy"])]
     pub(crate) phrases: bool,
-    /// Make a random course of faults up from this seed
+    /// Run random failures from this seed
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// How long the made-up course is, days
+    /// Simulated time in days
     #[arg(long, value_name = "DAYS", default_value_t = 1.0, requires = "seed", value_parser = days)]
     pub(crate) days: f64,
-    /// How many machines it has
+    /// Number of machines
     #[arg(long, value_name = "COUNT", default_value_t = 30, requires = "seed", value_parser = clap::value_parser!(u32).range(4..=5_000))]
     pub(crate) machines: u32,
-    /// Only these faults, by name
+    /// Only these kinds of failures
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "seed")]
     pub(crate) faults: Vec<String>,
-    /// Which world is made up; without it a fleet of machines
+    /// What to simulate [default: a fleet of machines]
     #[arg(long, requires = "seed", conflicts_with_all = ["days", "machines", "policy", "compare"])]
     pub(crate) world: Option<Made>,
-    /// Put another policy in the engine's place: a model of what another program is documented to do
+    /// Replace the engine by a model of another program's documented behaviour
     #[arg(long, value_name = "NAME", conflicts_with = "list", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
-    /// Play it under every policy and count side by side; without FILE or --seed, everything that comes with Reveille
+    /// Run under all policies and compare; without FILE or --seed: all built-in scenarios
     #[arg(long, conflicts_with_all = ["list", "policy"])]
     pub(crate) compare: bool,
-    /// With --world, --compare or --policy: so many seeds, from --seed on
+    /// With --world, --compare or --policy: number of seeds, starting at --seed
     #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "seed", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
 }
@@ -87,7 +88,7 @@ pub(crate) struct Simulate {
 /// A world that is made up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Made {
-    /// One cluster of a Rancher, and a repair of one record
+    /// A cluster managed by Rancher, with a broken record
     Rancher,
 }
 
@@ -104,40 +105,41 @@ fn days(text: &str) -> Result<f64, String> {
 
 pub(super) const REPLAY_EXAMPLES: &str = "\
 Examples:
-  reveille run --record flight                                  records while it watches
-  reveille replay flight                                        the story, and whether every decision is the same now
+  reveille run --record flight                                  record while the controller runs
+  reveille replay flight                                        show the events, and compare all decisions
   reveille replay flight --machine kks-prod-w-7xk2p --from 09:00 --until 09:30
   reveille replay flight --with-roster tomorrow.yaml            what another roster would have done, and why
-  reveille replay flight --policy machine-health-check          what another program would have done then
+  reveille replay flight --policy machine-health-check          what another program would have done
   reveille replay flight --machine w-7xk2p --to-scenario lost-group.recording --anonymise
 
-Exit codes: 0 the same · 1 it differs, or the other policy would have harmed a machine · 64 wrong usage · 65 the recording cannot be read";
+Exit codes: 0 same decisions · 1 different decisions, or the other policy would have harmed a machine · 64 usage error · \
+65 unreadable recording";
 
 /// `replay`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Replay {
-    /// Folder that was given to --record, one run in it, or a file with one recording
+    /// Directory given to --record, a run in it, or a single recording file
     #[arg(value_name = "DIR|FILE")]
     pub(crate) recording: PathBuf,
-    /// Show and compare from here on: RFC 3339, or the time of day where it begins
+    /// Start time: RFC 3339, or a time on the day where the recording begins
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// Stop here
+    /// End time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Show only this machine: its name, id or node
+    /// Show only this machine: name, id or Node
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
-    /// Decide by the roster in this file instead of the recorded one, and tell what would have differed
+    /// Use this roster instead of the recorded one, and show the differences
     #[arg(long, value_name = "FILE")]
     pub(crate) with_roster: Option<PathBuf>,
-    /// Tell what a model of another program would have done at that time, beside what was done
+    /// Show what a model of another program would have done, next to what was done
     #[arg(long, value_name = "NAME", conflicts_with_all = ["with_roster", "to_scenario"], value_parser = policy)]
     pub(crate) policy: Option<Policy>,
-    /// Cut it down to the machine and the time given, and write it as a regression test
+    /// Write the part with --machine, --from and --until as a regression test
     #[arg(long, value_name = "FILE", conflicts_with = "with_roster")]
     pub(crate) to_scenario: Option<PathBuf>,
-    /// With --to-scenario: replace names and ids; addresses stay
+    /// With --to-scenario: replace names and ids, but keep addresses
     #[arg(long, requires = "to_scenario")]
     pub(crate) anonymise: bool,
 }

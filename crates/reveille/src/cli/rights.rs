@@ -8,38 +8,38 @@ use clap::{Args, ValueEnum};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   reveille rbac | kubectl apply -f -             for the service account reveille in the namespace reveille
-  reveille rbac --hot | kubectl apply -f -       with the right to list and watch what reveille hot counts
-  reveille rbac --cleanup --namespace ops        with the right to delete Node objects of machines that are gone
-  reveille rbac --rancher management             those of `reveille rancher`, for Rancher's own API server
-  reveille rbac --rancher downstream             and for the cluster whose nodes its records are about
+  reveille rbac --hot | kubectl apply -f -       also list and watch the objects of reveille hot
+  reveille rbac --cleanup --namespace ops        also delete Nodes of terminated instances
+  reveille rbac --rancher management             for `reveille rancher`, on Rancher's management cluster
+  reveille rbac --rancher downstream             for `reveille rancher`, on a managed cluster
 
-Account and namespace have to be there. Without --cleanup and --join nothing in the cluster can be changed but Leases in kube-system.";
+Create the account and the namespace first. Without --cleanup and --join, only Leases in kube-system can be changed.";
 
 /// `rbac`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Rbac {
-    /// Whom the rights are given to
+    /// Service account that gets the rights
     #[arg(long, value_name = "NAME", default_value = "reveille", value_parser = name)]
     pub(crate) service_account: String,
-    /// The namespace of that account
+    /// Namespace of the service account
     #[arg(long, value_name = "NAME", default_value = "reveille", value_parser = name)]
     pub(crate) namespace: String,
-    /// Also the right to delete Node objects, for rosters with repair.cleanup: act
+    /// Also delete Nodes, for rosters with repair.cleanup: act
     #[arg(long)]
     pub(crate) cleanup: bool,
-    /// Also the right to make and delete secrets of kube-system, for run --listen: tokens of machines that join
+    /// Also create and delete bootstrap tokens in kube-system, for run --listen
     #[arg(long)]
     pub(crate) join: bool,
-    /// Also the right to read what reveille hot looks at: usual kinds, Rancher's records, the API server's counts; no secrets
+    /// Also read the objects of reveille hot: common kinds, Rancher's records, API server metrics; no secrets
     #[arg(long)]
     pub(crate) hot: bool,
-    /// In place of all that: the rights of `reveille rancher inspect`, for one of the two API servers that it asks
+    /// Instead: the rights of `reveille rancher inspect` on one of its two clusters
     #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join", "hot"])]
     pub(crate) rancher: Option<Rights>,
-    /// With --rancher management: also the right to list secrets with plans of machines, which hold credentials
+    /// With --rancher management: also list plan secrets, which contain credentials
     #[arg(long, requires = "rancher")]
     pub(crate) plans: bool,
-    /// With --rancher: also what `rancher evict` and `rancher mend` change
+    /// With --rancher: also the writes of `rancher evict` and `rancher mend`
     #[arg(long, requires = "rancher")]
     pub(crate) repair: bool,
 }
@@ -47,9 +47,9 @@ pub(crate) struct Rbac {
 /// Which API server of a Rancher's two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Rights {
-    /// Rancher's own
+    /// Rancher's management cluster
     Management,
-    /// That of a cluster below it
+    /// A cluster managed by Rancher
     Downstream,
 }
 
@@ -57,17 +57,17 @@ pub(super) const RULES_EXAMPLES: &str = "\
 Examples:
   reveille access-rules > rules.json
   openstack application credential create reveille --role member --access-rules rules.json
-  reveille access-rules --look-only              to look; with --role reader no console is read
+  reveille access-rules --look-only              read-only; with --role reader, consoles cannot be read
 
-A credential with such rules can send these requests and no others. Whoever makes it must hold the role itself.";
+A credential with these rules can send only these requests. The user who creates it must have the role.";
 
 /// `access-rules`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AccessRules {
-    /// Nothing that changes anything. One request stays that is not to look alone: consoles are read by it, and machines rebooted
+    /// Read-only, except the server actions: one request both reads consoles and reboots
     #[arg(long)]
     pub(crate) look_only: bool,
-    /// Also to tell, and unless --look-only to give, the roles of service users: for rosters with spec.access
+    /// Also read, and without --look-only assign, roles of service users: for rosters with spec.access
     #[arg(long)]
     pub(crate) roles: bool,
 }
@@ -77,15 +77,15 @@ Examples:
   reveille iam --region eu-central-1 --cluster prod > reveille-policy.json
   aws iam create-policy --policy-name reveille --policy-document file://reveille-policy.json
 
-Machines can be changed only where they carry the tag kubernetes.io/cluster/<id>. To only look, keep the first statement.";
+Only instances with the tag kubernetes.io/cluster/<id> can be changed. For read-only access, keep the first statement.";
 
 /// `iam`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Iam {
-    /// The region of the machines
+    /// Region of the instances
     #[arg(long, value_name = "REGION", value_parser = name)]
     pub(crate) region: String,
-    /// The id in the tag kubernetes.io/cluster/<id> that they carry
+    /// The id in their tag kubernetes.io/cluster/<id>
     #[arg(long, value_name = "ID", value_parser = id)]
     pub(crate) cluster: String,
 }

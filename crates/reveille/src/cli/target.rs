@@ -9,34 +9,34 @@ use reveille_node::target::{Arguments, Kind};
 /// Which cluster, known by what, with which token, under which name.
 #[derive(Args, Clone)]
 pub(crate) struct TargetArgs {
-    /// The API server, of k3s and RKE2 the supervisor; "kubeadm join" may stand before it, as it was pasted
+    /// API server (k3s and RKE2: the supervisor); a pasted "kubeadm join" before it is accepted
     #[arg(value_name = "HOST:PORT")]
     words: Vec<String>,
-    /// What joins: kubeadm, k3s, rke2 [default: what is there of a join, or else kubeadm]
+    /// Distribution: kubeadm, k3s, rke2 [default: as installed, or kubeadm]
     #[arg(long, value_name = "NAME", value_parser = distribution)]
     distribution: Option<Kind>,
-    /// Bootstrap token, or a token of k3s or RKE2. Better in a file: whoever is on the machine can read arguments
+    /// Bootstrap token, or token of k3s or RKE2; prefer --token-file, because all users can read arguments
     #[arg(long, value_name = "TOKEN", env = "REVEILLE_BOOTSTRAP_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// File with nothing but the token; read again whenever a token is needed
+    /// File that contains only the token; it is read again when needed
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
-    /// The key of the cluster's authority, sha256:…; several while it is replaced
+    /// Public key of the cluster's CA, sha256:…; several during a rotation
     #[arg(long, value_name = "PIN", value_delimiter = ',')]
     discovery_token_ca_cert_hash: Vec<String>,
-    /// Trust whoever the token's signature names, or with k3s and RKE2 whoever answers, without a pin
+    /// Trust the server without a pin: by the token's signature, with k3s and RKE2 without any check
     #[arg(long)]
     discovery_token_unsafe_skip_ca_verification: bool,
-    /// Kubeconfig with server and authority, in place of pins
+    /// kubeconfig with server and CA, instead of pins
     #[arg(long, value_name = "FILE")]
     discovery_file: Option<PathBuf>,
     /// kubeadm's JoinConfiguration
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Name of the Node [default: the host's]
+    /// Name of the Node [default: the host name]
     #[arg(long, value_name = "NAME")]
     node_name: Option<String>,
-    /// The container runtime's socket
+    /// Socket of the container runtime
     #[arg(long, value_name = "SOCKET")]
     cri_socket: Option<String>,
 }

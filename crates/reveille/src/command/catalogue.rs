@@ -47,7 +47,6 @@ fn catalogue(own: Option<&Path>) -> Result<Catalogue, Failure> {
 
 fn refused(whose: &str, complaints: &[Complaint]) -> Failure {
     let lines: Vec<String> = complaints.iter().map(|complaint| format!("\n  {complaint}")).collect();
-    Failure::usage(anyhow!("{whose} cannot be taken:{}", lines.concat())).next(
-        "reveille diagnose --explain RV117 shows an entry of ours; docs/diagnosis.md says how to write one",
-    )
+    Failure::usage(anyhow!("{whose} cannot be taken:{}", lines.concat()))
+        .next("reveille explain RV117 shows a built-in rule; docs/diagnosis.md says how to write one")
 }

@@ -74,7 +74,7 @@ impl Context {
 pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     match command {
         Command::Run(args) => on_runtime(run::run(context, &args)),
-        Command::Roll(args) => on_runtime(looking::roll(context, &args)),
+        Command::Status(args) => on_runtime(looking::status(context, &args)),
         Command::Why(args) => on_runtime(looking::why(context, &args)),
         Command::Plan => on_runtime(looking::plan(context)),
         Command::Incidents(args) => on_runtime(looking::incidents(context, &args)),

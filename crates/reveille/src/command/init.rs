@@ -135,7 +135,7 @@ fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> St
         format!(" --roster {}", file.display())
     };
     let next = if unmarked { "mark the machines and take up the pools" } else { "correct it" };
-    out + &format!("\nnext: read it, {next}, then: reveille roll{option}\n")
+    out + &format!("\nnext: read it, {next}, then: reveille status{option}\n")
 }
 
 /// What belongs beside a roster that is printed.

@@ -1,4 +1,4 @@
-//! The commands that look: `roll`, `why`, `plan`, `incidents`.
+//! The commands that look: `status`, `why`, `plan`, `incidents`.
 //!
 //! A running controller is asked first; without one, or without its answer, we look once ourselves. The answer has the
 //! same form either way; what differs is said in a note under it, on standard error. That a controller runs and did not
@@ -36,8 +36,8 @@ use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll 
 /// What was collected of one machine and is told, the newest.
 const COLLECTED_MAX: usize = 5;
 
-/// `roll`.
-pub(crate) async fn roll(context: &Context, args: &cli::controller::Roll) -> Result<Answer, Failure> {
+/// `status`.
+pub(crate) async fn status(context: &Context, args: &cli::controller::Status) -> Result<Answer, Failure> {
     every_roster(context, &Ask::Roll, args.all).await
 }
 
@@ -146,12 +146,12 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
     if !unread.is_empty() {
         let error =
             anyhow!("cannot tell who {:?} is: {} cannot be believed", args.machine, unread.join(", "));
-        return Err(Failure::cannot_tell(error).next("reveille roll says more of these sources"));
+        return Err(Failure::cannot_tell(error).next("reveille status says more of these sources"));
     }
     let whose = if count == 1 { "the roster".to_owned() } else { format!("{count} rosters") };
     let failure = Failure::usage(anyhow!("no machine of {whose} is called {:?}", args.machine));
     Err(match alike.as_slice() {
-        [] => failure.next("reveille roll --all lists every machine"),
+        [] => failure.next("reveille status --all lists every machine"),
         [one] => failure.next(format!("did you mean {one}?")),
         several => failure.next(format!("did you mean one of {}?", several.join(", "))),
     })

@@ -1,9 +1,9 @@
 //! The commands: each asks, renders, and ends with a code. No command decides anything about a machine.
 //!
 //! ```text
-//!  Cli ─▶ perform ─┬▶ roll, why, plan, incidents: look ─▶ view ─▶ render ─▶ Answer
+//!  Cli ─▶ perform ─┬▶ status, why, plan, incidents: look ─▶ view ─▶ render ─▶ Answer
 //!                  ├▶ run, demo: the driver
-//!                  ├▶ diagnose: logs and archives, read and judged
+//!                  ├▶ diagnose, explain: logs and archives, read and judged; the page of a cause
 //!                  ├▶ replay: a recording through the engine again
 //!                  └▶ pause, resume, init, completions, man: files and text
 //! ```
@@ -22,6 +22,7 @@ mod controller;
 mod demo;
 mod diagnose;
 mod doctor;
+mod explain;
 #[cfg(feature = "controller")]
 mod hot;
 #[cfg(feature = "controller")]
@@ -47,6 +48,7 @@ mod replay;
 mod run;
 #[cfg(feature = "controller")]
 mod simulate;
+mod version;
 
 use std::io::Write as _;
 
@@ -157,6 +159,8 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
+        Command::Explain(args) => explain::explain(context, &args),
+        Command::Version => version::version(context),
         #[cfg(feature = "controller")]
         Command::Completions(args) => Ok(manual::completions(args.shell)),
         #[cfg(feature = "controller")]

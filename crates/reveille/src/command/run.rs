@@ -249,7 +249,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         let unread = matches!(error, ShelfError::Record { .. });
         let error = anyhow::Error::new(error).context(format!("cannot watch over roster {name}"));
         if held {
-            Failure::usage(error).next("ask the one that runs: reveille roll")
+            Failure::usage(error).next("ask the one that runs: reveille status")
         } else if unread {
             Failure::internal(error)
                 .next("start the version that wrote the ledger, or a newer one; nothing was changed")

@@ -87,7 +87,7 @@ fn detail(page: &mut String, check: &CheckReport, paper: &Paper) {
         labelled(page, if index == 0 { "Proof" } else { "" }, &one_line(line), paper);
     }
     if let (Some(cause), Some(code)) = (&check.cause, &check.code) {
-        labelled(page, "Cause", &format!("{cause} ({code}): reveille diagnose --explain {code}"), paper);
+        labelled(page, "Cause", &format!("{cause} ({code}): reveille explain {code}"), paper);
     }
     if let Some(remedy) = &check.remedy {
         labelled(page, "Do", remedy, paper);
@@ -238,7 +238,7 @@ mod tests {
 w-1: swap is on. Stopped at: kubelet-start (8 of 14), by the check swap.
 
 Proof   swap on /dev/vda2\u{fffd}[2J
-Cause   swap-enabled (RV526): reveille diagnose --explain RV526
+Cause   swap-enabled (RV526): reveille explain RV526
 Do      turn it off
           $ sudo swapoff -a
 

@@ -14,12 +14,11 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
     let open = report.incidents.iter().filter(|incident| incident.verdict.is_none()).count();
     let over = report.incidents.len() - open;
-    let hint =
-        if all { String::new() } else { "  (reveille incidents --all shows those that are over)".to_owned() };
+    let hint = if all { String::new() } else { "  (closed ones: reveille incidents --all)".to_owned() };
     let mut out = match (open, all) {
         (0, false) => format!("{name}: no incident is open.{hint}\n"),
         (_, false) => format!("{name}: {open} open.{hint}\n"),
-        (_, true) => format!("{name}: {open} open, {over} over.\n"),
+        (_, true) => format!("{name}: {open} open, {over} closed.\n"),
     };
     out.push_str(&super::blind(&report.sources, paper));
     if report.incidents.is_empty() {
@@ -28,9 +27,9 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
     out.push('\n');
     let narrow = paper.width.is_some_and(|width| width < WIDE);
     let head: &[&str] = if narrow {
-        &["ID", "SUBJECT", "KIND", "SINCE", "STANDS"]
+        &["ID", "SUBJECT", "KIND", "SINCE", "STATE"]
     } else {
-        &["ID", "SUBJECT", "KIND", "SINCE", "CAUSE", "TRIES", "STANDS"]
+        &["ID", "SUBJECT", "KIND", "SINCE", "CAUSE", "TRIES", "STATE"]
     };
     let mut rows: Vec<Vec<Text>> = vec![head.iter().map(|text| Text::toned(Tone::Faint, *text)).collect()];
     for incident in &report.incidents {
@@ -59,11 +58,11 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
 
 /// Calls that are accepted and change nothing show nowhere else than between these two numbers.
 fn tried(report: &IncidentsReport, paper: &Paper) -> String {
-    let mut label = "tried so far";
+    let mut label = "repairs";
     let mut rows = Vec::new();
     for tried in &report.tried {
         let tone = if tried.verified < tried.requested { Tone::Doubt } else { Tone::Good };
-        let counts = format!("{}: requested {}, verified {}", tried.repair, tried.requested, tried.verified);
+        let counts = format!("{}: {} attempted, {} confirmed", tried.repair, tried.requested, tried.verified);
         rows.push(vec![Text::toned(Tone::Faint, label), Text::toned(tone, counts)]);
         label = "";
     }
@@ -76,8 +75,8 @@ fn stands(incident: &IncidentReport, report: &IncidentsReport, paper: &Paper) ->
             (format!("{verdict} at {}", paper.clock(closed.at, report.at)), Tone::Good)
         }
         (Some(verdict), None, _) => (verdict.clone(), Tone::Good),
-        (None, _, true) => ("open, asks a person".to_owned(), Tone::Bad),
-        (None, _, false) if incident.well.is_some() => ("open, looks well".to_owned(), Tone::Doubt),
+        (None, _, true) => ("open, manual action needed".to_owned(), Tone::Bad),
+        (None, _, false) if incident.well.is_some() => ("open, recovered".to_owned(), Tone::Doubt),
         (None, _, false) if incident.kept_until.is_some() => {
             let until = incident
                 .kept_until

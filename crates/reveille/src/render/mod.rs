@@ -43,7 +43,7 @@ use self::paper::{Paper, Tone, one_line};
 fn blind(sources: &[SourceReport], paper: &Paper) -> String {
     let line = |source: &SourceReport| {
         let why = one_line(source.why_not.as_deref().unwrap_or("not read yet"));
-        let line = format!("? {} cannot be believed: {why}", one_line(&source.name));
+        let line = format!("? No reliable data from {}: {why}", one_line(&source.name));
         wrap::hanging(paper, &paper.tone(Tone::Doubt, line), 2) + "\n"
     };
     sources.iter().filter(|source| !source.trusted).map(line).collect()

@@ -22,16 +22,16 @@ pub(crate) fn page(report: &PlanReport, paper: &Paper) -> String {
     for held in &report.held {
         // The last rung is the one that would be next; those before it were passed over.
         let text = held.held.last().map_or_else(|| held.kind.clone(), reasons);
-        row("held", Tone::Doubt, &held.subject, text);
+        row("blocked", Tone::Doubt, &held.subject, text);
     }
     for wait in &report.waits {
-        row("waits", Tone::Faint, &wait.subject, wait_words(wait, report, paper));
+        row("waiting", Tone::Faint, &wait.subject, wait_words(wait, report, paper));
     }
     for ask in &report.asks {
-        row("asks", Tone::Doubt, &ask.subject, format!("{}: {}", ask.kind, one_line(&ask.how)));
+        row("manual", Tone::Doubt, &ask.subject, format!("{}: {}", ask.kind, one_line(&ask.how)));
     }
     for blind in &report.blind {
-        row("blind", Tone::Doubt, &blind.subject, format!("{}: {}", blind.kind, one_line(&blind.why)));
+        row("unknown", Tone::Doubt, &blind.subject, format!("{}: {}", blind.kind, one_line(&blind.why)));
     }
     if !rows.is_empty() {
         out.push_str(&table::lines(paper, 1, rows));
@@ -44,29 +44,29 @@ fn head(report: &PlanReport, paper: &Paper) -> String {
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
     if summary.incidents == 0 {
         return if all_trusted(&report.sources) {
-            format!("{name}: nothing needs anything.\n")
+            format!("{name}: no problems.\n")
         } else {
-            format!("{name}: nothing is known to need anything, but not everything could be seen.\n")
+            format!("{name}: no known problems, but some data is missing.\n")
         };
     }
     let need = if summary.incidents == 1 {
-        "1 thing needs".to_owned()
+        "1 problem".to_owned()
     } else {
-        format!("{} things need", summary.incidents)
+        format!("{} problems", summary.incidents)
     };
     let counts = [
-        (summary.acts, "acts now", "act now"),
-        (summary.held, "is held", "are held"),
-        (summary.waits, "waits", "wait"),
-        (summary.asks, "asks a person", "ask a person"),
-        (summary.blind, "cannot be judged", "cannot be judged"),
+        (summary.acts, "repaired now"),
+        (summary.held, "blocked"),
+        (summary.waits, "waiting"),
+        (summary.asks, "for manual action"),
+        (summary.blind, "unknown"),
     ];
     let said: Vec<String> = counts
         .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    format!("{name}: {need} something. {}.\n", said.join(", "))
+    format!("{name}: {need}: {}.\n", said.join(", "))
 }
 
 fn reasons(held: &HeldReport) -> String {
@@ -77,7 +77,7 @@ fn reasons(held: &HeldReport) -> String {
 fn wait_words(wait: &WaitReport, report: &PlanReport, paper: &Paper) -> String {
     let when = match &wait.until {
         Some(until) if until.in_s > 0.0 => {
-            format!("until {}, {} more: ", paper.clock(until.at, report.at), spoken(until.in_s))
+            format!("at {}, in {}: ", paper.clock(until.at, report.at), spoken(until.in_s))
         }
         _ => String::new(),
     };

@@ -58,12 +58,12 @@ fn hidden(well: usize, excused: usize, others_shown: bool, paper: &Paper) -> Str
         let are = if well == 1 { "is" } else { "are" };
         line_to(
             &mut out,
-            &paper.tone(Tone::Faint, format!("  {well} more {are} Ready  (reveille roll --all)")),
+            &paper.tone(Tone::Faint, format!("  {well} more {are} Ready  (reveille status --all)")),
         );
     }
     if excused > 0 {
         let are = if excused == 1 { "is" } else { "are" };
-        let line = format!("  {excused} {are} being built or leaving on purpose  (reveille roll --all)");
+        let line = format!("  {excused} {are} building or leaving on purpose  (reveille status --all)");
         line_to(&mut out, &paper.tone(Tone::Faint, line));
     }
     out
@@ -76,15 +76,15 @@ fn line_to(out: &mut String, line: &str) {
 
 fn head(report: &RollReport, paper: &Paper) -> String {
     let count = report.machines.len();
-    let mut parts = vec![format!("{} answer", report.summary.answer)];
+    let mut parts = vec![format!("{} Ready", report.summary.answer)];
     if report.summary.absent > 0 {
-        parts.push(paper.tone(Tone::Bad, format!("{} absent", report.summary.absent)));
+        parts.push(paper.tone(Tone::Bad, format!("{} not Ready or missing", report.summary.absent)));
     }
     if report.summary.unknown > 0 {
-        parts.push(paper.tone(Tone::Doubt, format!("{} cannot tell", report.summary.unknown)));
+        parts.push(paper.tone(Tone::Doubt, format!("{} unknown", report.summary.unknown)));
     }
     if report.summary.excused > 0 {
-        parts.push(format!("{} excused", report.summary.excused));
+        parts.push(format!("{} building or leaving", report.summary.excused));
     }
     let machines = if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
     let name = paper.tone(Tone::Strong, one_line(&report.roster));

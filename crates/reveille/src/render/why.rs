@@ -96,8 +96,8 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
             let since = machine
                 .since
                 .as_ref()
-                .map_or_else(String::new, |s| format!(", for {} at least", spoken(s.ago_s)));
-            format!("{name} answers: its node is Ready{since}.\n")
+                .map_or_else(String::new, |s| format!(", for at least {}", spoken(s.ago_s)));
+            format!("{name} is Ready{since}.\n")
         }
         Answers::Yes => format!("{name} {}{ago}.\n", one_line(&machine.what)),
         Answers::Excused if machine.state == "starting" => {
@@ -106,9 +106,9 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
             format!("{name} is starting: {}{since}.\n", one_line(&machine.what))
         }
         Answers::Excused => {
-            format!("{name} is not expected to answer: {}.\n", one_line(&machine.what))
+            format!("{name} is not expected to be Ready: {}.\n", one_line(&machine.what))
         }
-        Answers::Unknown => format!("{name}: nobody can tell. {}.\n", one_line(&machine.what)),
+        Answers::Unknown => format!("{name}: state unknown. {}.\n", one_line(&machine.what)),
         Answers::No => {
             let stopped = machine.stage.as_deref().map_or_else(String::new, |stage| {
                 let known = report.stages.iter().find(|s| s.name == stage);
@@ -174,17 +174,18 @@ fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper
     out.push_str(&labelled("", &one_line(&finding.title), paper));
     out.push_str(&facts(&finding.evidence, report, paper));
     if finding.against.is_empty() {
-        out.push_str(&labelled("", "against it: nothing", paper));
+        out.push_str(&labelled("", "contrary evidence: none", paper));
     } else {
-        out.push_str(&labelled("", "against it:", paper));
+        out.push_str(&labelled("", "contrary evidence:", paper));
         out.push_str(&facts(&finding.against, report, paper));
     }
-    out.push_str(&labelled("", &format!("a person would: {}", one_line(&finding.remedy)), paper));
+    out.push_str(&labelled("", &format!("manual fix: {}", one_line(&finding.remedy)), paper));
     for command in &finding.commands {
         out.push_str(&format!("{:LABEL$}  $ {}\n", "", one_line(command)));
     }
     for follower in &finding.follows {
-        let text = format!("follows: {} ({}): {}", follower.cause, follower.code, one_line(&follower.title));
+        let text =
+            format!("consequence: {} ({}): {}", follower.cause, follower.code, one_line(&follower.title));
         out.push_str(&labelled("", &text, paper));
     }
     for wanted in &finding.collect {

@@ -198,7 +198,7 @@ impl<'a> Machine<'a> {
                 describe(absence.kind, &finding.cause)
             }
             (Some(Standing::Answers), Some(case)) => {
-                format!("answers, but {}", case_clause(case))
+                format!("Ready, but {}", case_clause(case))
             }
             (None, Some(case)) => describe(case.incident.key.kind, case.incident.cause()),
             (Some(Standing::Answers) | None, None) => String::new(),
@@ -240,24 +240,24 @@ fn describe(kind: FaultKind, cause: &Cause) -> String {
 pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::NeverJoined => "never joined",
-        FaultKind::Vanished => "joined once, and its node is gone",
-        FaultKind::NotReady => "its node is not ready",
-        FaultKind::Ghost => "a node without a machine",
-        FaultKind::Stray => "no pool claims it",
-        FaultKind::Errored => "the cloud says ERROR",
-        FaultKind::StuckBuilding => "is being built for too long",
-        FaultKind::StuckDeleting => "is being deleted for too long",
-        FaultKind::Duplicate => "two claim one identity",
-        FaultKind::Stopped => "is shut off",
-        FaultKind::NotInService => "its node is Ready and not in service",
-        FaultKind::StuckLeaving => "is being taken away for too long",
-        FaultKind::GroupMissing => "a port of it lacks a security group",
-        FaultKind::RulesMissing => "lets no pod traffic in",
-        FaultKind::GroupUnresolved => "is not exactly one group",
-        FaultKind::Unreachable => "its pods cannot be reached",
-        FaultKind::DuplicateRoute => "has several routes to one pod range",
-        FaultKind::MissingRoute => "no route leads to its pods",
-        FaultKind::RouteLimit => "holds as many routes as it may",
+        FaultKind::Vanished => "joined, but its Node was deleted",
+        FaultKind::NotReady => "NotReady",
+        FaultKind::Ghost => "Node without an instance",
+        FaultKind::Stray => "matches no pool",
+        FaultKind::Errored => "instance in state ERROR",
+        FaultKind::StuckBuilding => "stuck building",
+        FaultKind::StuckDeleting => "stuck deleting",
+        FaultKind::Duplicate => "duplicate identity",
+        FaultKind::Stopped => "shut off",
+        FaultKind::NotInService => "Ready, but a startup taint stays",
+        FaultKind::StuckLeaving => "stuck in removal",
+        FaultKind::GroupMissing => "a port is missing a security group",
+        FaultKind::RulesMissing => "no rules for pod traffic",
+        FaultKind::GroupUnresolved => "security group not found, or ambiguous",
+        FaultKind::Unreachable => "pods unreachable",
+        FaultKind::DuplicateRoute => "several routes to one pod range",
+        FaultKind::MissingRoute => "no route to its pods",
+        FaultKind::RouteLimit => "route limit reached",
         FaultKind::PairMissing => "its port does not allow its pod range",
         FaultKind::NudgeLeftover => "holds what an interrupted nudge left",
         FaultKind::SourceSuspect => "says what cannot be true",

@@ -61,7 +61,7 @@ pub(crate) fn blind_words(desk: &Desk<'_>, why: &str) -> String {
         Trust::Since(_) => false,
     };
     match std::iter::once(("the cluster", &desk.cluster.source)).chain(clouds).find(told) {
-        Some((name, _)) => format!("{name} cannot be believed"),
+        Some((name, _)) => format!("no reliable data from {name}"),
         None => why.to_owned(),
     }
 }

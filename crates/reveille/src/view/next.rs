@@ -23,19 +23,19 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
             let why = decision.held.last().and_then(|(_, holds)| holds.first());
             let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
             let what = call.as_ref().map_or_else(|| rung.says().to_owned(), |call| would(*rung, call));
-            (format!("would {what}; held{why}"), None)
+            (format!("{what}: blocked{why}"), None)
         }
         Next::Wait { until, why } => {
             (since_sight(desk, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
         }
-        Next::Gather(_) => ("reads its console and action log before anything is done".to_owned(), None),
+        Next::Gather(_) => ("reading console and action log first".to_owned(), None),
         Next::UnderWay(intent) => {
             let attempt = case.incident.attempts.iter().find(|attempt| attempt.intent == *intent);
             let what = attempt.map_or_else(|| intent.to_string(), |attempt| attempt.call.to_string());
-            (format!("under way: {what}"), None)
+            (format!("running: {what}"), None)
         }
-        Next::Blind(why) => (format!("nothing can be decided: {}", super::blind_words(desk, why)), None),
-        Next::Ask(how) => (format!("asks a person: {}", asked(case, how)), None),
+        Next::Blind(why) => (format!("no decision: {}", super::blind_words(desk, why)), None),
+        Next::Ask(how) => (format!("manual action: {}", asked(case, how)), None),
         Next::Well => well(desk, case),
     };
     let then = matches!(decision.next, Next::Wait { .. }).then(|| then(desk, case));
@@ -47,7 +47,7 @@ fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
     let after = case.due_after?;
     let is_patience = due_at(desk, case) == Ok(Some(until));
     (is_patience && until > case.incident.first_seen + after + Span::from_s(1))
-        .then(|| format!("waits until {after} after sight returned"))
+        .then(|| format!("waiting until {after} after the data source returned"))
 }
 
 /// What a case waits for: the first rung from the present one on that is allowed at all and of use.
@@ -64,12 +64,12 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
             (Mode::Act, Rung::Rejoin) if remedy::rejoin(desk, case).is_ok() => {
                 return format!("asks its agent to {}", Ask::Rejoin.says());
             }
-            (_, Rung::Rejoin) => return format!("asks a person: {}", rung.says()),
+            (_, Rung::Rejoin) => return format!("manual action: {}", rung.says()),
             (Mode::Propose, _) => return format!("{} (proposed only)", rung.says()),
             (Mode::Act, _) => return rung.says().to_owned(),
         }
     }
-    format!("asks a person: {}", asked(case, ladder::ask(incident.key.kind)))
+    format!("manual action: {}", asked(case, ladder::ask(incident.key.kind)))
 }
 
 /// What a person is asked to do. Where nothing was tried, because the roster allows nothing that would help, the cause's own
@@ -91,13 +91,13 @@ fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
     let pool = case.incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name));
     let dwell = pool.map_or(desk.roster.timing.cloud_period, |pool| pool.deadlines.dwell);
     let until = case.incident.well_since.map(|since| since + dwell);
-    ("looks well again; closes when that has held".to_owned(), until.filter(|at| *at > desk.now))
+    ("recovered; closes when it stays so".to_owned(), until.filter(|at| *at > desk.now))
 }
 
 /// What comes next on one line: when, what, and what for.
 pub(crate) fn line(next: &NextReport, when: &str) -> String {
     match &next.then {
-        Some(then) => format!("{when}if it is still so: {then} ({})", next.what),
+        Some(then) => format!("{when}{then}, if the problem persists ({})", next.what),
         None => format!("{when}{}", next.what),
     }
 }

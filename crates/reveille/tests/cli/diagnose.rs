@@ -80,11 +80,11 @@ fn a_catalogue_of_ones_own_is_taken_or_refused_with_its_place() {
     bench.write("x.log", "E: proxy of ACME says no\n");
     let ran = bench.run(&["diagnose", "--catalogue", "ours", "x.log"]);
     assert!(ran.out.contains("site-proxy (RV901)"), "{}{}", ran.out, ran.err);
-    let ran = bench.run(&["diagnose", "--catalogue", "ours", "--explain", "RV901"]);
+    let ran = bench.run(&["explain", "RV901", "--catalogue", "ours"]);
     assert!(ran.out.contains("ask Ann"), "{}{}", ran.out, ran.err);
     bench.write("ours/proxy.yaml", &ENTRY.replace("stage: network", "stage: netwrok"));
     let ran = bench.run(&["diagnose", "--catalogue", "ours", "x.log"]);
     assert_eq!(ran.code, 64);
     assert!(ran.err.contains("proxy.yaml:3: stage: no stage is called netwrok"), "{}", ran.err);
-    assert_eq!(bench.run(&["diagnose", "--explain", "RV999"]).code, 64);
+    assert_eq!(bench.run(&["explain", "RV999"]).code, 64);
 }

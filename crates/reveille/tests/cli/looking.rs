@@ -7,7 +7,7 @@ use crate::bench::Bench;
 #[test]
 fn a_roll_of_which_nobody_can_tell_says_why_and_ends_with_two() {
     let bench = Bench::new();
-    let ran = bench.run(&["roll"]);
+    let ran = bench.run(&["status"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
     assert!(ran.out.starts_with("lost · 0 machines · 0 answer"), "{}", ran.out);
     for part in ["? cluster cannot be believed", "? os cannot be believed", "Connection refused"] {
@@ -19,7 +19,8 @@ fn a_roll_of_which_nobody_can_tell_says_why_and_ends_with_two() {
 #[test]
 fn programs_get_one_document_in_their_form() {
     let bench = Bench::new();
-    for (command, kind) in [("roll", "RollReport"), ("plan", "PlanReport"), ("incidents", "IncidentsReport")]
+    for (command, kind) in
+        [("status", "RollReport"), ("plan", "PlanReport"), ("incidents", "IncidentsReport")]
     {
         let ran = bench.run(&[command, "-o", "json"]);
         assert_eq!(ran.code, 2, "{command}: {}", ran.out);
@@ -43,7 +44,7 @@ fn a_machine_of_which_nobody_can_tell_is_no_wrong_name() {
     let bench = Bench::new();
     let ran = bench.run(&["why", "w-1"]);
     assert_eq!(ran.code, 2);
-    for part in ["cannot tell who \"w-1\" is", "cluster (", "os (", "reveille roll"] {
+    for part in ["cannot tell who \"w-1\" is", "cluster (", "os (", "reveille status"] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
 }

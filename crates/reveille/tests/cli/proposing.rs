@@ -15,7 +15,7 @@ const INIT: [&str; 8] = [
 ];
 
 fn roll(bench: &Bench) -> Ran {
-    bench.run(&["roll", "--roster", "new.yaml"])
+    bench.run(&["status", "--roster", "new.yaml"])
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_roll_and_a_why_show_what_is_amiss_with_rancher_s_records_and_whether_machin
         assert!(of_it.contains(part), "{part}\n{of_it}");
     }
     assert!(!why("w-1").contains("machine-h46dc"), "a healthy machine's story has nothing of another's");
-    for command in [&["roll"][..], &["why", "w-2"]] {
+    for command in [&["status"][..], &["why", "w-2"]] {
         let json = bench.run(&[command, &["--roster", "new.yaml", "-o", "json"]].concat()).out;
         assert!(json.contains(r#""predicate": "P1""#) && !json.contains("hunter2-canary"), "{json}");
     }
@@ -95,7 +95,7 @@ fn an_unmarked_project_gives_comments_and_says_so_by_its_exit_code() {
 fn a_mark_that_nobody_carries_is_told_with_its_line() {
     let bench = Bench::towards(world::serve(r#""k8s-cluster=prod""#));
     // The bench's own roster asks for a mark that no server carries.
-    let ran = bench.run(&["roll"]);
+    let ran = bench.run(&["status"]);
     assert!(
         ran.out.contains(
             "spec.pools[0].owned: none of the project's 3 instances carries the marks of pool workers"

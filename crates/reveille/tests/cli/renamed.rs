@@ -12,11 +12,11 @@ fn ledger(bench: &Bench) {
     let holder = Holder::this_process("test", 0);
     let mut ledger = Ledger::<Value>::open(&folder, &holder, Config::STANDARD).unwrap().ledger;
     let machines: Vec<Value> = ["i-1", "i-2"]
-        .map(|id| json!({"machine": {"instance": {"cloud": "old", "id": id}}, "node": id, "pool": "workers"}))
+        .map(|id| json!({"machine": {"instance": ["old", id]}, "node": id, "pool": "workers"}))
         .into();
     for line in [
-        json!({"v": 1, "t": "started", "at": "2026-10-19T09:12:13.042Z", "fence": 1}),
-        json!({"v": 1, "t": "joined", "at": "2026-10-19T09:12:13.042Z", "machines": machines}),
+        json!({"v": 2, "t": "started", "at": "2026-10-19T09:12:13.042Z", "fence": 1}),
+        json!({"v": 2, "t": "joined", "at": "2026-10-19T09:12:13.042Z", "machines": machines}),
     ] {
         ledger.append(&line).unwrap();
     }

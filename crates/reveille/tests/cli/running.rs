@@ -8,7 +8,7 @@ fn a_controller_answers_keeps_others_out_and_stops_when_told() {
     let controller = bench.start(&["run", "--log-format", "json"]);
     let socket = bench.path(".local/state/reveille/lost/control.sock");
     until("it listens", || socket.exists());
-    let roll = bench.run(&["roll"]);
+    let roll = bench.run(&["status"]);
     assert_eq!(roll.code, 2, "{}", roll.out);
     assert_eq!(roll.err, "", "the controller answered, so there is nothing to note");
     let second = bench.run(&["run"]);

@@ -10,7 +10,7 @@ const KINDS: &str = "kinds: [nodes.management.cattle.io]";
 
 /// What a roll says of hot objects, and of those who should look for them.
 fn hot(bench: &Bench) -> (Vec<HotVerdict>, Vec<String>) {
-    let ran = bench.run(&["roll", "-o", "json"]);
+    let ran = bench.run(&["status", "-o", "json"]);
     let document: Document = serde_json::from_str(&ran.out).unwrap();
     let Report::RollReport(roll) = document.report else { panic!("it is no roll: {}", ran.out) };
     (roll.hot, roll.hot_unread)
@@ -56,7 +56,7 @@ fn rancher_s_api_server_is_watched_while_the_cluster_s_is_down() {
     let (hot, unread) = hot(&bench);
     assert_eq!(hot.len(), 1, "{hot:?}");
     assert!(unread.len() == 1 && unread[0].contains("in the cluster's API server"), "{unread:?}");
-    let page = bench.run(&["roll"]).out;
+    let page = bench.run(&["status"]).out;
     let begins =
         format!("hot: nodes.management.cattle.io c-abcde/machine-h46dc in Rancher ({server}) is written");
     for part in [begins.as_str(), "behind it: cluster shop (c-abcde) · node w-2 · 10.0.0.2", "agent-b"] {

@@ -8,9 +8,9 @@ fn help_is_an_answer_and_nonsense_is_wrong_usage() {
     let table: [(&[&str], i32, &str); 6] = [
         (&["--help"], 0, "First steps"),
         (&["--version"], 0, "reveille "),
-        (&["roll", "--help"], 0, "reveille roll -o json"),
+        (&["status", "--help"], 0, "reveille status -o json"),
         (&[], 64, "Usage"),
-        (&["rol"], 64, "roll"),
+        (&["statu"], 64, "status"),
         (&["pause"], 64, "--reason"),
     ];
     for (args, code, part) in table {
@@ -28,7 +28,7 @@ fn help_is_an_answer_and_nonsense_is_wrong_usage() {
 #[test]
 fn a_missing_roster_tells_how_to_get_one() {
     let bench = Bench::new();
-    let ran = bench.run(&["roll", "--roster", "none.yaml"]);
+    let ran = bench.run(&["status", "--roster", "none.yaml"]);
     assert_eq!(ran.code, 64);
     assert!(ran.err.contains("none.yaml") && ran.err.contains("reveille init"), "{}", ran.err);
 }
@@ -41,7 +41,7 @@ fn every_mistake_of_a_roster_is_named_with_its_place() {
         "apiVersion: reveille.dev/v1alpha1\nkind: Roster\nmetadata: {name: bad}\nspec:\n  clouds: []\n  pools:\n    \
          - name: workers\n      cloud: os\n      owned: {tag: k8s-cluster=bad}\n      repair: {reboot: perhaps}\n",
     );
-    for command in ["run", "roll", "plan", "incidents"] {
+    for command in ["run", "status", "plan", "incidents"] {
         let ran = bench.run(&[command, "--roster", "bad.yaml"]);
         assert_eq!(ran.code, 64, "{command}: {}", ran.err);
         for part in ["bad.yaml:5:", "bad.yaml:10:", "spec.pools[0].repair.reboot"] {
@@ -54,7 +54,7 @@ fn every_mistake_of_a_roster_is_named_with_its_place() {
 #[test]
 fn two_rosters_of_one_name_are_refused() {
     let bench = Bench::new();
-    let ran = bench.run(&["roll", "--roster", "reveille.yaml", "--roster", "reveille.yaml"]);
+    let ran = bench.run(&["status", "--roster", "reveille.yaml", "--roster", "reveille.yaml"]);
     assert_eq!(ran.code, 64);
     assert!(ran.err.contains("two rosters are called lost"), "{}", ran.err);
 }

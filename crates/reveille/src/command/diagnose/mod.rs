@@ -16,9 +16,9 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use reveille_diagnose::judge;
 use reveille_diagnose::scan::Scanner;
 use reveille_diagnose::sources::Unpacked;
-use reveille_diagnose::{Catalogue, judge, own};
 
 use jobs::{Read, Source};
 
@@ -30,9 +30,6 @@ use crate::cli::failure::{Failure, printable};
 /// `diagnose`.
 pub(crate) fn diagnose(context: &Context, args: &Diagnose) -> Result<Answer, Failure> {
     let catalogue = context.catalogue()?;
-    if let Some(code) = &args.explain {
-        return explain(&catalogue, code);
-    }
     let paths = paths(args)?;
     let scanner = Scanner::new(&catalogue).map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
     let jobs = args.jobs.unwrap_or_else(jobs::jobs_by_cores);
@@ -103,17 +100,4 @@ fn placed(folder: &Path, found: Vec<(PathBuf, Option<String>)>) -> Vec<Source> {
         }
     });
     note.into_iter().chain(files).collect()
-}
-
-fn explain(catalogue: &Catalogue, code: &str) -> Result<Answer, Failure> {
-    let read = catalogue.cause(code).map(|cause| reveille_diagnose::page::page(catalogue, cause));
-    let own = || own::cause(catalogue, code).map(own::page);
-    match read.or_else(own) {
-        Some(page) => Ok(Answer::fine(page)),
-        None => {
-            let error = anyhow!("no finding is called {code}");
-            Err(Failure::usage(error)
-                .next("a code (RV117) or a cause (bootstrap-token-invalid); docs/findings lists them"))
-        }
-    }
 }

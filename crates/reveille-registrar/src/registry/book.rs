@@ -26,7 +26,7 @@ use super::course::Course;
 use super::ids::{InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
 use super::machine::{Machine, Removal};
-use super::record::{Enrolled, Invited, KeptLeg, Record};
+use super::record::{Enrolled, KeptLeg, Record};
 use super::trace::Trace;
 
 /// So many names of forgotten machines are kept: the certificates of those before have ended, but for a fleet that is replaced
@@ -147,7 +147,7 @@ impl Book {
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Invited(invited) => {
-                self.invitations.insert(invited.invitation.clone(), Invitation::from(invited));
+                self.invitations.insert(invited.id.clone(), invited.clone());
             }
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);
@@ -224,8 +224,7 @@ impl Book {
 
     /// Records from which the same book is made.
     pub fn checkpoint(&self) -> Vec<Record> {
-        let mut records: Vec<Record> =
-            self.invitations.values().map(|invitation| Record::Invited(Invited::from(invitation))).collect();
+        let mut records: Vec<Record> = self.invitations.values().cloned().map(Record::Invited).collect();
         for machine in self.machines.values() {
             let id = || machine.id.clone();
             records.push(Record::Enrolled(Enrolled::kept(machine)));
@@ -301,8 +300,8 @@ impl Book {
         }
         let machine = Machine {
             id: id.clone(),
-            roster: RosterName::from(enrolled.roster.as_str()),
-            pool: PoolName::from(enrolled.pool.as_str()),
+            roster: enrolled.roster.clone(),
+            pool: enrolled.pool.clone(),
             roles: enrolled.roles.clone(),
             identity: enrolled.identity.clone(),
             facts: enrolled.facts.clone(),

@@ -13,14 +13,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use reveille_core::model::id::RosterName;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::ServerFrame;
 use reveille_wire::agent::identity::normal;
 
 use super::event::{Effect, Event, Heard, Reply, What};
 use super::ids::{Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+use super::invitation::Invitation;
 use super::machine::Removal;
-use super::record::{Enrolled, Invited, Record};
+use super::record::{Enrolled, Record};
 
 /// What was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub struct Broken {
 /// The book.
 #[derive(Clone, Debug, Default)]
 pub struct Witness {
-    invitations: BTreeMap<InvitationId, Invited>,
+    invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Known>,
     open: BTreeMap<Conn, MachineId>,
     closed: BTreeSet<Conn>,
@@ -46,7 +48,7 @@ pub struct Witness {
 struct Known {
     keys: BTreeSet<KeyHash>,
     claims: BTreeSet<String>,
-    node: (String, Arc<str>),
+    node: (RosterName, Arc<str>),
     removed: Option<Removal>,
 }
 
@@ -149,7 +151,7 @@ impl Witness {
     ) -> Result<(), Broken> {
         match record {
             Record::Invited(invited) => {
-                self.invitations.insert(invited.invitation.clone(), invited.clone());
+                self.invitations.insert(invited.id.clone(), invited.clone());
             }
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);

@@ -18,7 +18,6 @@ use reveille_wire::agent::{Reason, Role};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{InvitationId, TokenHash};
-use super::record::Invited;
 
 /// Conflicts of identity that an invitation may lead to, beside one for each of its uses: a machine whose name is taken is
 /// corrected and comes again, and a rack of a hundred has its clones.
@@ -53,12 +52,14 @@ pub enum Reimage {
     AtOnce,
 }
 
-/// An invitation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An invitation, in the book and in its record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Invitation {
     /// When it was given.
     pub at: Time,
     /// Its public half.
+    #[serde(rename = "invitation")]
     pub id: InvitationId,
     /// The hash of its secret half.
     pub hash: TokenHash,
@@ -69,18 +70,23 @@ pub struct Invitation {
     /// As what.
     pub roles: BTreeSet<Role>,
     /// For this machine alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<Word>,
     /// It may be one that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reimage: Option<Reimage>,
     /// It ends then.
     pub until: Time,
     /// How often it may be used.
     pub uses_max: u32,
     /// How often it was.
+    #[serde(default)]
     pub uses: u32,
     /// How often somebody came with it who claimed what another machine is known by.
+    #[serde(default)]
     pub conflicts: u32,
     /// A person took it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_revoked: bool,
 }
 
@@ -146,45 +152,5 @@ impl Invitation {
     /// Too often somebody came with it who claimed to be another machine.
     pub fn is_void(&self) -> bool {
         self.conflicts >= self.uses_max.saturating_add(CONFLICTS_MAX)
-    }
-}
-
-impl From<&Invitation> for Invited {
-    fn from(of: &Invitation) -> Self {
-        Self {
-            at: of.at,
-            invitation: of.id.clone(),
-            hash: of.hash,
-            roster: of.roster.to_string(),
-            pool: of.pool.to_string(),
-            roles: of.roles.clone(),
-            machine: of.machine.clone(),
-            reimage: of.reimage,
-            until: of.until,
-            uses_max: of.uses_max,
-            uses: of.uses,
-            conflicts: of.conflicts,
-            is_revoked: of.is_revoked,
-        }
-    }
-}
-
-impl From<&Invited> for Invitation {
-    fn from(of: &Invited) -> Self {
-        Self {
-            at: of.at,
-            id: of.invitation.clone(),
-            hash: of.hash,
-            roster: RosterName::from(of.roster.as_str()),
-            pool: PoolName::from(of.pool.as_str()),
-            roles: of.roles.clone(),
-            machine: of.machine.clone(),
-            reimage: of.reimage,
-            until: of.until,
-            uses_max: of.uses_max,
-            uses: of.uses,
-            conflicts: of.conflicts,
-            is_revoked: of.is_revoked,
-        }
     }
 }

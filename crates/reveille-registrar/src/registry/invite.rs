@@ -8,7 +8,7 @@ use super::event::Reply;
 use super::ids::{Ask, InvitationId, TokenHash};
 use super::invitation::{Invitation, Wish};
 use super::machine::{Machine, Removal};
-use super::record::{Invited, Record};
+use super::record::Record;
 use super::{Effect, Registry, Turn};
 
 impl Registry {
@@ -44,7 +44,7 @@ impl Registry {
             conflicts: 0,
             is_revoked: false,
         };
-        self.record(turn, Record::Invited(Invited::from(&invitation)));
+        self.record(turn, Record::Invited(invitation));
         turn.reply(ask, Reply::Invited { id, ttl: wish.ttl });
     }
 
@@ -131,9 +131,9 @@ impl Registry {
         let now = turn.now;
         let mended = |invitation: &Invitation| {
             let ahead = invitation.at.since(now);
-            Invited { at: now, until: invitation.until - ahead, ..Invited::from(invitation) }
+            Invitation { at: now, until: invitation.until - ahead, ..invitation.clone() }
         };
-        let mended: Vec<Invited> =
+        let mended: Vec<Invitation> =
             self.book.invitations().filter(|invitation| invitation.at > now).map(mended).collect();
         for invited in mended {
             self.record(turn, Record::Invited(invited));

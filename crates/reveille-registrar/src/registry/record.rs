@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::{StageStep, Trouble};
@@ -18,8 +19,8 @@ use reveille_wire::agent::{Facts, Identity, Role, StageWord};
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, JoinEnd};
-use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId, TokenHash};
-use super::invitation::Reimage;
+use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId};
+use super::invitation::Invitation;
 use super::machine::{Machine, Removal};
 use super::trace::{Leg, Report};
 
@@ -28,7 +29,7 @@ use super::trace::{Leg, Report};
 #[serde(tag = "t", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Record {
     /// Somebody was invited.
-    Invited(Invited),
+    Invited(Invitation),
     /// An invitation was over for long, and is forgotten.
     Uninvited {
         /// Which.
@@ -179,48 +180,6 @@ pub enum Record {
     },
 }
 
-/// See [`Record::Invited`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Invited {
-    /// When.
-    pub at: Time,
-    /// Its public half.
-    pub invitation: InvitationId,
-    /// The hash of its secret half.
-    pub hash: TokenHash,
-    /// Of which roster.
-    pub roster: String,
-    /// For which pool.
-    pub pool: String,
-    /// As what.
-    pub roles: BTreeSet<Role>,
-    /// For this machine alone.
-    #[serde(default)]
-    pub machine: Option<Word>,
-    /// It may be one that is known.
-    #[serde(default)]
-    pub reimage: Option<Reimage>,
-    /// It ends then.
-    pub until: Time,
-    /// How often it may be used.
-    pub uses_max: u32,
-    /// How often it was; a checkpoint says so.
-    #[serde(default)]
-    pub uses: u32,
-    /// How often it led to a conflict; a checkpoint says so.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub conflicts: u32,
-    /// It was taken back; a checkpoint says so.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_revoked: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
 /// See [`Record::Enrolled`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -234,9 +193,9 @@ pub struct Enrolled {
     /// Counts as a use of it. A checkpoint's line does not.
     pub used: bool,
     /// Of which roster.
-    pub roster: String,
+    pub roster: RosterName,
     /// In which pool.
-    pub pool: String,
+    pub pool: PoolName,
     /// As what.
     pub roles: BTreeSet<Role>,
     /// Who it is.
@@ -302,8 +261,8 @@ impl Enrolled {
             machine: of.id.clone(),
             invitation: of.invitation.clone(),
             used: false,
-            roster: of.roster.to_string(),
-            pool: of.pool.to_string(),
+            roster: of.roster.clone(),
+            pool: of.pool.clone(),
             roles: of.roles.clone(),
             identity: of.identity.clone(),
             facts: of.facts.clone(),

@@ -242,14 +242,23 @@ impl World {
         }
     }
 
+    /// From now on the cloud's listings lie like that. One lie takes the place of another: whoever asked for a single server a
+    /// second ago was denied it all the same (seed 3840111).
+    fn unlist(&mut self, lie: Option<Unlisting>) {
+        if self.single_servers_are_denied() {
+            self.lies.denied_until = Some(self.now);
+        }
+        self.lies.unlisted = lie;
+    }
+
     fn strike_senses(&mut self, fault: &Fault) {
         match fault {
             Fault::ServersUnlisted { denies, .. } => {
-                self.lies.unlisted = Some(Unlisting { only: None, denies: *denies });
+                self.unlist(Some(Unlisting { only: None, denies: *denies }));
             }
             Fault::SomeUnlisted { machines, denies, .. } => {
                 let only = Some(machines.iter().cloned().collect());
-                self.lies.unlisted = Some(Unlisting { only, denies: *denies });
+                self.unlist(Some(Unlisting { only, denies: *denies }));
             }
             Fault::AnotherProject(_) => self.lies.elsewhere = true,
             Fault::PortsUnlisted(_) => self.lies.portless = true,
@@ -288,12 +297,9 @@ impl World {
                 let denied: Vec<InstanceId> =
                     self.project.servers.keys().filter(|id| self.is_denied(id)).cloned().collect();
                 denied.iter().for_each(|id| self.note_causes(id));
-                if self.single_servers_are_denied() {
-                    self.lies.denied_until = Some(self.now);
-                }
                 match fault {
                     Fault::AnotherProject(_) => self.lies.elsewhere = false,
-                    _ => self.lies.unlisted = None,
+                    _ => self.unlist(None),
                 }
             }
             Fault::PortsUnlisted(_) => self.lies.portless = false,

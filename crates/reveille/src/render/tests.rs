@@ -199,7 +199,8 @@ fn a_wait_counts_from_when_sight_returned_and_says_so() {
     field.look();
     let text = page(&field, Ask::Plan, false, &paper());
     assert!(
-        text.contains("w-3   vanished") && text.contains("(waits until 2 min after sight returned)"),
+        text.contains("w-3   vanished")
+            && text.contains("(waits until 2 min after the data source returned)"),
         "{text}"
     );
     assert!(!text.contains("2 min after first sight"), "{text}");

@@ -99,7 +99,7 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
                 .map_or_else(String::new, |s| format!(", for at least {}", spoken(s.ago_s)));
             format!("{name} is Ready{since}.\n")
         }
-        Answers::Yes => format!("{name} {}{ago}.\n", one_line(&machine.what)),
+        Answers::Yes => format!("{name}: {}{ago}.\n", one_line(&machine.what)),
         Answers::Excused if machine.state == "starting" => {
             let since =
                 machine.since.as_ref().map_or_else(String::new, |s| format!(", for {}", spoken(s.ago_s)));

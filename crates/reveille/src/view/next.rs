@@ -47,7 +47,7 @@ fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
     let after = case.due_after?;
     let is_patience = due_at(desk, case) == Ok(Some(until));
     (is_patience && until > case.incident.first_seen + after + Span::from_s(1))
-        .then(|| format!("waiting until {after} after the data source returned"))
+        .then(|| format!("waits until {after} after the data source returned"))
 }
 
 /// What a case waits for: the first rung from the present one on that is allowed at all and of use.

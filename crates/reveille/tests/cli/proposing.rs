@@ -34,7 +34,7 @@ fn a_marked_project_gives_a_roster_that_the_others_accept() {
     assert_eq!(again.code, 64, "a file that is there is kept");
     let roll = roll(&bench);
     assert_eq!(roll.code, 1, "{}{}", roll.out, roll.err);
-    assert!(roll.out.starts_with("prod · 3 machines · 2 answer, 1 absent"), "{}", roll.out);
+    assert!(roll.out.starts_with("prod · 3 machines · 2 Ready, 1 not Ready or missing"), "{}", roll.out);
     assert!(roll.out.contains("w-3"), "the server without a node has not joined: {}", roll.out);
 }
 

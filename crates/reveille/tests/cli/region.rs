@@ -138,7 +138,7 @@ fn a_tagged_account_gives_a_roster_that_the_others_accept() {
     let env = [&ENV[..], &[("AWS_ENDPOINT_URL", endpoint.as_str())]].concat();
     let roll = bench.run_with(&env, &["status", "--roster", "new.yaml"]);
     assert_eq!(roll.code, 1, "{}{}", roll.out, roll.err);
-    assert!(roll.out.starts_with("prod · 3 machines · 2 answer, 1 absent"), "{}", roll.out);
+    assert!(roll.out.starts_with("prod · 3 machines · 2 Ready, 1 not Ready or missing"), "{}", roll.out);
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn completions_and_manual_pages_are_printed() {
     let ran = bench.run(&["man", "--dir", "man"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let pages = files_below(&bench.path("man"));
-    for page in ["reveille.1", "reveille-roll.1", "reveille-why.1", "reveille-run.1"] {
+    for page in ["reveille.1", "reveille-status.1", "reveille-why.1", "reveille-run.1"] {
         assert!(pages.iter().any(|name| name == page), "{page} of {pages:?}");
     }
 }

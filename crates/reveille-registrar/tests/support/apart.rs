@@ -5,9 +5,9 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use reveille_node::link::{Credential, Link, LinkError};
 use reveille_node::pin::Pins;
@@ -64,6 +64,8 @@ pub(crate) struct Apart {
     pub(crate) directory: TempDir,
     pub(crate) link: Link,
     child: Child,
+    /// Kept open: after a minute the child's test harness says on it that the test is slow, and ends where it cannot.
+    _said: Lines<BufReader<ChildStdout>>,
 }
 
 impl Drop for Apart {
@@ -88,7 +90,8 @@ pub(crate) fn apart(descriptors: u64) -> Apart {
     let mut words = line.split(' ');
     let port = words.next().unwrap().parse().unwrap();
     let pins = Pins::new(words.map(|pin| pin.parse().unwrap()).collect()).unwrap();
-    Apart { directory, link: Link { server: Endpoint { host: "127.0.0.1".to_owned(), port }, pins }, child }
+    let link = Link { server: Endpoint { host: "127.0.0.1".to_owned(), port }, pins };
+    Apart { directory, link, child, _said: lines }
 }
 
 impl Apart {
@@ -108,7 +111,12 @@ impl Apart {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// The most memory that the child ever had (`VmHWM`), KiB.
+    /// From now on the most memory that the child had is counted anew (proc(5), `clear_refs`).
+    pub(crate) fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+    }
+
+    /// The most memory that the child had (`VmHWM`), KiB.
     pub(crate) fn peak_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

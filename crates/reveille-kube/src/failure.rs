@@ -147,7 +147,7 @@ impl Failure {
     /// As a failed read: `what` was tried, and comes next in `next`, if anything does.
     pub(crate) fn read_error(&self, what: &str, next: Option<Duration>) -> ReadError {
         let mut text = format!("cluster: cannot {what}: {}", self.cause.trim_end_matches('.'));
-        text.push_str(". Nobody is marked absent from this.");
+        text.push_str(". No machine is marked as missing because of this.");
         if let Some(next) = next {
             let seconds = next.as_millis().div_ceil(1000).max(1);
             text.push_str(&format!(" Next try in {seconds} s."));
@@ -217,7 +217,7 @@ mod tests {
         let error = failure.read_error("list nodes", Some(Duration::from_millis(3200)));
         assert_eq!(
             &*error.text,
-            "cluster: cannot list nodes: connection refused (127.0.0.1:6443). Nobody is marked absent from this. \
+            "cluster: cannot list nodes: connection refused (127.0.0.1:6443). No machine is marked as missing because of this. \
              Next try in 4 s."
         );
         assert_eq!(error.kind, ReadErrorKind::Unavailable);

@@ -333,7 +333,11 @@ async fn refusals_are_told_by_kind_and_waits_are_obeyed() {
         let error = told.next(failed).await;
         assert_eq!(error.kind, kind, "{}", error.text);
         assert!(error.text.contains(words), "{}", error.text);
-        assert!(error.text.contains("Nobody is marked absent from this. Next try in "), "{}", error.text);
+        assert!(
+            error.text.contains("No machine is marked as missing because of this. Next try in "),
+            "{}",
+            error.text
+        );
         if asked {
             assert_eq!(error.retry_after.map(|span| span.ms), Some(23_000));
             assert!(error.text.ends_with("Next try in 23 s."), "{}", error.text);

@@ -261,7 +261,7 @@ async fn where_nobody_listens_nothing_was_sent() {
     assert_eq!(
         &*error.text,
         format!(
-            "cluster: cannot read namespace kube-system: connection refused (127.0.0.1:{port}). Nobody is marked absent from this."
+            "cluster: cannot read namespace kube-system: connection refused (127.0.0.1:{port}). No machine is marked as missing because of this."
         )
     );
 }

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::id::RosterName;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::Identity;

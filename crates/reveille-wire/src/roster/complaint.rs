@@ -67,8 +67,8 @@ impl std::error::Error for Refusal {}
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.complaints.len() + self.more;
-        let things = if total == 1 { "1 thing is" } else { &format!("{total} things are") };
-        write!(f, "{}: this roster is not used: {things} wrong in it", self.file)?;
+        let errors = if total == 1 { "1 error" } else { &format!("{total} errors") };
+        write!(f, "{}: invalid roster: {errors}", self.file)?;
         for complaint in &self.complaints {
             write!(f, "\n{}", self.file)?;
             if complaint.at != Place::default() {
@@ -173,7 +173,7 @@ mod tests {
         }
         let refusal = complaints.into_refusal("r.yaml").unwrap();
         let text = refusal.to_string();
-        assert!(text.starts_with("r.yaml: this roster is not used: 103 things are wrong in it\n"), "{text}");
+        assert!(text.starts_with("r.yaml: invalid roster: 103 errors\n"), "{text}");
         assert!(text.contains("\nr.yaml:1:1: x: is wrong. Leave it out.\n"), "{text}");
         assert!(text.ends_with("\nr.yaml: and 3 more; mend these first"), "{text}");
     }

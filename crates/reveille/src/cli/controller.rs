@@ -104,7 +104,7 @@ pub(crate) struct Run {
     /// Decide and report, but change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Accept a cluster that is not the ledger's: the UID of its namespace kube-system
+    /// Accept the cluster with this UID (of its namespace kube-system) instead of the ledger's
     #[arg(long, value_name = "UID")]
     pub(crate) confirm_cluster: Option<String>,
     /// Forget the machines of a cloud that the roster no longer names; repeatable

@@ -27,7 +27,7 @@ pub(crate) struct Rbac {
     /// Also delete Nodes, for rosters with repair.cleanup: act
     #[arg(long)]
     pub(crate) cleanup: bool,
-    /// Also create and delete bootstrap tokens in kube-system, for run --listen
+    /// Also create and delete Secrets in kube-system, for the bootstrap tokens of run --listen
     #[arg(long)]
     pub(crate) join: bool,
     /// Also read the objects of reveille hot: common kinds, Rancher's records, API server metrics; no secrets

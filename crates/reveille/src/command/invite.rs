@@ -89,7 +89,7 @@ fn question(args: &Invite) -> Result<Ask, Failure> {
         return Ok(Ask::Remove { machine: word(machine), what: None });
     }
     let Some(pool) = &args.pool else {
-        return Err(Failure::usage(anyhow!("invite was not told what to do")).next(FORMS));
+        return Err(Failure::usage(anyhow!("no action given")).next(FORMS));
     };
     Ok(Ask::Invite {
         roster: args.of.as_ref().map(word),

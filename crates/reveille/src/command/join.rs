@@ -61,7 +61,7 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
             }
             kind => format!("name the server, HOST:PORT, and give --token-file with what /var/lib/rancher/{kind}/server/node-token on it holds"),
         };
-        Failure::usage(anyhow!("nothing says which cluster is to be joined")).next(next)
+        Failure::usage(anyhow!("no cluster given")).next(next)
     })?;
     let began = reveille_node::driver::now();
     let look = async || checkup::checkup(&Probe::of_this_machine().facts(Ok(Some(&target))).await);

@@ -145,8 +145,9 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
     }
     if !unread.is_empty() {
         let error =
-            anyhow!("cannot tell who {:?} is: {} cannot be believed", args.machine, unread.join(", "));
-        return Err(Failure::cannot_tell(error).next("reveille status says more of these sources"));
+            anyhow!("cannot look up machine {:?}: no reliable data from {}", args.machine, unread.join(", "));
+        return Err(Failure::cannot_tell(error)
+            .next("make these sources readable, then ask again; reveille status lists all of them"));
     }
     let whose = if count == 1 { "the roster".to_owned() } else { format!("{count} rosters") };
     let failure = Failure::usage(anyhow!("no machine of {whose} is called {:?}", args.machine));
@@ -221,7 +222,8 @@ fn note(context: &Context, looked: &Looked) {
         )),
         Controller::Stopped | Controller::Never if for_people => {
             notes.push(
-                "no controller runs for this roster, so nothing is timed or done: reveille run".to_owned(),
+                "no controller runs for this roster; this is a one-time check. Start it with: reveille run"
+                    .to_owned(),
             );
         }
         Controller::Stopped | Controller::Never => {}

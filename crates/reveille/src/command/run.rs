@@ -483,9 +483,9 @@ fn announce(checked: &CheckedRoster, dry_run: bool, remembered: usize) {
     let name = checked.roster.name.as_str();
     let acts = may_act(checked);
     let mode = match (dry_run, acts) {
-        (true, _) => "dry run: decides and tells, begins nothing",
-        (false, true) => "acts where the roster says so",
-        (false, false) => "observes only: the roster lets nothing be done yet",
+        (true, _) => "dry run: decides and reports, changes nothing",
+        (false, true) => "repairs what the roster enables",
+        (false, false) => "observes only: the roster enables no repair yet",
     };
     let pools = checked.roster.pools.len();
     tracing::info!(roster = name, pools, remembered, "{mode}");

@@ -39,7 +39,7 @@ impl Sight {
                 tracing::warn!(
                     roster,
                     source = name,
-                    "{name} cannot be believed, nothing that rests on it is done: {why}"
+                    "no reliable data from {name}; repairs that need it wait: {why}"
                 );
             }
             (Trust::Since(_), Some(false)) => {

@@ -15,7 +15,7 @@ use reveille_registrar::server::admin::{self, Answer, Ask, AskError};
 use crate::cli::failure::Failure;
 
 /// Where `deploy/reveille.service` keeps its state.
-const STATE_OF_UNIT: &str = "/var/lib/reveille";
+const STATE_OF_UNIT: &str = "/var/lib/reveille-controller";
 
 /// Asks; `command` is the one that a person typed.
 ///
@@ -102,6 +102,9 @@ mod tests {
         let state = tempfile::TempDir::new().unwrap();
         let asked = ask(&state.path().join(".registrar"), &Ask::RotateCa {}, "invite").await;
         let text = asked.unwrap_err().to_string();
-        assert!(text.contains("--state /var/lib/reveille") && text.contains("run --listen"), "{text}");
+        assert!(
+            text.contains("--state /var/lib/reveille-controller") && text.contains("run --listen"),
+            "{text}"
+        );
     }
 }

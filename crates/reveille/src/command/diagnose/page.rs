@@ -29,11 +29,7 @@ pub(super) fn page(report: &Report, paper: &Paper) -> String {
             }
         }
         (None, Some(unknown)) => {
-            let _ = writeln!(
-                page,
-                "{}",
-                paper.tone(Tone::Doubt, format!("It could not be told: {}.", unknown.says))
-            );
+            let _ = writeln!(page, "{}", paper.tone(Tone::Doubt, format!("No verdict: {}.", unknown.says)));
             if let Some(stage) = &unknown.stage {
                 let _ = writeln!(page, "Stopped at: {stage} ({} of 14).", unknown.stage_number);
             }
@@ -43,7 +39,7 @@ pub(super) fn page(report: &Report, paper: &Paper) -> String {
             labelled(&mut page, "Collect", &unknown.collect, paper);
         }
         (None, None) => {
-            let _ = writeln!(page, "{}", paper.tone(Tone::Good, "Nothing is wrong in what was read."));
+            let _ = writeln!(page, "{}", paper.tone(Tone::Good, "No known problem found in what was read."));
         }
     }
     inputs(&mut page, report, paper);

@@ -18,8 +18,8 @@ Examples:
 
 Checks the machine, joins, and waits until its Node is Ready and stays so for --stay. If the Node disappears, the kubelet
 is restarted. If the token is rejected, its file is read again. State of an older join is reset if it is proved stale;
-copies are kept. A machine is left unchanged if its Node is Ready, if it is a control plane or of another cluster, or
-if it was removed on purpose. The command can be repeated.
+copies are kept. The command changes nothing on a machine whose Node is Ready, that is a control plane or in another
+cluster, or that was removed on purpose. The command can be repeated.
 
 Exit codes: 0 the Node is Ready and stays · 1 manual action needed · 2 timeout · 64 usage error";
 

@@ -45,8 +45,10 @@ fn head(report: &PlanReport, paper: &Paper) -> String {
     if summary.incidents == 0 {
         return if all_trusted(&report.sources) {
             format!("{name}: no problems.\n")
-        } else {
+        } else if report.sources.iter().any(|source| source.trusted) {
             format!("{name}: no known problems, but some data is missing.\n")
+        } else {
+            format!("{name}: unknown: no data source can be read.\n")
         };
     }
     let need = if summary.incidents == 1 {

@@ -60,7 +60,8 @@ fn main() -> std::process::ExitCode {
         eprintln!("no part {unknown}; there are: {}", PARTS.map(|(name, _)| name).join(" "));
         return std::process::ExitCode::from(2);
     }
-    println!("one core, release build\n");
+    let build = if cfg!(debug_assertions) { "development" } else { "release" };
+    println!("one core, {build} build\n");
     for (name, measure) in PARTS {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
             continue;

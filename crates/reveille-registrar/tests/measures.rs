@@ -59,10 +59,11 @@ impl Stage {
                 async move {
                     let known = who(number);
                     let credential = server.enrol(token, &known).await.unwrap();
-                    tokio::spawn(lives(server.link.session(&credential, known.hello()).await.unwrap()))
+                    server.link.session(&credential, known.hello()).await.unwrap()
                 }
             })
             .buffer_unordered(TASKS as usize)
+            .map(|session| tokio::spawn(lives(session)))
             .collect()
             .await;
         tokio::time::sleep(SETTLES).await;

@@ -427,6 +427,9 @@ impl World {
         twin.pod_ranges = Box::new([]);
         set_ready(&mut twin, Ready::Unknown);
         let twin = Arc::new(twin);
+        if self.lies.api_silent {
+            self.lies.unseen_twins.insert(twin.name.clone());
+        }
         self.cluster.put(twin.clone());
         self.watched(twin);
     }

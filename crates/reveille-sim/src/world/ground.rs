@@ -27,6 +27,7 @@ pub(crate) struct Ground {
     pub(crate) changed_at: Time,
     /// A node of it carries the sign of whoever takes it away, or a person cordoned and deleted its node.
     pub(crate) leaving: bool,
+    /// Nodes of it that the API has shown.
     pub(crate) nodes: usize,
     pub(crate) first_boot_failed: bool,
     /// It is on its way up, and nothing inside it is broken: it comes back by itself.
@@ -67,7 +68,7 @@ impl World {
             task: instance.task.is_some(),
             changed_at: server.changed_at,
             leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_shown_removed(id),
-            nodes: own().count(),
+            nodes: own().filter(|node| !self.lies.unseen_twins.contains(&node.name)).count(),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
             keep: {
                 let on_node = own().filter_map(|node| node.intent.asks.as_ref()?.keep);

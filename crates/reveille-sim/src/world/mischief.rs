@@ -213,7 +213,10 @@ impl World {
                 (self.mischief.other_cluster, self.lies.nodes_empty) = (None, false);
                 self.break_watch();
             }
-            Fault::ApiDenied(_) => (self.lies.api_silent, self.mischief.api_denied) = (false, false),
+            Fault::ApiDenied(_) => {
+                (self.lies.api_silent, self.mischief.api_denied) = (false, false);
+                self.lies.unseen_twins.clear();
+            }
             Fault::ApiClock(..) => self.set_clocks(0),
             Fault::FleetDark(_) => {
                 self.mischief.fleet_dark = false;

@@ -46,6 +46,8 @@ pub(crate) struct Lies {
     pub(crate) elsewhere: bool,
     pub(crate) portless: bool,
     pub(crate) api_silent: bool,
+    /// Second Nodes that were made while the API was silent: nobody outside has seen them yet (seed 3843047).
+    pub(crate) unseen_twins: BTreeSet<NodeName>,
     pub(crate) nodes_empty: bool,
     /// Kubelets are heard, and their leases are not renewed.
     pub(crate) leases_frozen: bool,

@@ -221,7 +221,7 @@ const fn answer(outcome: &Outcome) -> &'static str {
         Outcome::Failed { .. } => "failed",
         Outcome::NotSent { .. } => "not sent",
         Outcome::Unknown { .. } => "nobody can say",
-        Outcome::Fenced => "another leads",
+        Outcome::Fenced {} => "another leads",
     }
 }
 

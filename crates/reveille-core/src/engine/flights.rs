@@ -426,7 +426,7 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.next_rung(&flight.key, &text);
             }
-            Outcome::Fenced => {
+            Outcome::Fenced {} => {
                 self.book.flights.remove(&intent);
                 self.leading = false;
             }

@@ -237,7 +237,7 @@ impl Replay {
             | Outcome::Denied { .. }
             | Outcome::Limit { .. }
             | Outcome::Refused { .. }
-            | Outcome::Fenced => self.failed(at, intent, 0),
+            | Outcome::Fenced {} => self.failed(at, intent, 0),
         }
     }
 

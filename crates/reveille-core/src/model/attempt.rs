@@ -172,7 +172,7 @@ mod tests {
             (Outcome::Limit { limit: None, text: text() }, true, true, false),
             (Outcome::Failed { text: text(), retry_after: None }, true, true, true),
             (Outcome::Unknown { text: text() }, false, true, true),
-            (Outcome::Fenced, true, true, false),
+            (Outcome::Fenced {}, true, true, false),
         ];
         for (outcome, before_a_read, once_nothing_was_seen, late) in table {
             let at = Time::from_ms(0);

@@ -69,8 +69,9 @@ pub enum Outcome {
         /// What is known.
         text: Arc<str>,
     },
-    /// The performer's fencing number is another one: somebody else leads now.
-    Fenced,
+    /// The performer's fencing number is another one: another process leads now. With braces, because serde takes any field of
+    /// a variant without.
+    Fenced {},
 }
 
 impl Outcome {
@@ -89,7 +90,7 @@ impl Outcome {
                 | Self::Refused { .. }
                 | Self::Failed { .. }
                 | Self::NotSent { .. }
-                | Self::Fenced
+                | Self::Fenced {}
         )
     }
 }
@@ -107,7 +108,7 @@ impl fmt::Display for Outcome {
             Self::Failed { text, .. } => write!(f, "failed: {text}"),
             Self::NotSent { text, .. } => write!(f, "not sent: {text}"),
             Self::Unknown { text } => write!(f, "unknown: {text}"),
-            Self::Fenced => f.write_str("refused here: another process leads"),
+            Self::Fenced {} => f.write_str("refused here: another process leads"),
         }
     }
 }

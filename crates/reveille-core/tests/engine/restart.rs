@@ -172,7 +172,7 @@ fn a_fenced_engine_acts_no_more() {
         match effect {
             Effect::Record { id, .. } => effects.extend(field.step(Event::Recorded(id))),
             Effect::Call { intent, .. } => {
-                effects.extend(field.step(Event::Done { intent, outcome: Outcome::Fenced }));
+                effects.extend(field.step(Event::Done { intent, outcome: Outcome::Fenced {} }));
             }
             _ => {}
         }

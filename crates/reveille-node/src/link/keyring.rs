@@ -138,12 +138,7 @@ impl Keyring {
     /// The file system refused.
     pub fn keep(directory: &Path, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
         let keyring = Self { directory: directory.to_owned(), credential, kept, welcomed: None };
-        let refused = |doing, path: &Path| {
-            let path = path.to_owned();
-            move |source| KeyringError::Io { doing, path, source }
-        };
-        let (pem, _) = paths(directory);
-        replace(&pem, keyring.credential.pem.as_bytes()).map_err(refused("write", &pem))?;
+        write(paths(directory).0, &keyring.credential)?;
         keyring.write_kept()?;
         Ok(keyring)
     }
@@ -151,12 +146,7 @@ impl Keyring {
     /// Keeps the next certificate, durably, and what was welcomed last until this one is.
     pub(super) fn keep_next(&self, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
         let last = self.welcomed.as_ref().unwrap_or(&self.credential);
-        let path = welcomed(&self.directory);
-        replace(&path, last.pem.as_bytes()).map_err(|source| KeyringError::Io {
-            doing: "write",
-            path,
-            source,
-        })?;
+        write(welcomed(&self.directory), last)?;
         let welcomed = Credential::read(&last.pem);
         Ok(Self { welcomed, ..Self::keep(&self.directory, credential, kept)? })
     }
@@ -177,12 +167,7 @@ impl Keyring {
     /// The file system refused.
     pub fn go_back(&mut self) -> Result<bool, KeyringError> {
         let Some(last) = self.welcomed.take() else { return Ok(false) };
-        let (path, _) = paths(&self.directory);
-        replace(&path, last.pem.as_bytes()).map_err(|source| KeyringError::Io {
-            doing: "write",
-            path,
-            source,
-        })?;
+        write(paths(&self.directory).0, &last)?;
         std::fs::remove_file(welcomed(&self.directory)).ok();
         (self.credential, self.kept.renew_at) = (last, Time::default());
         self.write_kept().map(|()| true)
@@ -240,6 +225,15 @@ impl Keyring {
         let is_too_far = at > now + Span::from_s(after_s) + CLOCK_SLACK;
         now >= at || is_too_far || self.kept.authorities.is_empty()
     }
+}
+
+/// Key and certificate, durably.
+fn write(path: PathBuf, credential: &Credential) -> Result<(), KeyringError> {
+    replace(&path, credential.pem.as_bytes()).map_err(|source| KeyringError::Io {
+        doing: "write",
+        path,
+        source,
+    })
 }
 
 fn paths(directory: &Path) -> (PathBuf, PathBuf) {

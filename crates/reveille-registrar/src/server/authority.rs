@@ -198,8 +198,7 @@ impl Authorities {
         }
         // Whoever retires one may do so because its key is in other hands: a host that loses its power must not bring it back.
         let (doing, path) = ("retire in", self.directory.clone());
-        let synced = std::fs::File::open(&path).and_then(|directory| directory.sync_all());
-        synced.map_err(|source| AuthorityError::Io { doing, path, source })
+        sync(&path).map_err(|source| AuthorityError::Io { doing, path, source })
     }
 
     /// A certificate for this server, signed by the authority that agents know longest.
@@ -304,6 +303,10 @@ fn write_once(path: &Path, bytes: &[u8]) -> Result<(), AuthorityError> {
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(refused)?;
     std::fs::hard_link(&draft, path).map_err(refused)?;
     std::fs::remove_file(&draft).map_err(refused)?;
-    let directory = std::fs::File::open(path.parent().unwrap_or(path)).map_err(refused)?;
-    directory.sync_all().map_err(refused)
+    sync(path.parent().unwrap_or(path)).map_err(refused)
+}
+
+/// Makes what was made, renamed or removed in this directory durable.
+fn sync(directory: &Path) -> std::io::Result<()> {
+    std::fs::File::open(directory)?.sync_all()
 }

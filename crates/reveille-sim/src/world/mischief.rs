@@ -214,8 +214,8 @@ impl World {
                 self.break_watch();
             }
             Fault::ApiDenied(_) => {
-                (self.lies.api_silent, self.mischief.api_denied) = (false, false);
-                self.lies.unseen_twins.clear();
+                self.mischief.api_denied = false;
+                self.lies.api_is_back();
             }
             Fault::ApiClock(..) => self.set_clocks(0),
             Fault::FleetDark(_) => {

@@ -355,7 +355,7 @@ impl World {
             Effect::List { cloud } => return self.want_full_listing(cloud),
             Effect::Call { intent, fence, call } => {
                 if *fence != self.fence {
-                    let outcome = Outcome::Fenced;
+                    let outcome = Outcome::Fenced {};
                     let event = Event::Done { intent: *intent, outcome: outcome.clone() };
                     self.calls.push(Called { at: now, call: call.clone(), outcome, intent: *intent });
                     self.plan(Span::from_ms(1), Task::Deliver(self.session, event));

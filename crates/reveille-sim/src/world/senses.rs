@@ -98,6 +98,12 @@ pub(crate) struct Unlisting {
 }
 
 impl Lies {
+    /// The API answers us again, and shows what it has.
+    pub(crate) fn api_is_back(&mut self) {
+        self.api_silent = false;
+        self.unseen_twins.clear();
+    }
+
     fn about_the_cloud(&self) -> bool {
         self.unlisted.is_some()
             || self.elsewhere

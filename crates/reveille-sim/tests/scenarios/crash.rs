@@ -199,7 +199,8 @@ fn a_deposed_process_changes_nothing_and_stops() {
     }
     field.run(min(30));
     assert!(!field.calls().is_empty(), "the first call is what tells");
-    let taken = field.calls().iter().filter(|c| c.outcome != reveille_core::effect::Outcome::Fenced).count();
+    let taken =
+        field.calls().iter().filter(|c| c.outcome != reveille_core::effect::Outcome::Fenced {}).count();
     assert_eq!(taken, 0, "{}", field.tail());
     let late = field.calls().iter().filter(|called| field.0.now().since(called.at) < min(28)).count();
     assert_eq!(late, 0, "it goes on trying\n{}", field.tail());

@@ -24,7 +24,7 @@ fn taken(field: &Field, is: impl Fn(&Call) -> bool) -> usize {
 }
 
 fn fenced(field: &Field) -> usize {
-    field.calls().iter().filter(|called| called.outcome == Outcome::Fenced).count()
+    field.calls().iter().filter(|called| called.outcome == Outcome::Fenced {}).count()
 }
 
 fn each_is_done_once(usurped: Usurped) {

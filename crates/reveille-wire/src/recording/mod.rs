@@ -18,6 +18,8 @@ mod event;
 mod lease;
 mod list;
 
+use std::borrow::Cow;
+
 use reveille_core::effect::Effect;
 use reveille_core::engine::Start;
 use reveille_core::event::Event;
@@ -125,13 +127,13 @@ pub enum Broken {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WireStep {
+struct WireStep<'s> {
     n: u64,
     at: Time,
     #[serde(rename = "in")]
     event: WireEvent,
-    #[serde(default, rename = "out", skip_serializing_if = "Vec::is_empty")]
-    effects: Vec<Effect>,
+    #[serde(default, rename = "out", skip_serializing_if = "<[_]>::is_empty")]
+    effects: Cow<'s, [Effect]>,
 }
 
 /// Writes a recording, line by line.
@@ -171,8 +173,8 @@ impl Writer {
         effects: &[Effect],
     ) -> Result<Vec<u8>, serde_json::Error> {
         self.steps += 1;
-        let (event, effects) = (self.shelves.out(event), effects.to_vec());
-        serde_json::to_vec(&WireStep { n: self.steps, at, event, effects })
+        let event = self.shelves.out(event);
+        serde_json::to_vec(&WireStep { n: self.steps, at, event, effects: Cow::Borrowed(effects) })
     }
 
     /// Steps written so far.
@@ -206,7 +208,7 @@ impl Reader {
         }
         self.steps = number;
         let event = self.shelves.back(event)?;
-        Ok(Line::Step(Box::new(Step { number, at, event, effects })))
+        Ok(Line::Step(Box::new(Step { number, at, event, effects: effects.into_owned() })))
     }
 }
 

@@ -243,11 +243,11 @@ async fn proved(leads: &FenceCheck, fence: Fence, call: &Call, until: Instant) -
                 tracing::error!(
                     "another process holds the ledger: its lock names fence {held}, ours is {fence}"
                 );
-                return Err(Outcome::Fenced);
+                return Err(Outcome::Fenced {});
             }
             Lead::Gone(why) => {
                 tracing::error!("the ledger's lock is lost: {why}");
-                return Err(Outcome::Fenced);
+                return Err(Outcome::Fenced {});
             }
             Lead::Unread(why) => why,
         };

@@ -254,7 +254,7 @@ fn outcome(outcome: Outcome) -> Outcome {
         Outcome::Failed { text, retry_after } => Outcome::Failed { text: self::text(text), retry_after },
         Outcome::NotSent { text, retry_after } => Outcome::NotSent { text: self::text(text), retry_after },
         Outcome::Unknown { text } => Outcome::Unknown { text: self::text(text) },
-        Outcome::Fenced => Outcome::Fenced,
+        Outcome::Fenced {} => Outcome::Fenced {},
     }
 }
 

@@ -299,7 +299,7 @@ async fn a_lost_lock_fences_the_call_off_and_ends_all_acting() {
     let (state, ended) = tokio::time::timeout(PATIENCE, bench.running).await.unwrap().unwrap();
     assert_eq!((fake.calls(), ended), (0, Ended::Fenced));
     assert!(!state.desk().leading, "somebody else leads");
-    assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Fenced, .. })));
+    assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Fenced {}, .. })));
 }
 
 #[tokio::test]

@@ -256,7 +256,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
         (text(), option::of(any::<i64>().prop_map(Span::from_ms)))
             .prop_map(|(text, retry_after)| Outcome::NotSent { text, retry_after }),
         text().prop_map(|text| Outcome::Unknown { text }),
-        Just(Outcome::Fenced),
+        Just(Outcome::Fenced {}),
     ]
 }
 

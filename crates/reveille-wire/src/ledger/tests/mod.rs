@@ -112,6 +112,10 @@ fn lines_that_are_not_ours_are_refused_by_name() {
         (json!({"v": 2}), "the record null cannot be read: missing field `t`"),
         (with("colour", json!("red")), "the record \"born\" cannot be read: unknown field `colour`"),
         (with("at", json!("this morning")), "this morning"),
+        (
+            json!({"v": 2, "t": "ended", "at": 0, "intent": 1, "outcome": {"is": "fenced", "colour": "red"}}),
+            "unknown field `colour`",
+        ),
         (with("machine", json!({"node": 3})), "the record \"born\" cannot be read"),
         (with("machine", json!({"robot": "r"})), "unknown variant `robot`"),
         (json!({"v": 2, "t": "closed", "at": 0, "incident": 1, "verdict": "fine"}), "unknown variant `fine`"),

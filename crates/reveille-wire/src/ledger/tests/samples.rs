@@ -146,7 +146,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Failed { text: text("connection refused"), retry_after: None },
         Outcome::NotSent { text: text("leadership is not proved"), retry_after: Some(Span::from_s(30)) },
         Outcome::Unknown { text: text("no answer within 30 s") },
-        Outcome::Fenced,
+        Outcome::Fenced {},
     ]
 }
 

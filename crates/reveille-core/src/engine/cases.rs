@@ -21,12 +21,12 @@ use crate::model::instance::InstanceState;
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
+use crate::observe::remembered::Remembered;
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
 use crate::plan::{interlock, ladder, wishes};
 use crate::record::{Domain, Record, Verdict};
 
-use super::memory::Remembered;
 use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
 
 /// What was denied by id while its node is still there is asked for again.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use crate::model::attempt::{Ending, Readback};
 use crate::model::incident::{Incident, MachineKey, Subject};
 use crate::observe::cloud::Left;
+use crate::observe::remembered::Remembered;
 use crate::plan::budget::{Tried, Width};
 use crate::plan::desk::Others;
 use crate::plan::ladder;
 use crate::record::{Joined, Record};
 
-use super::memory::Remembered;
 use super::{JOINED_MAX, Numbers, State};
 
 impl State {

@@ -19,10 +19,10 @@ use crate::model::testimony::CONSOLE;
 use crate::model::time::Time;
 use crate::observe::cloud::{CloudChange, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
+use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
 use super::State;
-use super::memory::Remembered;
 use super::queue::World;
 use super::sight::shown_by;
 

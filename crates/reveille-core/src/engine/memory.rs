@@ -14,38 +14,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
-use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
+use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use crate::observe::cloud::{Left, Seen};
+use crate::observe::cloud::Seen;
+use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
 use super::State;
 
 /// So many machines that went out of sight are remembered.
 const DEPARTED_MAX: usize = 256;
-
-/// What is known of a machine that is not in sight.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Remembered {
-    pub(super) node: Option<NodeName>,
-    pub(super) pool: Option<PoolName>,
-    pub(super) left: Option<Box<Left>>,
-    pub(super) born: bool,
-    /// Its Node was cordoned when that was last seen.
-    pub(super) cordoned: bool,
-    /// It is there, and carries no marks of ours: an operator took them off.
-    pub(super) disowned: bool,
-    /// Its Node was lost with those of others, and has not come back.
-    pub(super) lost_together: bool,
-}
-
-impl Remembered {
-    pub(super) fn of(seen: &Seen) -> Self {
-        let (node, left) = (seen.joined.clone(), seen.left.clone());
-        let pool = seen.pool().cloned();
-        Self { node, pool, left, born: seen.born_in_sight, cordoned: seen.cordoned, ..Self::default() }
-    }
-}
 
 impl State {
     /// A machine goes out of sight.

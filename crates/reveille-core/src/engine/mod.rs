@@ -56,6 +56,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
+use crate::observe::remembered::Remembered;
 use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk, Others};
@@ -143,9 +144,9 @@ pub struct State {
     /// Next hops of a removal that was refused because one of them is in use: each is tried alone.
     doubted_hops: BTreeSet<IpAddr>,
     /// What the ledger remembers of machines that have not been seen since the restart.
-    remembered: BTreeMap<MachineKey, memory::Remembered>,
+    remembered: BTreeMap<MachineKey, Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
-    departed: VecDeque<(MachineKey, memory::Remembered)>,
+    departed: VecDeque<(MachineKey, Remembered)>,
     now: Time,
     stepped: bool,
     /// An earlier process left a ledger.
@@ -385,6 +386,7 @@ impl State {
             hushed: &self.hushed,
             freezes: &self.freezes,
             others: &self.others,
+            unseen: &self.remembered,
             dead_hops: &self.dead_hops,
             doubted_hops: &self.doubted_hops,
             route_limits: &self.route_limits,

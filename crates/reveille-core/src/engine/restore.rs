@@ -17,6 +17,7 @@ use crate::model::incident::{Asked, Incident, IncidentKey, MachineKey};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
+use crate::observe::remembered::Remembered;
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::{Case, Others};
 use crate::plan::ladder::{self, Class, Rung};
@@ -25,7 +26,6 @@ use crate::record::{Domain, Joined, Record, Verdict};
 use super::agents::Traced;
 use super::clock::later_than;
 use super::flights::may_be_allowed;
-use super::memory::Remembered;
 use super::{Closed, Start, State, Wake};
 
 /// How a restart began.

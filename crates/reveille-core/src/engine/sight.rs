@@ -16,9 +16,9 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, Left, NodeOf, Seen, Whose};
 use crate::observe::cluster::{ClusterChange, ClusterView, Link, NodeSeen};
 use crate::observe::join;
+use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 
-use super::memory::Remembered;
 use super::{AskedInFull, JOINED_MAX, LookFor, Rollout, State};
 
 /// One machine is upgraded no oftener than this.

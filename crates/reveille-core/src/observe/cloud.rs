@@ -199,7 +199,7 @@ pub struct CloudView {
     /// Counts instances that came, went or changed.
     edition: u64,
     /// The first full listing has been seen.
-    listed_once: bool,
+    first_listed: Option<Time>,
     /// The cloud's own clock when the last full listing began.
     pub listed_begun: Option<ServiceTime>,
     /// Which reads by id failed.
@@ -247,7 +247,7 @@ impl CloudView {
             growth: Growth::default(),
             reindexed: Vec::new(),
             edition: 0,
-            listed_once: false,
+            first_listed: None,
             listed_begun: None,
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
@@ -287,7 +287,7 @@ impl CloudView {
             } else {
                 self.find_missing(roster, now, snapshot, remembered, node_of, &mut change);
             }
-            self.listed_once = true;
+            self.first_listed.get_or_insert(now);
             self.listed_begun = snapshot.begun;
         }
         self.source.heard(now);
@@ -408,8 +408,8 @@ impl CloudView {
     /// clock. Marks may come long after a machine was made, so that it comes into sight proves nothing. Where parts of the
     /// cloud take a while to know an instance, that while is granted.
     fn is_newborn(&self, instance: &Instance) -> bool {
-        if !self.listed_once || !stands(Guard::BornInSight) {
-            return self.listed_once;
+        if !self.listed_once() || !stands(Guard::BornInSight) {
+            return self.listed_once();
         }
         let created = instance.created.as_deref().and_then(ServiceTime::parse);
         let since = self.listed_begun.map(|begun| begun.earlier_by(self.settles_within));
@@ -479,6 +479,7 @@ impl CloudView {
         self.unread.go_back_to(now);
         self.access.go_back_to(now);
         self.ports_begun = self.ports_begun.map(|begun| begun.min(now));
+        self.first_listed = self.first_listed.map(|at| at.min(now));
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
             seen.released = seen.released.map(|at| at.min(now));
@@ -590,12 +591,17 @@ impl CloudView {
 
     /// True once a full listing was seen.
     pub const fn listed_once(&self) -> bool {
-        self.listed_once
+        self.first_listed.is_some()
+    }
+
+    /// When this process had the first full listing of it.
+    pub const fn first_listed(&self) -> Option<Time> {
+        self.first_listed
     }
 
     /// True once a full listing was seen and while the cloud is believed.
     pub fn is_known(&self, now: Time) -> bool {
-        self.listed_once && self.source.trust(now).is_given()
+        self.listed_once() && self.source.trust(now).is_given()
     }
 }
 

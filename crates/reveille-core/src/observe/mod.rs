@@ -23,6 +23,7 @@ mod listing;
 pub mod nodes_listed;
 mod pack;
 mod ports;
+pub mod remembered;
 mod sayings;
 pub mod sharing;
 pub mod source;

@@ -17,6 +17,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::remembered::Remembered;
 use crate::observe::sharing::Views;
 use crate::observe::tally::Tally;
 
@@ -95,6 +96,8 @@ pub struct Desk<'a> {
     pub freezes: &'a Freezes,
     /// Pools in which another actor is at work.
     pub others: &'a BTreeMap<PoolName, Others>,
+    /// Machines that only the ledger knows: no listing has shown them since the restart.
+    pub unseen: &'a BTreeMap<MachineKey, Remembered>,
     /// Next hops that were first found in use nowhere then.
     pub dead_hops: &'a BTreeMap<IpAddr, Time>,
     /// Next hops of a removal of routes that was refused because one of them is in use.
@@ -149,6 +152,25 @@ impl<'a> Desk<'a> {
             Subject::Machine(key) => self.seen(key),
             _ => None,
         }
+    }
+
+    /// Machines of this cloud that no view holds, with their pools as far as those are known: the ledger or an open incident
+    /// alone tells of them.
+    pub fn known_unseen(
+        &self,
+        cloud: &'a CloudView,
+    ) -> impl Iterator<Item = (&'a InstanceId, Option<&'a PoolName>)> {
+        let unseen = self.unseen.iter().map(|(key, memory)| (key, memory.pool.as_ref()));
+        let in_question = self.cases.iter().filter_map(|(key, case)| match &key.subject {
+            Subject::Machine(machine) => Some((machine, case.incident.pool.as_ref())),
+            _ => None,
+        });
+        unseen.chain(in_question).filter_map(|(machine, pool)| match machine {
+            MachineKey::Instance(name, id) if *name == cloud.name && !cloud.instances.contains_key(id) => {
+                Some((id, pool))
+            }
+            _ => None,
+        })
     }
 
     /// Everything that the question whether a machine of this cloud answers needs.

@@ -14,7 +14,7 @@ use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{NodeName, PoolName, ZoneName};
+use crate::model::id::{InstanceId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -433,16 +433,26 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
 /// deleting there.
 fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
-    let lately = |other: &&Seen| {
-        let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
-        unlisted.is_some_and(|unlisted| desk.now.since(unlisted.since) < FATE_OPEN)
-    };
+    let lately = |since: Time| desk.now.since(since) < FATE_OPEN;
     // One whose marks do not tell whose it is may be of any pool.
-    let of = |other: &Seen| other.pool().is_none_or(|pool| Some(pool) == seen.pool());
-    let beside = |other: &&Seen| of(other) && !desk.book.deleted_by_us(&other.instance.id);
-    if let Some(missing) = cloud.instances.values().filter(beside).find(lately) {
-        let what = format!("{} is not listed any more, and nobody knows yet why", missing.instance.name);
-        holds.push(Hold::OtherActor(what.into()));
+    let beside = |id: &InstanceId, pool: Option<&PoolName>| {
+        pool.is_none_or(|pool| Some(pool) == seen.pool()) && !desk.book.deleted_by_us(id)
+    };
+    let went = |other: &&Seen| {
+        let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
+        unlisted.is_some_and(|unlisted| lately(unlisted.since)) && beside(&other.instance.id, other.pool())
+    };
+    let missing = cloud.instances.values().find(went).map(|other| other.instance.name.as_str());
+    // It went before this process had its first listing (seed 324).
+    let missing = missing.or_else(|| {
+        cloud.first_listed().filter(|at| lately(*at))?;
+        let went = |(id, pool): &(&InstanceId, Option<&PoolName>)| beside(id, *pool);
+        desk.known_unseen(cloud).find(went).map(|(id, _)| id.as_str())
+    });
+    if let Some(name) = missing {
+        holds.push(Hold::OtherActor(
+            format!("{name} is not listed any more, and nobody knows yet why").into(),
+        ));
     }
 }
 

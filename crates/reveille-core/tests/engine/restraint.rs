@@ -188,3 +188,34 @@ fn while_nobody_can_say_what_became_of_a_machine_its_pool_is_left_alone() {
         assert_eq!(field.destructive_calls(), 1, "for an hour at most: {:?}", field.calls);
     }
 }
+
+/// A machine of the pool was deleted while no process ran, and the cloud does not answer for a while when it is asked for.
+/// The ledger alone knows it: by its having joined, or by its open incident.
+#[test]
+fn machine_that_went_while_no_process_ran_holds_its_pool_until_its_fate_is_known() {
+    for joined in [true, false] {
+        let mut field = Field::new(roster()).populate(8);
+        field.run(Span::from_min(5));
+        let id = if joined { "i000" } else { "late" };
+        if !joined {
+            field.add_machine("late", false);
+            field.run(Span::from_min(11));
+        }
+        field.instances.remove(id);
+        field.ports.remove(id);
+        field.nodes.remove(id);
+        field.add_machine("bad", false);
+        field.instances.get_mut("bad").unwrap().state = InstanceState::Errored;
+        let mut field = restarted(field);
+        field.cell_down = Some(id.into());
+        field.run(Span::from_min(20));
+        assert_eq!(field.destructive_calls(), 0, "joined: {joined}: {:?}", field.calls);
+        let held = field.held("bad", FaultKind::Errored);
+        assert!(
+            held.contains("is not listed any more, and nobody knows yet why"),
+            "joined: {joined}: {held}"
+        );
+        field.run(Span::from_min(50));
+        assert_eq!(field.destructive_calls(), 1, "joined: {joined}: for an hour at most: {:?}", field.calls);
+    }
+}

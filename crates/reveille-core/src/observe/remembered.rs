@@ -1,0 +1,35 @@
+//! What is known of a machine that no view holds: only the ledger knows it since a restart, or it went out of sight.
+//!
+//! The engine keeps these (`engine::memory`) and gives them back to the machines as they are seen again.
+
+use crate::model::id::{NodeName, PoolName};
+
+use super::cloud::{Left, Seen};
+
+/// A machine that is not in sight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remembered {
+    /// The Node that it joined as.
+    pub node: Option<NodeName>,
+    /// The pool that its marks proved.
+    pub pool: Option<PoolName>,
+    /// It left on purpose, and by which sign.
+    pub left: Option<Box<Left>>,
+    /// It was seen being built.
+    pub born: bool,
+    /// Its Node was cordoned when that was last seen.
+    pub cordoned: bool,
+    /// It is there, and carries no marks of ours: an operator took them off.
+    pub disowned: bool,
+    /// Its Node was lost with those of others, and has not come back.
+    pub lost_together: bool,
+}
+
+impl Remembered {
+    /// What is kept of a machine that goes out of sight.
+    pub fn of(seen: &Seen) -> Self {
+        let (node, left) = (seen.joined.clone(), seen.left.clone());
+        let pool = seen.pool().cloned();
+        Self { node, pool, left, born: seen.born_in_sight, cordoned: seen.cordoned, ..Self::default() }
+    }
+}

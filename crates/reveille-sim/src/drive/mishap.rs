@@ -107,7 +107,10 @@ impl Drive {
     pub(super) fn befall(&mut self, mishap: Mishap) {
         self.tell(format!("the process: {mishap:?}"));
         match mishap {
-            Mishap::Pause(span) if self.run == Run::Running => self.run = Run::Paused(self.now + span),
+            Mishap::Pause(span) if self.run == Run::Running => {
+                self.run = Run::Paused(self.now + span);
+                self.asleep_since = Some(self.now);
+            }
             Mishap::Crash(span) => {
                 self.crash_at = Some((CrashPoint::BeforeRecord, span));
                 self.die();
@@ -195,7 +198,7 @@ impl Drive {
         let Some((point, span)) = self.crash_at.take() else { return };
         self.tell(format!("the process dies ({point:?})"));
         self.store.crash();
-        self.world.forget_what_one_process_saw();
+        self.world.forget_what_one_process_saw(self.asleep_since.take());
         self.witnessed.crash();
         self.wake = None;
         self.backlog.clear();

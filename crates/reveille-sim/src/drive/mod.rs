@@ -59,6 +59,8 @@ pub struct Drive {
     /// How far the process's clock is off, milliseconds.
     skew_ms: i64,
     run: Run,
+    /// Since when the process sleeps.
+    asleep_since: Option<Time>,
     backlog: Vec<Event>,
     /// The process that led before and does not know, while it lives.
     former: Option<Box<Former>>,
@@ -162,6 +164,7 @@ impl Drive {
             crash_beside: None,
             skew_ms: 0,
             run: Run::Running,
+            asleep_since: None,
             backlog: Vec::new(),
             former: None,
             is_former: false,
@@ -332,6 +335,7 @@ impl Drive {
                     self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
+                    self.asleep_since = None;
                     // Pauses are read from where people keep them, before anything that waits in a queue.
                     let pauses = self.pauses.clone();
                     self.step(Event::Command(Command::Pauses(pauses)));

@@ -33,8 +33,8 @@ const LISTED_WITHIN: Span = Span::from_min(25);
 pub(crate) struct Changes {
     /// Machines whose Nodes a person cordoned and deleted.
     pub(super) removed: BTreeSet<InstanceId>,
-    /// Machines whose cordon a watch of ours carried, or their kubelets told: of others it cannot be known.
-    shown: BTreeSet<InstanceId>,
+    /// Machines whose cordon a watch of ours carried, or their kubelets told, and when: of others it cannot be known.
+    shown: BTreeMap<InstanceId, Time>,
     /// Machines that carried no marks of their pool at first, and since when they do.
     pub(super) unclaimed: BTreeMap<InstanceId, Option<Time>>,
     /// Machines that were made under the name of another one, by that one.
@@ -86,13 +86,18 @@ impl World {
     /// Somebody cordons the machine's nodes.
     pub(super) fn cordon(&mut self, id: &InstanceId) {
         for name in self.nodes_of(id) {
-            if let Some(node) = self.cluster.change(&name, |node| node.cordoned = true) {
+            let mut is_new = false;
+            let cordon = |node: &mut Node| is_new = !std::mem::replace(&mut node.cordoned, true);
+            if let Some(node) = self.cluster.change(&name, cordon) {
                 self.watched(node);
             }
             // Its kubelet says so at its next look at the Node (kubernetes: pkg/kubelet/kubelet_node_status.go,
             // `recordNodeSchedulableEvent`), and the event outlives the Node.
             if self.watching() && self.mischief.other_cluster.is_none() || self.is_well(id) {
-                self.identity.shown.insert(id.clone());
+                let shown_at = self.identity.shown.entry(id.clone()).or_insert(self.now);
+                if is_new {
+                    *shown_at = self.now;
+                }
             }
             if self.is_well(id) {
                 let message = format!("Node {name} status is now: NodeNotSchedulable");
@@ -116,10 +121,14 @@ impl World {
         }
     }
 
-    /// Our process ends, and what only it had seen goes with it: a kubelet that runs has said the cordon in an event.
-    pub(crate) fn forget_what_one_process_saw(&mut self) {
+    /// Our process ends, and what only it had seen goes with it: a kubelet that runs has said the cordon in an event. While it slept
+    /// it saw nothing, whatever its watch carried (seed 3900407).
+    pub(crate) fn forget_what_one_process_saw(&mut self, asleep_since: Option<Time>) {
         let shown = std::mem::take(&mut self.identity.shown);
-        let lasts = |id: &InstanceId| self.is_removed_on_purpose(id) || self.is_well(id);
+        let unseen = |at: Time| asleep_since.is_some_and(|since| at >= since);
+        let lasts = |(id, at): &(InstanceId, Time)| {
+            self.is_removed_on_purpose(id) && !unseen(*at) || self.is_well(id)
+        };
         self.identity.shown = shown.into_iter().filter(lasts).collect();
         // Until another one listens, no watch carries anything.
         self.watch.synced = false;
@@ -129,7 +138,7 @@ impl World {
     /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch
     /// ran then either, nothing does.
     pub(crate) fn is_shown_removed(&self, id: &InstanceId) -> bool {
-        self.is_removed_on_purpose(id) && self.identity.shown.contains(id)
+        self.is_removed_on_purpose(id) && self.identity.shown.contains_key(id)
     }
 
     /// A person cordoned and deleted its node, and it has not registered since.

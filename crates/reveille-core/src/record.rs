@@ -199,6 +199,9 @@ pub enum Record {
         /// What the cloud showed before a reboot that was not confirmed, and may only be late.
         #[serde(skip_serializing_if = "Option::is_none")]
         unconfirmed: Option<ActionMark>,
+        /// Tries that held and did not last: each was counted then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lapsed: Vec<IntentId>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
     /// forgotten, and no number is given twice.

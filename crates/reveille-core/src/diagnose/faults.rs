@@ -38,6 +38,8 @@ pub struct Fault {
     pub due_after: Option<Span>,
     /// Rests on the cluster's view, too.
     pub rests_on_cluster: bool,
+    /// It is waited for from no earlier moment than this.
+    pub counted_from: Time,
 }
 
 impl From<Absence> for Fault {
@@ -48,6 +50,7 @@ impl From<Absence> for Fault {
             more: Vec::new(),
             due_after: absence.due_after,
             rests_on_cluster: absence.rests_on_cluster,
+            counted_from: absence.counted_from,
         }
     }
 }
@@ -68,7 +71,8 @@ pub(super) fn fault(
     cluster: bool,
 ) -> Fault {
     let finding = Finding::new(cause, Confidence::Sure, evidence);
-    Fault { kind, finding, more: Vec::new(), due_after, rests_on_cluster: cluster }
+    let (more, counted_from) = (Vec::new(), Time::default());
+    Fault { kind, finding, more, due_after, rests_on_cluster: cluster, counted_from }
 }
 
 fn pool_of<'a>(roster: &'a Roster, seen: &Seen) -> Option<&'a Pool> {

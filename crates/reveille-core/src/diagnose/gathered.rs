@@ -4,13 +4,14 @@
 //! again with every reading of the world. Of the text itself only the last lines are kept, for a machine of which nothing else
 //! is known, and more of them where a pool keeps its failed machines: who comes to look finds them in the incident.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::effect::Look;
+use crate::effect::{Look, Outcome};
 use crate::model::before::ActionMark;
 use crate::model::hearing::Hearing;
-use crate::model::id::{CloudName, NodeName};
-use crate::model::incident::{Evidence, FaultKind};
+use crate::model::id::{CloudName, NodeName, RequestId};
+use crate::model::incident::{Evidence, FaultKind, Incident};
 use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::testimony::Testimony;
 use crate::model::time::{ServiceTime, Time};
@@ -84,12 +85,50 @@ const BOOTS: [&str; 11] = [
     "restore",
 ];
 
-/// When the newest of these actions began after which a machine boots. Where we have done something ourselves lately, a reboot or
-/// a start may be ours, whose patience is counted elsewhere.
-pub fn boots(actions: &[InstanceAction], may_be_ours: bool) -> Option<ServiceTime> {
-    let ours = |action: &str| may_be_ours && matches!(action, "reboot" | "start");
-    let boots = actions.iter().filter(|it| BOOTS.contains(&&*it.action) && !ours(&it.action));
-    boots.filter_map(|it| ServiceTime::parse(&it.started)).max()
+/// What we did to the machine lately ourselves, whose patience is counted elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Ours {
+    /// Requests that the cloud took. It logs them under the same ids.
+    pub requests: BTreeSet<RequestId>,
+    /// Calls of which no request id came back, and that may have happened.
+    pub unnamed: usize,
+    /// When the first of them was made, by the cloud's clock; none where that is not known.
+    pub since: Option<ServiceTime>,
+}
+
+impl Ours {
+    /// Takes in what was tried for one incident.
+    pub fn add(&mut self, incident: &Incident) {
+        for tried in &incident.attempts {
+            match tried.outcome() {
+                Some(Outcome::Accepted { request: Some(request) }) => {
+                    self.requests.insert(request.clone());
+                }
+                _ if tried.may_come_late() || tried.seen => self.unnamed += 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// When the newest of these actions began after which a machine boots, and that we did not ask for.
+///
+/// Of what has no request id that we know, the first since our first call are ours, as many as we made; where the time of that
+/// call is not known, all of them may be.
+pub fn boots(actions: &[InstanceAction], ours: &Ours) -> Option<ServiceTime> {
+    let is_ours = |it: &&InstanceAction| ours.requests.contains(&it.request);
+    let boots = actions.iter().filter(|it| BOOTS.contains(&&*it.action)).filter(|it| !is_ours(it));
+    let (like_ours, others): (Vec<_>, Vec<_>) =
+        boots.partition(|it| matches!(&*it.action, "reboot" | "start"));
+    let begun = |it: &InstanceAction| ServiceTime::parse(&it.started);
+    let mut like_ours: Vec<ServiceTime> = like_ours.into_iter().filter_map(begun).collect();
+    like_ours.sort_unstable();
+    let newest = match (ours.unnamed, ours.since) {
+        (0, _) => like_ours.last().copied(),
+        (_, None) => None,
+        (unnamed, Some(since)) => like_ours.into_iter().filter(|at| *at >= since).skip(unnamed).last(),
+    };
+    others.into_iter().filter_map(begun).max().max(newest)
 }
 
 impl Gathered {

@@ -146,9 +146,14 @@ mod tests {
         Told { cause, stage, confidence, unanswered, no_lease, proof, against, follows }
     }
 
+    fn absent(kind: FaultKind, finding: Finding) -> Fault {
+        let (more, counted_from) = (Vec::new(), Time::from_ms(0));
+        Fault { kind, finding, more, due_after: None, rests_on_cluster: true, counted_from }
+    }
+
     fn heard(kind: FaultKind, cause: Cause, confidence: Confidence, told: Vec<Told>) -> Vec<String> {
         let finding = Finding::new(cause, confidence, Vec::new());
-        let mut fault = Fault { kind, finding, more: Vec::new(), due_after: None, rests_on_cluster: true };
+        let mut fault = absent(kind, finding);
         hear(&mut fault, &report(told), Time::from_ms(0), false);
         std::iter::once(&fault.finding).chain(&fault.more).map(|it| it.cause.label().to_owned()).collect()
     }
@@ -179,7 +184,7 @@ mod tests {
     fn where_it_stands_is_known_also_where_nobody_knows_why() {
         let finding = Finding::new(Cause::Unknown, Confidence::Possible, Vec::new());
         let kind = FaultKind::NeverJoined;
-        let mut fault = Fault { kind, finding, more: Vec::new(), due_after: None, rests_on_cluster: true };
+        let mut fault = absent(kind, finding);
         hear(&mut fault, &report(Vec::new()), Time::from_ms(0), true);
         assert_eq!(fault.finding.stage, Stage::Authenticate);
         let said: Vec<&str> = fault.finding.evidence.iter().map(|it| &*it.text).collect();

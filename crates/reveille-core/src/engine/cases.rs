@@ -318,7 +318,9 @@ impl State {
             }
         }
         if (rung, tries, not_before) != (0, 0, None) {
-            self.record(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed: None });
+            let (unconfirmed, lapsed) = (None, Vec::new());
+            let stands = Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed };
+            self.record(stands);
         }
         if tries >= timing.tries && stands(Guard::TriesEnd) {
             incident.given_up = true;
@@ -431,6 +433,7 @@ impl State {
             self.ripe.insert(key.clone());
         }
         case.due_after = fault.due_after;
+        case.incident.counted_from = case.incident.counted_from.max(fault.counted_from);
         case.rests_on_cluster = fault.rests_on_cluster;
         let incident = &mut case.incident;
         if incident.label != *label {

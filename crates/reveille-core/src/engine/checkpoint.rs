@@ -156,7 +156,8 @@ impl State {
         if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
             let case = self.cases.get(&incident.key).filter(|case| case.incident.id == id);
             let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
-            records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed });
+            let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
+            records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed });
         }
         if incident.given_up {
             records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });

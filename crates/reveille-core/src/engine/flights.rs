@@ -290,8 +290,18 @@ impl State {
                     attempt.ending = Some(Ending::Dropped { at, why: why.clone() });
                 });
                 self.record(Record::Dropped { at, intent, why });
+                self.back_off_from_drops(&flight.key);
                 self.ripe.insert(flight.key);
             }
+        }
+    }
+
+    /// What is decided and dropped again and again goes on at the pace of the disk otherwise.
+    fn back_off_from_drops(&mut self, key: &IncidentKey) {
+        let until = self.now + self.roster.timing.backoff_min;
+        let case = self.cases.get_mut(key).filter(|case| case.incident.was_dropped_twice());
+        if let Some(case) = case {
+            case.incident.not_before = case.incident.not_before.max(Some(until));
         }
     }
 

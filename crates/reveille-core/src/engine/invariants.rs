@@ -422,9 +422,8 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     if let Call::DeleteInstance { .. } = call {
         ensure(!seen.instance.state.is_leaving(), 7, || format!("{call}: it is being deleted already"))?;
         let errored = seen.instance.state == crate::model::instance::InstanceState::Errored;
-        ensure(errored || count.total() > pool.min, 5, || {
-            format!("{call}: the pool's minimum is {}", pool.min)
-        })?;
+        let live = state.desk().live(&pool.name, Some(&seen.instance.id));
+        ensure(errored || live > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))?;
     }
     Ok(())
 }

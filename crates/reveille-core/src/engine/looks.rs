@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::gathered::boots;
+use crate::diagnose::gathered::{Ours, boots};
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
 use crate::model::access::UserRef;
 use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
-use crate::model::incident::{IncidentKey, MachineKey};
+use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
 use crate::model::testimony::CONSOLE;
-use crate::model::time::Time;
+use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::observe::remembered::Remembered;
@@ -339,6 +339,26 @@ impl State {
         }
     }
 
+    /// What we did lately to the machine of this incident.
+    fn done_to(&self, key: &IncidentKey) -> Ours {
+        let lately = self.closed_lately(&key.subject).map(|closed| &closed.incident);
+        let now = self.cases.get(key).map(|case| &case.incident);
+        let (mut ours, mut first) = (Ours::default(), None);
+        for incident in lately.chain(now) {
+            ours.add(incident);
+            first = incident.attempts.iter().map(|tried| tried.at).chain(first).min();
+        }
+        let view = match &key.subject {
+            Subject::Machine(MachineKey::Instance(cloud, _)) => self.clouds.get(cloud),
+            _ => None,
+        };
+        let listed = view.and_then(|view| view.listed_begun);
+        // The list is older than now, so that this is earlier than the call; a log tells whole seconds.
+        let before = |at: Time| self.now.since(at) + Span::from_s(2);
+        ours.since = first.zip(listed).map(|(at, listed)| listed.earlier_by(before(at)));
+        ours
+    }
+
     fn on_evidence(
         &mut self,
         key: &IncidentKey,
@@ -356,9 +376,7 @@ impl State {
         if let Ok(Answer::Actions(actions)) = &answer {
             self.note_late_reboot(key, &ActionMark::of(actions));
         }
-        let lately = self.closed_lately(&key.subject).map(|closed| &closed.incident);
-        let now = self.cases.get(key).map(|case| &case.incident);
-        let acted = lately.chain(now).any(|incident| !incident.attempts.is_empty());
+        let ours = self.done_to(key);
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
@@ -383,7 +401,7 @@ impl State {
             (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(ActionMark::of(&actions));
-                gathered.handled = boots(&actions, acted);
+                gathered.handled = boots(&actions, &ours);
                 gathered.last_action = Some(describe(actions.first()));
             }
             _ => {}

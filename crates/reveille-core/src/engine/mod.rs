@@ -500,7 +500,7 @@ impl State {
         for (name, pool) in &self.roster.pools {
             let count = self.tally.pool(name);
             gates.push(limits.are_too_many(count.amiss, count.total()));
-            gates.push(count.total() > pool.min);
+            gates.push(self.desk().live(name, None) > pool.min);
             gates.push(self.rolling.get(name).is_some_and(|until| self.now < *until));
         }
         let all = self.tally.all();

@@ -149,7 +149,8 @@ impl State {
         // Should it go later, nobody can tell whose doing that is: it may be somebody else's, and it may be ours, whose call was
         // only late.
         self.book.not_deleted(&flight.call);
-        self.book.doubt(intent, flight);
+        let phase = Phase::Calling { since: self.now };
+        self.book.doubt(intent, &Flight { phase, ..flight.clone() });
         self.expect_late_reboot(flight);
         self.did_not_hold(intent, flight, text);
     }

@@ -137,9 +137,10 @@ impl Replay {
                     found.attempts.push(attempt);
                 });
             }
-            Record::CarriedOver { incident, rung, tries, not_before, unconfirmed } => {
+            Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed } => {
                 if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
                     case.gathered.unconfirmed = unconfirmed;
+                    case.lapsed = lapsed;
                 }
                 self.with(incident, |found| {
                     (found.rung, found.tries, found.not_before) = (rung, tries, not_before);

@@ -449,11 +449,12 @@ impl State {
         seen.was_ready |= ready;
         // A second Node that names the machine and does not answer is not its coming back.
         let is_back = ready || seen.joined.as_ref().is_none_or(|joined| joined == name);
+        let mut was_away = is_back && self.cluster.lost_together.remove(&machine);
         if is_back {
-            seen.left = None;
+            // The ledger unsays it with the record of the join.
+            was_away |= seen.left.take().is_some();
             seen.joined_uid = Some(node.node.uid.clone());
         }
-        let was_lost = is_back && self.cluster.lost_together.remove(&machine);
         let joined_before = seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready);
         let pool = seen.pool().cloned();
         if !joined_before {
@@ -466,7 +467,7 @@ impl State {
             self.note_arrival(&machine, &pool);
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.
-        if joined_before && !was_lost {
+        if joined_before && !was_away {
             return;
         }
         self.newly_joined.push(Joined { machine, node: name.clone(), pool });

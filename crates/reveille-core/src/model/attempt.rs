@@ -114,6 +114,11 @@ impl Attempt {
         )
     }
 
+    /// What it rested on was not so any more when the ledger had it.
+    pub const fn was_dropped(&self) -> bool {
+        matches!(self.ending, Some(Ending::Dropped { .. }))
+    }
+
     /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
     /// fresh read found nothing of it. What was refused for good was a try.
     pub fn came_to_nothing(&self) -> bool {

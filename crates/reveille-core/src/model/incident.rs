@@ -376,17 +376,26 @@ impl Incident {
     }
 
     /// A try begins. Of the same that was not made over and over, the last stays: it is tried for as long as the fault lasts.
-    /// Returns the try whose place it took.
+    /// Of the same that was dropped over and over, the first stays as well. Returns the try whose place it took.
     pub fn begin_attempt(&mut self, intent: IntentId, call: Call, at: Time) -> Option<IntentId> {
-        let replaced = self.attempts.pop_if(|last| last.was_not_made() && last.call.is_same_change(&call));
+        let again = self.was_dropped_twice();
+        let takes = |last: &mut Attempt| last.was_not_made() || again;
+        let replaced = self.attempts.pop_if(|last| takes(last) && last.call.is_same_change(&call));
         self.attempts.push(Attempt { intent, call, at, ending: None, readback: None, seen: false });
         replaced.map(|attempt| attempt.intent)
     }
 
-    /// True while a person's request waits for a repair: nothing has come of what was begun for it since.
+    /// The last two tries were dropped before their calls, and of the same kind.
+    pub fn was_dropped_twice(&self) -> bool {
+        let [.., before, last] = &self.attempts[..] else { return false };
+        before.was_dropped() && last.was_dropped() && before.call.is_same_change(&last.call)
+    }
+
+    /// True while a person's request waits for a repair: nothing has come of what was begun for it since. A try that is not
+    /// under way yet is no answer: what stands against it is asked once more, and must be the same as before.
     pub fn is_asked_for(&self) -> bool {
-        let answered =
-            |asked: &Asked| self.attempts.iter().any(|it| it.at >= asked.at && !it.came_to_nothing());
+        let came = |it: &Attempt| it.ending.is_some() && !it.came_to_nothing();
+        let answered = |asked: &Asked| self.attempts.iter().any(|it| it.at >= asked.at && came(it));
         self.asked.as_ref().is_some_and(|asked| !answered(asked))
     }
 }

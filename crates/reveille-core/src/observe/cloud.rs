@@ -66,6 +66,8 @@ pub struct Seen {
     pub state_since: Time,
     /// When it was last seen to run again after somebody or something had it in hand: it was off, or its cloud named a task.
     pub released: Option<Time>,
+    /// When that happened the time before.
+    pub released_before: Option<Time>,
     /// Missing from listings since then, and how often it was asked for by id in vain.
     pub unlisted: Option<Unlisted>,
 }
@@ -143,6 +145,7 @@ impl Seen {
             made_meanwhile: false,
             state_since: now,
             released: None,
+            released_before: None,
             unlisted: None,
         }
     }
@@ -198,7 +201,9 @@ pub struct CloudView {
     reindexed: Vec<Arc<Instance>>,
     /// Counts instances that came, went or changed.
     edition: u64,
-    /// The first full listing has been seen.
+    /// Those of them that are unlisted.
+    unlisted: BTreeSet<InstanceId>,
+    /// When the first full listing was taken in.
     first_listed: Option<Time>,
     /// The cloud's own clock when the last full listing began.
     pub listed_begun: Option<ServiceTime>,
@@ -247,6 +252,7 @@ impl CloudView {
             growth: Growth::default(),
             reindexed: Vec::new(),
             edition: 0,
+            unlisted: BTreeSet::new(),
             first_listed: None,
             listed_begun: None,
             unread: Unread::default(),
@@ -373,7 +379,7 @@ impl CloudView {
             }
             let built = seen.instance.state == InstanceState::Building && seen.joined.is_none();
             if !seen.instance.runs_freely() && instance.runs_freely() && !built {
-                seen.released = Some(now);
+                (seen.released_before, seen.released) = (seen.released, Some(now));
             }
             if seen.instance.state != instance.state {
                 seen.state_since = now;
@@ -387,7 +393,9 @@ impl CloudView {
             seen.instance = instance.clone();
             seen.of_pool = claim.pool().cloned().or_else(|| seen.of_pool.take());
             seen.claim = claim;
-            seen.unlisted = None;
+            if seen.unlisted.take().is_some() {
+                self.unlisted.remove(&instance.id);
+            }
             self.edition += 1;
             if let Some(before) = before {
                 self.unindex(&before);
@@ -424,6 +432,7 @@ impl CloudView {
         }
         if let Some(seen) = self.instances.get_mut(id) {
             seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
+            self.unlisted.insert(id.clone());
             change.touched.insert(id.clone());
         }
     }
@@ -457,6 +466,7 @@ impl CloudView {
         if let Some(ended) = ended {
             note_end(seen, ended);
         }
+        self.unlisted.insert(id.clone());
         let unlisted = seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
         if young && ended.is_none() {
             return unlisted.is_gone();
@@ -483,6 +493,7 @@ impl CloudView {
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
             seen.released = seen.released.map(|at| at.min(now));
+            seen.released_before = seen.released_before.map(|at| at.min(now));
             seen.first_seen = seen.first_seen.min(now);
             if let Some(left) = &mut seen.left {
                 left.at = left.at.min(now);
@@ -504,13 +515,20 @@ impl CloudView {
         self.growth.note();
         let mut seen = Seen::new(now, instance, Whose::Pool(pool.name.clone()));
         seen.unlisted = Some(Unlisted { since: now, denials: 0, last_denial: None });
+        self.unlisted.insert(id.clone());
         self.instances.insert(id.clone(), seen);
         self.edition += 1;
+    }
+
+    /// Machines that the newest listing lacks, proved to be gone or not.
+    pub fn unlisted(&self) -> impl Iterator<Item = &Seen> {
+        self.unlisted.iter().filter_map(|id| self.instances.get(id))
     }
 
     /// Drops an instance from the view and returns it.
     pub fn remove(&mut self, id: &InstanceId) -> Option<Seen> {
         let seen = self.instances.remove(id)?;
+        self.unlisted.remove(id);
         let instance = seen.instance.clone();
         self.unindex(&instance);
         self.edition += 1;

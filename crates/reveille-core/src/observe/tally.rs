@@ -128,6 +128,11 @@ impl Tally {
         }
     }
 
+    /// Whether this machine is counted among those of the pool.
+    pub fn counts(&self, key: &MachineKey, pool: &PoolName) -> bool {
+        self.places.get(key).is_some_and(|place| place.pool == *pool && place.rank != Rank::Leaving)
+    }
+
     /// Counts of one pool.
     pub fn pool(&self, pool: &PoolName) -> Count {
         self.pools.get(pool).copied().unwrap_or_default()

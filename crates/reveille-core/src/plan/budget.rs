@@ -55,6 +55,13 @@ pub struct Counted {
 /// A call that was answered as failed, and works all the same, has worked within this.
 const MAY_COME: Span = Span::from_min(10);
 
+impl Flight {
+    /// It was called so lately that it may come to pass although nothing was seen of it.
+    fn may_come(&self, now: Time) -> bool {
+        matches!(self.phase, Phase::Calling { since } if now.since(since) < MAY_COME)
+    }
+}
+
 /// How far an intent is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -261,6 +268,15 @@ impl Book {
         self.doubted.push_back((intent, flight.clone()));
     }
 
+    /// Instances that a deletion takes away: one that is under way, or one of which nothing was seen and that may only be late.
+    pub fn deletions(&self, now: Time) -> impl Iterator<Item = (&CloudName, &InstanceId)> {
+        let late = self.doubted.iter().map(|(_, flight)| flight).filter(move |flight| flight.may_come(now));
+        self.flights.values().chain(late).filter_map(|flight| match &flight.call {
+            Call::DeleteInstance { cloud, instance, .. } => Some((cloud, instance)),
+            _ => None,
+        })
+    }
+
     /// Deletions of which nothing seemed to come.
     pub fn doubted(&self) -> impl Iterator<Item = (IntentId, &Flight)> {
         self.doubted.iter().map(|(intent, flight)| (*intent, flight))
@@ -406,10 +422,9 @@ impl Book {
     pub fn fault_count(&self, now: Time, pool: &PoolName, fault: &str, but: Option<&InstanceId>) -> u32 {
         let key = (pool.clone(), Arc::from(fault));
         let seen = self.same_faults.get(&key).map_or(&[][..], Vec::as_slice);
-        let lately =
-            |flight: &Flight| matches!(flight.phase, Phase::Calling { since } if now.since(since) < MAY_COME);
         let counts = |flight: &&Flight| {
-            let counted = flight.counted.as_ref().filter(|it| lately(flight) && Some(&it.instance) != but);
+            let counted =
+                flight.counted.as_ref().filter(|it| flight.may_come(now) && Some(&it.instance) != but);
             counted.is_some_and(|it| it.pool == *pool && *it.fault == *fault && !seen.contains(&it.instance))
         };
         let doubted = self.doubted.iter().map(|(_, flight)| flight).filter(counts).count();

@@ -88,8 +88,14 @@ pub const EVIDENCE_WITHIN: Span = Span::from_min(2);
 const READ_AHEAD: Span = Span::from_s(5);
 /// Console and action log older than this are read again before something that can hurt.
 const EVIDENCE_FRESH: Span = Span::from_min(10);
+/// An action log older than this is read again before a reboot or a deletion: while rejoin is offered to a person, who reboots
+/// the machine instead, the log that was read at the deadline grows five minutes old.
+const LOG_FRESH: Span = Span::from_s(30);
 /// "No such id" older than this is asked again before the Node of that instance is deleted: lists and cells come back.
 const DENIAL_FRESH: Span = Unlisted::APART;
+/// Connections outlive a group or a route that is taken away for minutes; a machine that serves for so long without one does not
+/// need it.
+const SERVED: Span = Span::from_min(30);
 /// What a user was said to hold longer ago is asked again before it is given more.
 const ROLES_FRESH: Span = Span::from_s(30);
 /// A console that could not be read so often in a row is gone without.
@@ -145,8 +151,8 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     if let Some(root) = explained_by(desk, case).filter(|_| stands(Guard::RootFirst)) {
         let kind = root.incident.key.kind;
-        if root.incident.given_up {
-            // What explains it could not be mended: nothing further down the ladder would help either.
+        if root.incident.given_up || !may_be_mended(desk, root) {
+            // What explains it cannot be mended: nothing further down the ladder would help either.
             let why = format!("its {kind} explains this and could not be mended: {}", ladder::ask(kind));
             return Decision::just(Next::Ask(why.into()));
         }
@@ -184,10 +190,23 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     let decision = climb(desk, case, due);
     // Old evidence is read again just before it is acted on, not over and over while something stands against acting.
+    let looks = if looks.is_empty() { log_wanted(desk, case, &decision.next) } else { looks };
     if matches!(decision.next, Next::Act { .. }) && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
     }
     decision
+}
+
+/// The action log tells whether a person or a program has just rebooted the machine: it is read directly before we do.
+fn log_wanted(desk: &Desk<'_>, case: &Case, next: &Next) -> Vec<Look> {
+    let hurts = |rung: &Rung| matches!(rung.class(), Class::Reboot | Class::Replace);
+    let fresh = case.gathered.asked_at.is_some_and(|at| desk.now.since(at) <= LOG_FRESH);
+    let wants = has_evidence_to_read(case.incident.key.kind) && stands(Guard::EvidenceFirst);
+    if fresh || !wants || !matches!(next, Next::Act { rung, .. } if hurts(rung)) {
+        return Vec::new();
+    }
+    let subject = Desk::instance_of(&case.incident.key.subject);
+    subject.map(|(cloud, id)| Look::Actions(cloud.clone(), id.clone())).into_iter().collect()
 }
 
 /// The first rung from the present one on that is allowed at all, of use, and has something to call.
@@ -308,7 +327,8 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
 }
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest. What the roster leaves
-/// alone is mended by nobody, and keeps no machine from its repair.
+/// alone is mended by nobody, and keeps no machine from its repair. Neither does what the machine served with for long: on a
+/// network without port security no group can be put on a port, and a kubelet that died months later was never repaired.
 fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     let absence =
         matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
@@ -317,8 +337,26 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     }
     [FaultKind::GroupMissing, FaultKind::PairMissing, FaultKind::MissingRoute].into_iter().find_map(|kind| {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
-        desk.cases.get(&key).filter(|root| interlock::mode_of(desk, root, Class::Network) != Mode::Off)
+        let explains = |root: &&Case| {
+            interlock::mode_of(desk, root, Class::Network) != Mode::Off && !served_with(desk, case, root)
+        };
+        desk.cases.get(&key).filter(explains)
     })
+}
+
+/// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away.
+fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
+    let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
+    let had_joined = case.incident.key.kind != FaultKind::NeverJoined && joined;
+    had_joined && case.incident.first_seen.since(root.incident.first_seen) >= SERVED
+}
+
+/// Something is under way for it, it looks mended, or there is a call that may help.
+fn may_be_mended(desk: &Desk<'_>, root: &Case) -> bool {
+    let rungs = ladder::ladder(root.incident.key.kind).iter().skip(usize::from(root.incident.rung));
+    let has_call = || rungs.copied().any(|rung| remedy::call(desk, root, rung).is_ok());
+    let under_way = desk.book.flight_of(root.incident.id).is_some();
+    under_way || root.incident.well_since.is_some() || (root.due_after.is_some() && has_call())
 }
 
 /// When the evidence of a case that waits for its deadline is read, so that it is at hand then; `None`: no evidence is wanted,

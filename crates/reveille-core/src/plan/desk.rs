@@ -154,6 +154,22 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// Machines of the pool that are there and stay: of those that are counted, not those that are proved to be gone, nor those
+    /// that a deletion of ours takes away, at once or late. The one that is decided about counts as there.
+    pub fn live(&self, pool: &PoolName, but: Option<&InstanceId>) -> u32 {
+        let deleted = self.book.deletions(self.now);
+        let gone = self.clouds.values().flat_map(|view| {
+            let gone = view.unlisted().filter(|seen| seen.is_gone());
+            gone.map(|seen| (&view.name, &seen.instance.id))
+        });
+        let counts = |(cloud, id): &(&CloudName, &InstanceId)| {
+            let key = MachineKey::Instance((*cloud).clone(), (*id).clone());
+            Some(*id) != but && self.tally.counts(&key, pool)
+        };
+        let going: BTreeSet<_> = deleted.chain(gone).filter(counts).collect();
+        self.tally.pool(pool).total().saturating_sub(going.len() as u32)
+    }
+
     /// Machines of this cloud that no view holds, with their pools as far as those are known: the ledger or an open incident
     /// alone tells of them.
     pub fn known_unseen(

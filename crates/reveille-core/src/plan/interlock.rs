@@ -13,6 +13,7 @@ use crate::diagnose::hosting;
 use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
+use crate::model::attempt::Attempt;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{InstanceId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
@@ -294,9 +295,11 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
 fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
     let patience = desk.pool(seen)?.deadlines.boot_patience();
     let is_new = |at: &Time| desk.now.since(*at) < patience;
-    // After our own reboot its patience is in the incident.
+    // After our own reboot its patience is in the incident. A second release after the same try is somebody else's.
     let ours = |at: &Time| {
-        case.incident.attempts.iter().any(|tried| tried.at <= *at && at.since(tried.at) <= patience)
+        let before = |tried: &Attempt| seen.released_before.is_some_and(|before| before >= tried.at);
+        let is_its = |tried: &Attempt| tried.at <= *at && at.since(tried.at) <= patience && !before(tried);
+        case.incident.attempts.iter().any(is_its)
     };
     let released = seen.released.filter(|at| is_new(at) && !ours(at));
     let begun = cloud.listed_begun.map(|begun| begun.earlier_by(patience));
@@ -442,7 +445,7 @@ fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
         let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
         unlisted.is_some_and(|unlisted| lately(unlisted.since)) && beside(&other.instance.id, other.pool())
     };
-    let missing = cloud.instances.values().find(went).map(|other| other.instance.name.as_str());
+    let missing = cloud.unlisted().find(went).map(|other| other.instance.name.as_str());
     // It went before this process had its first listing (seed 324).
     let missing = missing.or_else(|| {
         cloud.first_listed().filter(|at| lately(*at))?;
@@ -498,7 +501,7 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
             holds.push(Hold::Kept(left));
         }
         let errored = case.incident.key.kind == FaultKind::Errored;
-        let live = desk.tally.pool(&pool.name).total();
+        let live = desk.live(&pool.name, Some(&seen.instance.id));
         if !errored && live <= pool.min {
             holds.push(Hold::PoolMinimum { live, min: pool.min });
         }

@@ -28,7 +28,7 @@ use crate::observe::cluster::NodeSeen;
 
 use super::desk::{Case, Desk};
 use super::hold::Hold;
-use super::ladder::Rung;
+use super::ladder::{self, Rung};
 
 /// Why there is nothing to call.
 pub type NoCall = Arc<str>;
@@ -319,7 +319,9 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
         Rung::Reboot if state == InstanceState::Active => {
             let said = hosting::of(seen);
             let host = said.is_some_and(|said| said.checks.host == Check::Impaired);
-            let hard = host || case.incident.tries > 0;
+            // Tries of the step before, a rejoin that was in vain, are none of it.
+            let rung = ladder::ladder(case.incident.key.kind).get(usize::from(case.incident.rung));
+            let hard = host || rung == Some(&Rung::Reboot) && case.incident.tries > 0;
             if hard && group.is_some() {
                 return no_call("only stopping it is left, and a group of its cloud replaces what stops");
             }

@@ -352,3 +352,37 @@ fn what_an_agent_holds_is_taken_back_by_its_word() {
     field.run(Span::from_min(30));
     assert_eq!(asks(&field), [Ask::RestartKubelet]);
 }
+
+/// Its agent was asked to bring its Node back, in vain, and is silent since.
+#[test]
+fn machine_whose_agent_was_asked_in_vain_is_rebooted_softly_first() {
+    for asked in [false, true] {
+        let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
+        field.answers_ask = (Outcome::Accepted { request: None }, false);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        if asked {
+            field.run(Span::from_min(12));
+            assert!(!field.calls.is_empty());
+        }
+        field.agents.clear();
+        field.run_until(Span::from_min(60), |field| field.destructive_calls() > 0);
+        let first = field.calls.iter().find(|call| call.is_destructive()).map(Call::to_string);
+        assert_eq!(first.as_deref(), Some("reboot instance i004"), "asked: {asked}");
+    }
+}
+
+/// Its agent brought its Node back. Half an hour later the Node is silent again, and so is the agent.
+#[test]
+fn machine_that_its_agent_brought_back_is_rebooted_softly_first() {
+    let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(30));
+    assert!(matches!(field.calls[..], [Call::AskAgent { .. }]), "{:?}", field.calls);
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.agents.clear();
+    field.run_until(Span::from_min(60), |field| field.destructive_calls() > 0);
+    let first = field.calls.iter().find(|call| call.is_destructive()).map(Call::to_string);
+    assert_eq!(first.as_deref(), Some("reboot instance i004"));
+}

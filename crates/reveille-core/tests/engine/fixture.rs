@@ -194,8 +194,8 @@ pub struct Field {
     pub refuses: Option<Outcome>,
     /// Calls are not made, and the test answers them: these are out.
     pub mute: Option<Vec<IntentId>>,
-    /// Calls that were made, at once or late.
-    pub made: Vec<Call>,
+    /// Calls that were made, at once or late, and when by the cloud's clock.
+    pub made: Vec<(Call, Arc<str>)>,
     /// What the texts of each machine prove.
     pub told: Vec<Told>,
     /// Reads of this instance by its id fail.
@@ -491,14 +491,20 @@ impl Field {
                 }
                 Effect::Call { intent, call, .. } => {
                     self.calls.push(call.clone());
+                    // Nova logs an action under the id of its request (nova/api/openstack, `x-openstack-request-id`).
+                    let request = format!("req-{}", self.made.len());
                     if self.refuses.is_none() {
-                        self.made.push(call.clone());
+                        self.made.push((call.clone(), self.cloud_time()));
                     }
                     if !self.deaf && self.refuses.is_none() {
                         self.apply(&call);
                     }
                     let failed = Outcome::Failed { retry_after: None, text: "504 Gateway Timeout".into() };
-                    let outcome = if self.fails { failed } else { Outcome::Accepted { request: None } };
+                    let outcome = if self.fails {
+                        failed
+                    } else {
+                        Outcome::Accepted { request: Some(request.as_str().into()) }
+                    };
                     let outcome = self.refuses.clone().unwrap_or(outcome);
                     self.feed(Event::Done { intent, outcome });
                 }
@@ -569,34 +575,42 @@ impl Field {
     /// no such log: it shows when an instance was last started, which a reboot in place does not change (Amazon EC2 API
     /// Reference, `Instance.LaunchTime`), and a stop and start does.
     fn actions(&self, id: &InstanceId) -> Vec<InstanceAction> {
-        let action = |action: &str, request: String| InstanceAction {
+        let action = |action: &str, request: String, started: &Arc<str>| InstanceAction {
             request: request.as_str().into(),
             action: action.into(),
-            started: "".into(),
+            started: started.clone(),
             user: None,
             message: None,
         };
         if self.instances.get(id.as_str()).is_some_and(|found| found.hosting.is_some()) {
             let starts = |call: &Call| matches!(call, Call::Reboot { hard: true, .. } | Call::Start { .. });
-            return vec![action("launch", format!("launched-{}", self.acts_on(id, starts)))];
+            let launched = format!("launched-{}", self.acts_on(id, starts).count());
+            return vec![action("launch", launched, &Arc::from(""))];
         }
         let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot { .. }));
+        let reboots: Vec<_> =
+            reboots.map(|(number, at)| action("reboot", format!("req-{number}"), at)).collect();
         let by_others = self.by_others.iter().filter(|(of, _)| of == id.as_str()).map(|(_, it)| it.clone());
-        (0..reboots).rev().map(|number| action("reboot", format!("req-{number}"))).chain(by_others).collect()
+        reboots.into_iter().rev().chain(by_others).collect()
     }
 
-    /// How many calls of this kind took effect on the instance.
-    fn acts_on(&self, id: &InstanceId, is_such: impl Fn(&Call) -> bool) -> usize {
-        let on_it = |call: &&Call| match call {
+    /// The calls of this kind that took effect on the instance: their numbers, and when they were made.
+    fn acts_on<'a>(
+        &'a self,
+        id: &'a InstanceId,
+        is_such: impl Fn(&Call) -> bool + 'a,
+    ) -> impl Iterator<Item = (usize, &'a Arc<str>)> {
+        let on_it = move |call: &Call| match call {
             Call::Reboot { instance, .. } | Call::Start { instance, .. } => instance == id && is_such(call),
             _ => false,
         };
-        if self.deaf { 0 } else { self.made.iter().filter(on_it).count() }
+        let made = self.made.iter().enumerate().filter(move |(_, (call, _))| !self.deaf && on_it(call));
+        made.map(|(number, (_, at))| (number, at))
     }
 
     /// Its kubelet runs again after a boot of the machine: its Node is Ready and carries another boot id.
     pub fn boots(&mut self, id: &str) {
-        let reboots = self.acts_on(&id.into(), |_| true);
+        let reboots = self.acts_on(&id.into(), |_| true).count();
         let node = self.nodes.get_mut(id).unwrap();
         (node.ready, node.boot_id) = (Ready::True, Some(boot_id(id, reboots)));
     }

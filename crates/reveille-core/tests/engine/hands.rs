@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::Call;
 use reveille_core::engine::State;
-use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
+use reveille_core::event::{CloudFact, CloudSnapshot, Command, Event, Pause, PauseScope, Scope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::node::Ready;
@@ -88,4 +88,74 @@ fn rollout_that_only_a_list_of_changes_shows_is_heeded() {
     assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
     field.run(Span::from_min(20));
     assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+}
+
+/// Nova's log of actions tells that a person rebooted the machine just now.
+pub fn rebooted_by_a_person(field: &mut Field, id: &str) {
+    let started = field.cloud_time();
+    let (request, action) = ("req-erin".into(), "reboot".into());
+    let by_erin = InstanceAction { request, action, started, user: Some("erin".into()), message: None };
+    field.by_others = vec![(id.to_owned(), by_erin)];
+}
+
+/// The log of actions was read five minutes ago, and a person has rebooted the machine since.
+#[test]
+fn machine_that_a_person_rebooted_after_the_evidence_was_read_has_the_time_of_a_boot() {
+    for reboot in [Mode::Act, Mode::Off] {
+        let mut roster = roster();
+        roster.pools.values_mut().next().unwrap().repair.reboot = reboot;
+        let mut field = Field::new(roster).populate(10);
+        field.run(Span::from_min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(7));
+        rebooted_by_a_person(&mut field, "i004");
+        field.run(Span::from_min(14));
+        assert_eq!(field.calls, [], "reboot: {reboot:?}");
+    }
+}
+
+/// The roster is paused for a person's work, and the pause ends while the machine boots.
+#[test]
+fn machine_that_a_person_rebooted_during_a_pause_has_the_time_of_a_boot() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(6));
+    let pause = Pause { scope: PauseScope::Roster, by: "erin".into(), reason: "looks".into() };
+    field.feed(Event::Command(Command::Pauses([pause].into())));
+    field.run(Span::from_min(6));
+    rebooted_by_a_person(&mut field, "i004");
+    field.run(Span::from_min(1));
+    field.feed(Event::Command(Command::Pauses([].into())));
+    field.run(Span::from_min(10));
+    assert_eq!(field.calls, []);
+}
+
+/// We rebooted it softly, in vain; a person looks at it and reboots it once more.
+#[test]
+fn machine_that_a_person_rebooted_after_we_did_has_the_time_of_a_boot() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
+    field.run(Span::from_min(12));
+    rebooted_by_a_person(&mut field, "i004");
+    field.run(Span::from_min(14));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
+}
+
+/// The same, where a list shows the person's reboot while it lasts.
+#[test]
+fn machine_that_a_person_was_seen_to_reboot_after_we_did_has_the_time_of_a_boot() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
+    field.run(Span::from_min(12));
+    rebooted_by_a_person(&mut field, "i004");
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Rebooting;
+    field.run(Span::from_min(1));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+    field.run(Span::from_min(13));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
 }

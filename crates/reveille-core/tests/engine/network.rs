@@ -6,7 +6,9 @@ use reveille_core::effect::Call;
 use reveille_core::event::{CloudFact, CloudSnapshot, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::network::{Route, Router};
+use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
+use reveille_core::plan::decide::decide;
 
 use super::fixture::{CLOUD, Field, roster};
 
@@ -154,5 +156,73 @@ fn a_full_router_is_neither_given_a_route_nor_nudged() {
         field.run(Span::from_min(4));
         assert!(field.case("i001", FaultKind::MissingRoute).is_some());
         assert_eq!(field.calls.len(), expected, "limit {limit}: {:?}", field.calls);
+    }
+}
+
+/// Port security is off on the machine's only port, as some networks are built: it serves so for months. Then its kubelet dies.
+#[test]
+fn machine_whose_port_takes_no_group_is_repaired_all_the_same() {
+    for security in [true, false] {
+        let mut field = Field::new(roster()).populate(10);
+        let port = field.ports.get_mut("i004").unwrap();
+        if !security {
+            (port.security, port.groups) = (false, Box::new([]));
+        }
+        field.run(Span::from_min(24 * 60));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(24 * 60));
+        let case = field.case("i004", FaultKind::NotReady).map(|case| case.clone());
+        let next = case.map(|case| decide(&field.state.desk(), &case).next);
+        assert!(field.destructive_calls() > 0, "security: {security}: {next:?}");
+    }
+}
+
+/// Its port holds as many address pairs as it may, so that its pod range finds no place there. Then its kubelet dies.
+#[test]
+fn machine_whose_port_is_full_of_pairs_is_repaired_all_the_same() {
+    for pairs in [0, 10] {
+        let mut wanted = roster();
+        wanted.network.address_pairs = true;
+        let mut field = Field::new(wanted).populate(10);
+        let address = field.ports["i004"].addresses[0];
+        let node = field.nodes.get_mut("i004").unwrap();
+        node.addresses = Box::new([address]);
+        if pairs > 0 {
+            node.pod_ranges = Box::new(["198.19.4.0/24".parse().unwrap()]);
+            let held = (0..pairs).map(|number| format!("172.16.{number}.0/24").parse().unwrap());
+            field.ports.get_mut("i004").unwrap().pairs = held.collect();
+        }
+        field.run(Span::from_min(60));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(24 * 60));
+        let case = field.case("i004", FaultKind::NotReady).map(|case| case.clone());
+        let next = case.map(|case| decide(&field.state.desk(), &case).next);
+        assert!(field.destructive_calls() > 0, "pairs: {pairs}: {next:?}");
+    }
+}
+
+/// The router is full, so that a machine's route finds no place. Then its kubelet dies.
+#[test]
+fn machine_whose_route_finds_no_place_is_repaired_all_the_same() {
+    for full in [false, true] {
+        let mut wanted = roster();
+        wanted.network.router = Some((CLOUD.into(), "r-1".into()));
+        let mut field = Field::new(wanted).populate(10);
+        let hop = field.ports["i004"].addresses[0];
+        let node = field.nodes.get_mut("i004").unwrap();
+        (node.addresses, node.pod_ranges) = (Box::new([hop]), Box::new(["198.19.4.0/24".parse().unwrap()]));
+        let routes = (0..4).map(|number| Route {
+            destination: format!("172.16.{number}.0/24").parse().unwrap(),
+            next_hop: hop,
+        });
+        let own = Route { destination: "198.19.4.0/24".parse().unwrap(), next_hop: hop };
+        let routes = if full { routes.collect() } else { vec![own] };
+        field.routers = vec![Router { id: "r-1".into(), routes, limit: Some(4) }];
+        field.run(Span::from_min(60));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(24 * 60));
+        let case = field.case("i004", FaultKind::NotReady).map(|case| case.clone());
+        let next = case.map(|case| decide(&field.state.desk(), &case).next);
+        assert!(field.destructive_calls() > 0, "full: {full}: {next:?}");
     }
 }

@@ -215,3 +215,16 @@ fn machine_whose_lease_is_renewed_has_a_kubelet_whatever_the_node_list_says() {
         assert!(field.destructive_calls() > 0, "{name}: held for ever");
     }
 }
+
+/// It serves for a day although its cloud shows it in ERROR (a live migration that failed), and is rebooted from within.
+#[test]
+fn machine_in_error_that_served_for_a_day_has_the_time_of_a_reboot_from_within() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+    field.run(Span::from_min(24 * 60));
+    assert_eq!(field.calls, []);
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    assert_eq!(field.calls, []);
+}

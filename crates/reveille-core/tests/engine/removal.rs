@@ -5,7 +5,7 @@ use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::instance::InstanceState;
-use reveille_core::model::node::NodeEvent;
+use reveille_core::model::node::{NodeEvent, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
@@ -173,5 +173,80 @@ fn cordoned_node_that_is_deleted_while_its_machine_has_no_marks_was_removed_on_p
         field.run(Span::from_min(180));
         assert!(field.calls.is_empty(), "{restarts}: {:?}", field.calls);
         assert!(field.case("i003", FaultKind::Vanished).is_none());
+    }
+}
+
+/// Machines that people took away on purpose and stopped are not expected, and keep no other from its repair.
+#[test]
+fn machines_that_left_and_are_stopped_freeze_nobody() {
+    for stopped in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        for id in ["i005", "i006", "i007", "i008"] {
+            field.nodes.get_mut(id).unwrap().cordoned = true;
+            field.run(Span::from_min(1));
+            field.nodes.remove(id);
+            field.run(Span::from_min(1));
+            if stopped {
+                field.instances.get_mut(id).unwrap().state = InstanceState::Stopped;
+            }
+            field.run(Span::from_min(1));
+        }
+        field.run(Span::from_min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(60));
+        assert!(
+            field.destructive_calls() > 0,
+            "stopped: {stopped}: {}",
+            field.held("i004", FaultKind::NotReady)
+        );
+    }
+}
+
+/// The same of machines that are in ERROR.
+#[test]
+fn machines_that_left_and_are_in_error_freeze_nobody() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    for id in ["i005", "i006", "i007", "i008"] {
+        field.nodes.get_mut(id).unwrap().cordoned = true;
+        field.run(Span::from_min(1));
+        field.nodes.remove(id);
+        field.run(Span::from_min(1));
+        field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
+        field.run(Span::from_min(1));
+    }
+    field.run(Span::from_min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i004", FaultKind::NotReady));
+}
+
+/// A Node was drained and deleted once, and came back. Months later it vanishes while no process runs.
+#[test]
+fn machine_that_came_back_after_a_drain_is_repaired_by_the_next_process_too() {
+    for (restarts, rotated) in [(false, false), (true, true), (true, false)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        let there = field.nodes["i004"].clone();
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(Span::from_min(1));
+        field.nodes.remove("i004");
+        field.run(Span::from_min(1));
+        field.nodes.insert("i004".into(), there);
+        field.run(Span::from_min(60));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        field.nodes.remove("i004");
+        if restarts {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_min(60));
+        assert!(
+            field.destructive_calls() > 0,
+            "restarts: {restarts}, rotated: {rotated}: {:?}",
+            field.standing("i004")
+        );
     }
 }

@@ -127,3 +127,89 @@ fn fault_that_the_roster_leaves_alone_keeps_no_machine_from_its_repair() {
     field.run(Span::from_min(60));
     assert!(field.destructive_calls() > 0, "{}", field.held(ONE, FaultKind::NotReady));
 }
+
+/// One reboot that did not last is one try, whichever process looks, with a rotated ledger or a plain one.
+#[test]
+fn lapse_is_one_try_over_a_restart_too() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
+        field.run(Span::from_min(2));
+        field.boots("i004");
+        field.run(Span::from_s(30));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(1));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let calls = std::mem::take(&mut field.calls);
+        field = field.restarted(roster());
+        field.calls = calls;
+        field.run(Span::from_min(1));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::True;
+        field.run(Span::from_s(30));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(180), |field| field.calls.len() >= 2);
+        let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
+        assert!(matches!(field.calls[1], Call::Reboot { hard: true, .. }), "rotated: {rotated}: {made:?}");
+    }
+}
+
+/// The same without a second lapse.
+#[test]
+fn lapse_is_known_to_the_next_process() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
+        field.run(Span::from_min(2));
+        field.boots("i004");
+        field.run(Span::from_s(30));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(1));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let calls = std::mem::take(&mut field.calls);
+        field = field.restarted(roster());
+        field.calls = calls;
+        field.run_until(Span::from_min(180), |field| field.calls.len() >= 2);
+        let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
+        assert!(matches!(field.calls[1], Call::Reboot { hard: true, .. }), "rotated: {rotated}: {made:?}");
+    }
+}
+
+/// Softly once, hard once: each reboot is followed by a moment of health, a relapse and a restart.
+#[test]
+fn machine_that_relapses_after_each_reboot_is_power_cycled_once_over_restarts_too() {
+    for restarts in [false, true] {
+        let mut wanted = roster();
+        wanted.limits.per_hour = 100;
+        let mut field = Field::new(wanted.clone()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
+        for calls in 2..=6 {
+            if !field.instances.contains_key("i004") {
+                break;
+            }
+            field.run(Span::from_min(2));
+            field.boots("i004");
+            field.run(Span::from_s(20));
+            field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+            field.run(Span::from_s(30));
+            if restarts {
+                let calls = std::mem::take(&mut field.calls);
+                field = field.restarted(wanted.clone());
+                field.calls = calls;
+            }
+            field.run_until(Span::from_min(120), |field| field.calls.len() >= calls);
+        }
+        let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
+        let wanted = ["reboot instance i004", "power-cycle instance i004", "delete instance i004"];
+        assert_eq!(made, wanted, "restarts: {restarts}");
+    }
+}

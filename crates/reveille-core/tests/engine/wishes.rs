@@ -1,16 +1,21 @@
 //! What people want with a machine: a repair now, a look at it before it goes, a word of their own before it counts as well;
 //! and what is told of a machine that is Ready and not in service, or whose removal hangs.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use reveille_core::diagnose::absence::Standing;
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Effect};
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::{Asks, Ready};
 use reveille_core::model::roster::{Keep, Mode, Pool, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::record::{Record, Verdict};
 
 use super::fixture::{Field, roster};
+use super::hands::rebooted_by_a_person;
 
 const TAINT: &str = "node.cilium.io/agent-not-ready";
 
@@ -391,4 +396,50 @@ fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alo
         field.run(min(2));
         assert!(field.case("i001", FaultKind::StuckLeaving).is_none(), "it went after all");
     }
+}
+
+/// A person rebooted the machine, or had it in a rescue, and asks for a repair while it may still boot. The answer to each record is an
+/// event of its own, as in production; a hundred intents are enough to see that they would go on at the pace of the disk.
+fn intents_for_a_request(rescued: bool) -> u32 {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(1));
+    if rescued {
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Other;
+        field.run(Span::from_min(10));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+    } else {
+        rebooted_by_a_person(&mut field, "i004");
+        field.run(Span::from_min(10));
+    }
+    field.run(Span::from_min(2));
+    assert_eq!(field.calls, []);
+    let wish = Asks { repair: Some("now".into()), ..Asks::default() };
+    field.nodes.get_mut("i004").unwrap().intent.asks = Some(Box::new(wish));
+    let node = Arc::new(field.nodes["i004"].clone());
+    let mut events = VecDeque::from([Event::Cluster(ClusterFact::Applied(node))]);
+    let mut intended = 0;
+    while let Some(event) = events.pop_front().filter(|_| intended <= 100) {
+        for effect in field.step(event) {
+            match effect {
+                Effect::Record { id, record } => {
+                    intended += u32::from(matches!(record, Record::Intended { .. }));
+                    events.push_back(Event::Recorded(id));
+                }
+                Effect::Look { id, look } => {
+                    let answer = Ok(field.answer(&look));
+                    events.push_back(Event::Looked { look: id, answer });
+                }
+                Effect::Call { .. } | Effect::List { .. } | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+    intended
+}
+
+#[test]
+fn request_for_a_repair_of_a_machine_that_was_just_released_is_no_endless_loop() {
+    let intended = [false, true].map(intents_for_a_request);
+    assert!(intended.iter().all(|intended| *intended <= 3), "{intended:?} intents within one moment");
 }

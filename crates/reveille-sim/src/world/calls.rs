@@ -269,10 +269,10 @@ impl World {
             Call::Reboot { instance, hard, .. } => self.reboot(instance, *hard),
             Call::Start { instance, .. } => match self.state(instance) {
                 Some(InstanceState::Stopped) => {
-                    self.project.note(self.now, instance, "start", OURSELVES);
+                    let request = self.project.note(self.now, instance, "start", OURSELVES);
                     let after = self.soon(3_000, 10_000);
                     self.plan(after, Task::Life(instance.clone(), Life::Started));
-                    self.accepted()
+                    Outcome::Accepted { request: Some(request) }
                 }
                 // As with a reboot.
                 Some(state) => moved(format!("409: cannot start an instance that is {state:?}")),
@@ -357,8 +357,7 @@ impl World {
             }
             Some(_) => {}
         }
-        self.begin_reboot(id, hard, OURSELVES);
-        self.accepted()
+        Outcome::Accepted { request: Some(self.begin_reboot(id, hard, OURSELVES)) }
     }
 
     /// Somebody deletes an instance; how long that takes is the cloud's business.

@@ -249,7 +249,7 @@ impl World {
                 let active = self.project.servers[id].instance.state == InstanceState::Active;
                 if active {
                     self.note_let_boot(id);
-                    self.begin_reboot(id, false, "erin");
+                    let _ = self.begin_reboot(id, false, "erin");
                 }
             }
             Fault::Poisoned(_) => self.poison(id),

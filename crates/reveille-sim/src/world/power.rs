@@ -24,16 +24,17 @@ use super::{Life, Task, World};
 const RESETS_AFTER: Span = Span::from_min(4);
 
 impl World {
-    /// A running instance is rebooted.
-    pub(super) fn begin_reboot(&mut self, id: &InstanceId, hard: bool, by: &str) {
+    /// A running instance is rebooted. Returns under which id that was asked for: Nova logs it under the same one.
+    pub(super) fn begin_reboot(&mut self, id: &InstanceId, hard: bool, by: &str) -> RequestId {
         if !self.is_hosted(id) {
-            self.project.note(self.now, id, "reboot", by);
+            let request = self.project.note(self.now, id, "reboot", by);
             self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
             self.power_off(id);
             let after = self.soon(6_000, 25_000);
             self.plan(after, Task::Life(id.clone(), Life::Rebooted));
-            return;
+            return request;
         }
+        let request = self.project.request();
         let hangs = self.guests.get(id).is_some_and(|guest| guest.ail.is_some());
         let after = self.soon(6_000, 25_000);
         if hard {
@@ -43,13 +44,14 @@ impl World {
             let until = self.now + stops;
             self.provider.stopping.insert(id.clone(), Stopping { until, session: self.session });
             self.plan(stops, Task::Life(id.clone(), Life::Restarted));
-            return;
+            return request;
         }
         let after = if hangs { after + RESETS_AFTER } else { after };
         if !hangs {
             self.power_off(id);
         }
         self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+        request
     }
 
     /// It is stopped, and the call that stopped it starts it: two calls to EC2, so that a process that died between them leaves

@@ -399,15 +399,17 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             attempt,
             rung
         }),
-        (incident(), any::<u8>(), any::<u32>(), option::of(at()), option::of(action_mark())).prop_map(
-            |(incident, rung, tries, not_before, unconfirmed)| Record::CarriedOver {
-                incident,
-                rung,
-                tries,
-                not_before,
-                unconfirmed
-            }
-        ),
+        (
+            incident(),
+            any::<u8>(),
+            any::<u32>(),
+            option::of(at()),
+            option::of(action_mark()),
+            vec(intent(), 0..3)
+        )
+            .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed)| {
+                Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
+            }),
         (at(), incident(), intent(), vec(at(), 0..3), vec(id(InstanceId::new), 0..3)).prop_map(
             |(at, incident, intent, begun, deleted)| Record::Numbered {
                 at,

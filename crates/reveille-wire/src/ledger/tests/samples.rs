@@ -277,6 +277,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         tries: 3,
         not_before,
         unconfirmed: None,
+        lapsed: Vec::new(),
     }));
     records.push(Record::CarriedOver {
         incident,
@@ -284,6 +285,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         tries: 0,
         not_before: Some(AT),
         unconfirmed: Some(ActionMark::Launch(text("2026-10-19T09:00:00Z"))),
+        lapsed: vec![intent],
     });
     let deleted = vec![InstanceId::from("7f3a")];
     records.push(Record::Numbered { at: AT, incident, intent, begun: vec![AT], deleted });

@@ -204,7 +204,7 @@ pub enum Record {
         lapsed: Vec<IntentId>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
-    /// forgotten, and no number is given twice.
+    /// forgotten, and no number is given twice. Also after a gap or a jump of the clock, because what was begun counts on.
     Numbered {
         /// When.
         at: Time,

@@ -55,10 +55,15 @@ impl State {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
         }
         self.checkpoint_requests(&mut records);
+        records.push(self.numbered());
+        records
+    }
+
+    /// How far everything that is counted has come.
+    pub(super) fn numbered(&self) -> Record {
         let (begun, deleted) = (self.book.begun().collect(), self.book.deleted().cloned().collect());
         let Numbers { incident, intent, .. } = self.numbers;
-        records.push(Record::Numbered { at, incident, intent, begun, deleted });
-        records
+        Record::Numbered { at: self.now, incident, intent, begun, deleted }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {

@@ -62,6 +62,16 @@ impl State {
         self.freezes.go_on_at(now);
         self.leave_alone_anew(before, now);
         self.wait_on(before, now);
+        self.count_on(before);
+    }
+
+    /// Nobody looked since `before`: what was begun within the hour before that counts as long as it would have, also for the
+    /// next process, which reads when it was begun from the ledger.
+    pub(super) fn count_on(&mut self, before: Time) {
+        if self.book.count_on(self.now.since(before)) {
+            let numbered = self.numbered();
+            self.record(numbered);
+        }
     }
 
     /// We slept: backoffs, pauses and proofs have as long to go as before, and a dwell begins anew.

@@ -525,6 +525,7 @@ impl Replay {
         }
         if let Some(last) = how.last_alive.filter(|_| blind) {
             state.leave_alone_anew(last, how.now);
+            state.count_on(last);
         }
         if let Some(last) = how.last_alive {
             state.back_off_on(last);

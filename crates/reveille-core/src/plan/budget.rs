@@ -330,6 +330,13 @@ impl Book {
         }
     }
 
+    /// Nobody looked for so long, or the clock was set ahead by as much: which of the two, nobody can tell, and an hour of a
+    /// clock's is no hour. What was begun before counts for as long as it would have. True when that is anything.
+    pub fn count_on(&mut self, by: Span) -> bool {
+        self.begun.iter_mut().for_each(|at| *at = *at + by);
+        by > Span::ZERO && !self.begun.is_empty()
+    }
+
     /// Trust in a domain, as far as it has not lapsed.
     pub fn width(&self, domain: &Domain, now: Time) -> Width {
         let known = self.widths.get(domain).copied().unwrap_or_default();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::engine::{Restored, State};
 use reveille_core::event::{Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
@@ -273,4 +274,54 @@ fn deletion_that_comes_late_counts_against_the_minimum_of_the_pool() {
         }
     }
     assert!(field.instances.len() >= 9, "{} are left: {:?}", field.instances.len(), field.calls);
+}
+
+/// When a clock is set ahead by an hour, seen from the processes.
+#[derive(Clone, Copy, Debug)]
+enum SetAhead {
+    Within,
+    Between,
+    BeforeRestart,
+    BeforeRotation,
+    BetweenAndOnceMore,
+}
+
+/// An hour of a clock that is set ahead is no hour.
+#[test]
+fn clock_that_is_set_ahead_frees_no_room_within_the_hour() {
+    use SetAhead::{BeforeRestart, BeforeRotation, Between, BetweenAndOnceMore, Within};
+    for when in [Within, Between, BeforeRestart, BeforeRotation, BetweenAndOnceMore] {
+        let mut wanted = roster();
+        wanted.limits.per_hour = 1;
+        wanted.pools.values_mut().for_each(|pool| pool.repair.rejoin = Mode::Off);
+        let mut field = Field::new(wanted.clone()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(90), |field| !field.made.is_empty());
+        field.run(Span::from_min(2));
+        field.boots("i004");
+        field.run(Span::from_min(3));
+        field.nodes.get_mut("i007").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(5));
+        let last_alive = Some(field.now);
+        if matches!(when, Between | BetweenAndOnceMore) {
+            field = field.restarted(wanted.clone());
+            field.now = field.now + Span::from_min(61);
+            let how = Restored { last_alive, ..field.next_begins() };
+            field.state = State::restore(wanted.clone(), how, field.records.clone());
+        } else {
+            field.now = field.now + Span::from_min(61);
+        }
+        field.run(Span::from_min(1));
+        if matches!(when, BeforeRotation) {
+            field.records = field.state.checkpoint();
+        }
+        if matches!(when, BeforeRestart | BeforeRotation | BetweenAndOnceMore) {
+            field = field.restarted(wanted);
+        }
+        field.run(Span::from_min(30));
+        assert_eq!(field.made.len(), 1, "{when:?}: {:?}", field.made);
+        field.run(Span::from_min(60));
+        assert!(field.made.len() > 1, "{when:?}: {}", field.held("i007", FaultKind::NotReady));
+    }
 }

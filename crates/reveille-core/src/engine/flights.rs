@@ -184,7 +184,7 @@ impl State {
         let id = self.emit_record(record);
         self.recording.insert(id, intent);
         if rung.class().is_destructive() {
-            self.book.begin(at);
+            self.book.begin(at, rung);
         }
         if let Call::DeleteInstance { instance, .. } = &call {
             self.book.note_deleted(instance);
@@ -249,10 +249,11 @@ impl State {
             self.book.uncount_fault(counted);
         }
         if outcome.never_happened() && flight.rung.class().is_destructive() {
-            self.book.unbegin(match flight.phase {
+            let began = match flight.phase {
                 Phase::Calling { since } => since,
                 _ => self.now,
-            });
+            };
+            self.book.unbegin(began, flight.rung);
         }
     }
 
@@ -267,12 +268,12 @@ impl State {
         let Some(flight) = self.book.flights.remove(&intent) else { return };
         let destructive = flight.rung.class().is_destructive();
         if destructive {
-            self.book.unbegin(self.now);
+            self.book.unbegin(self.now, flight.rung);
         }
         match self.still_right(&flight) {
             Ok(()) => {
                 if destructive {
-                    self.book.begin(self.now);
+                    self.book.begin(self.now, flight.rung);
                 }
                 let (call, fence, flight_rung) = (flight.call.clone(), self.start.fence, flight.rung);
                 let key = flight.key.clone();
@@ -334,7 +335,7 @@ impl State {
         if let Some(flight) = self.book.flights.remove(&intent) {
             self.book.not_deleted(&flight.call);
             if flight.rung.class().is_destructive() {
-                self.book.unbegin(self.now);
+                self.book.unbegin(self.now, flight.rung);
             }
             if let Some(case) = self.cases.get_mut(&flight.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);

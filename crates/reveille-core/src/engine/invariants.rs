@@ -406,8 +406,12 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     ensure(owned, 5, || format!("{call}: its marks do not prove that it is ours"))?;
     let under_way = state.book.destructive_under_way();
     ensure(under_way <= state.roster.limits.at_once, 5, || format!("{call}: {under_way} repairs at once"))?;
-    let (begun, _) = state.book.begun_within_hour(now);
+    let begun = state.book.begun_within_hour(now);
     ensure(begun <= state.roster.limits.per_hour, 5, || format!("{call}: {begun} repairs within the hour"))?;
+    if let Call::DeleteNode { .. } = call {
+        let (tidied, share) = (state.book.tidied_within_hour(now), state.roster.limits.cleanups_per_hour());
+        ensure(tidied <= share, 5, || format!("{call}: {tidied} cleanups within the hour"))?;
+    }
     let count = state.tally.pool(&pool.name);
     let tolerated = state.roster.limits.tolerated(count.total());
     ensure(count.amiss <= tolerated, 5, || {

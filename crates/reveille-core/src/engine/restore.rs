@@ -216,7 +216,7 @@ impl Replay {
                 }
             }
             if outcome.never_happened() && flight.rung.class().is_destructive() {
-                self.state.book.unbegin(at);
+                self.state.book.unbegin(at, flight.rung);
             }
             if matches!(outcome, Outcome::Failed { .. }) {
                 self.state.expect_late_reboot(&flight);
@@ -250,7 +250,7 @@ impl Replay {
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
                 let Some(step) = ladder::ladder(key.kind).get(usize::from(rung)).copied() else { return };
                 if step.class().is_destructive() {
-                    state.book.begin(at);
+                    state.book.begin(at, step);
                 }
                 if let Call::DeleteInstance { instance, .. } = &call {
                     state.book.note_deleted(instance);
@@ -285,7 +285,7 @@ impl Replay {
                 if let Some(flight) = state.book.flights.remove(&intent) {
                     state.book.not_deleted(&flight.call);
                     if flight.rung.class().is_destructive() {
-                        state.book.unbegin(at);
+                        state.book.unbegin(at, flight.rung);
                     }
                 }
                 self.note(intent, |attempt| attempt.ending = Some(Ending::Dropped { at, why }));

@@ -1,7 +1,7 @@
 //! Cases that something stands against, indexed by what they wait for: as many are decided again as can go on.
 //!
 //! ```text
-//!  decide ─▶ Held ─▶ index ─┬─ NetworkSlot, RepairSlot, Domain ─ room at the end of a step ─▶ the oldest is decided
+//!  decide ─▶ Held ─▶ index ─┬─ NetworkSlot, RepairSlot, Domain … ─ room at the end of a step ─▶ the oldest is decided
 //!                           ├─ Gate ─ a gate flips (`review_gates`) ──────────────────────▶ all of Gate are decided
 //!                           └─ Itself ─ its subject is judged, or its timer rings ─────────▶ it is decided
 //! ```
@@ -13,7 +13,8 @@
 //! 73 s of engine time at the default limits.
 //!
 //! The oldest incident is asked first, also before a case that became ripe in the same step, so that new faults cannot
-//! starve old ones. An old incident whose repair failed backs off outside of the queue and lets the others pass.
+//! starve old ones. An old incident whose repair failed backs off outside of the queue and lets the others pass. The Nodes of
+//! machines that are gone come last, however old: nothing is urgent about them, and there may be many.
 //!
 //! It decides nothing. What a case may do is asked of `plan::decide` each time.
 
@@ -21,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
 use crate::model::id::IncidentId;
-use crate::model::incident::{IncidentKey, MachineKey, Subject};
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::plan::hold::Hold;
-use crate::plan::ladder::Rung;
+use crate::plan::ladder::{Class, Rung};
 use crate::record::Domain;
 
 use super::{State, Wake};
@@ -35,6 +36,8 @@ pub(super) enum WaitFor {
     NetworkSlot,
     /// A slot of the repairs that can hurt, and room within the hour.
     RepairSlot,
+    /// The same for what tidies up, which has a share of the hour.
+    CleanupSlot,
     /// Room in its domain, which may cool down.
     Domain(Domain),
     /// A condition that `review_gates` watches for all cases, or that calls `rouse_held` when it changes.
@@ -46,7 +49,22 @@ pub(super) enum WaitFor {
 impl WaitFor {
     /// Room for it is asked for after every step.
     const fn has_queue(&self) -> bool {
-        matches!(self, Self::NetworkSlot | Self::RepairSlot | Self::Domain(_))
+        matches!(self, Self::NetworkSlot | Self::RepairSlot | Self::CleanupSlot | Self::Domain(_))
+    }
+
+    /// What tidies up waits for it.
+    fn is_of_cleanups(&self) -> bool {
+        match self {
+            Self::CleanupSlot => true,
+            Self::Domain(domain) => domain.kind == FaultKind::Ghost,
+            _ => false,
+        }
+    }
+
+    /// The rung that asks for room within the hour; none where that has no limit.
+    fn rung(&self) -> Option<Rung> {
+        let counts = matches!(self, Self::RepairSlot | Self::CleanupSlot | Self::Domain(_));
+        counts.then(|| if self.is_of_cleanups() { Rung::Cleanup } else { Rung::Reboot })
     }
 
     /// The end of this wait is noticed in the very step in which it comes.
@@ -121,7 +139,7 @@ impl State {
         self.ripe.extend(waits);
     }
 
-    /// Decides the waiting cases for which there is room, the oldest first, until there is room for no other.
+    /// Decides the waiting cases for which there is room, the oldest first and cleanups last, until there is room for no other.
     pub(super) fn decide_with_room(&mut self) {
         // A queue whose first case does not leave it although there is room is asked once a step.
         let mut stuck: BTreeSet<WaitFor> = BTreeSet::new();
@@ -138,12 +156,15 @@ impl State {
         if !stands(Guard::FreedRoom) {
             return None;
         }
-        let repairs = self.has_room(&WaitFor::RepairSlot);
+        let [repairs, cleanups] =
+            [WaitFor::RepairSlot, WaitFor::CleanupSlot].map(|wait| self.has_room(&wait));
         let open = self.waiting.queued().filter(|(wait, ..)| {
-            let may = **wait == WaitFor::NetworkSlot || repairs;
+            let slot = if wait.is_of_cleanups() { cleanups } else { repairs };
+            let may = **wait == WaitFor::NetworkSlot || slot;
             may && !stuck.contains(*wait) && self.has_room(wait)
         });
-        open.min_by_key(|(_, incident, _)| *incident).map(|(wait, _, key)| (wait.clone(), key.clone()))
+        let first = open.min_by_key(|(wait, incident, _)| (wait.is_of_cleanups(), *incident));
+        first.map(|(wait, _, key)| (wait.clone(), key.clone()))
     }
 
     /// The budgets leave room for one more of these. The same conditions as in `plan::interlock`, told by the same book.
@@ -151,9 +172,10 @@ impl State {
         let (book, limits, now) = (&self.book, self.roster.limits, self.now);
         match wait {
             WaitFor::NetworkSlot => book.network_under_way() < limits.network_at_once,
-            WaitFor::RepairSlot => {
+            WaitFor::RepairSlot | WaitFor::CleanupSlot => {
                 let slot = book.destructive_under_way() < limits.at_once || !stands(Guard::AtOnce);
-                slot && (book.begun_within_hour(now).0 < limits.per_hour || !stands(Guard::PerHour))
+                let used_up = |rung| book.used_up(now, &limits, rung).is_some();
+                slot && (!wait.rung().is_some_and(used_up) || !stands(Guard::PerHour))
             }
             WaitFor::Domain(domain) => {
                 let width = book.width(domain, now);
@@ -167,22 +189,18 @@ impl State {
 
     /// Room that comes with time alone gets one timer for all that wait for it.
     fn wake_for_room(&mut self) {
-        let waits = |wait: &WaitFor| matches!(wait, WaitFor::RepairSlot | WaitFor::Domain(_));
-        let waiting = self.waiting.queued().any(|(wait, ..)| waits(wait));
-        if !waiting || self.book.destructive_under_way() >= self.roster.limits.at_once {
+        if self.book.destructive_under_way() >= self.roster.limits.at_once {
             return;
         }
-        let (begun, free_at) = self.book.begun_within_hour(self.now);
-        let at = if begun >= self.roster.limits.per_hour {
-            free_at
-        } else {
+        let comes = |(wait, ..): (&WaitFor, IncidentId, &IncidentKey)| {
+            let used_up = self.book.used_up(self.now, &self.roster.limits, wait.rung()?);
             let cools = |wait: &WaitFor| match wait {
                 WaitFor::Domain(domain) => self.book.width(domain, self.now).not_before,
                 _ => None,
             };
-            let ends = self.waiting.queued().filter_map(|(wait, ..)| cools(wait));
-            ends.filter(|at| *at > self.now).min()
+            used_up.map_or_else(|| cools(wait), |used_up| used_up.free_at)
         };
+        let at = self.waiting.queued().filter_map(comes).filter(|at| *at > self.now).min();
         if let Some(at) = at {
             self.wake(at, Wake::Room);
         }
@@ -194,8 +212,11 @@ impl State {
             return WaitFor::Gate;
         }
         if holds.iter().any(|hold| matches!(hold, Hold::AtOnce { .. } | Hold::PerHour { .. })) {
-            let destructive = rung.class().is_destructive();
-            return if destructive { WaitFor::RepairSlot } else { WaitFor::NetworkSlot };
+            return match rung.class() {
+                Class::Cleanup => WaitFor::CleanupSlot,
+                class if class.is_destructive() => WaitFor::RepairSlot,
+                _ => WaitFor::NetworkSlot,
+            };
         }
         let of_domain = holds.iter().any(|hold| matches!(hold, Hold::Width { .. } | Hold::CoolingDown(_)));
         let domain = self.cases.get(key).filter(|_| of_domain).and_then(|case| self.domain_of(case));

@@ -240,7 +240,7 @@ pub enum Mode {
 pub struct Limits {
     /// Machines under repair at the same time, over the whole roster.
     pub at_once: u32,
-    /// Repairs begun within any hour, over the whole roster.
+    /// Repairs begun within any hour, over the whole roster. Half of them at most are cleanups.
     pub per_hour: u32,
     /// Above this share of absent or faulty machines (of a pool, or of the roster) nothing is done to any. Percent, 1–100.
     pub freeze_above_pct: u8,
@@ -260,6 +260,11 @@ impl Limits {
     /// How many of `total` may be amiss before everything stops: the share, rounded up, so that one of three is one.
     pub const fn tolerated(&self, total: u32) -> u32 {
         (total as u64 * self.freeze_above_pct as u64).div_ceil(100) as u32
+    }
+
+    /// How many of the repairs of an hour may be deletions of Nodes that are left over: half, and one at least.
+    pub const fn cleanups_per_hour(&self) -> u32 {
+        if self.per_hour < 2 { 1 } else { self.per_hour / 2 }
     }
 
     /// More of `total` are amiss than the roster tolerates.

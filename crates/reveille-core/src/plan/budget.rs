@@ -15,6 +15,7 @@ use crate::model::before::Before;
 use crate::model::id::{AgentId, CloudName, IncidentId, InstanceId, IntentId, PoolName};
 use crate::model::incident::IncidentKey;
 use crate::model::network::Route;
+use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
 use crate::record::Domain;
 
@@ -125,6 +126,25 @@ const DELETED_MAX: usize = 256;
 /// One hour.
 const HOUR: Span = Span::from_min(60);
 
+/// A destructive intent, for as long as it takes room within the hour.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    at: Time,
+    /// It tidies up: the Node of a machine that is gone. Not known of what a rotated ledger tells.
+    tidies: bool,
+}
+
+/// There is no room within the hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsedUp {
+    /// Begun within the hour.
+    pub used: u32,
+    /// Allowed.
+    pub limit: u32,
+    /// When there is room again; none where nothing is allowed at all.
+    pub free_at: Option<Time>,
+}
+
 /// How often a rung was asked for and how often a fresh read found its effect. The two differ where calls are accepted and
 /// nothing happens, which no log of accepted calls can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,7 +161,7 @@ pub struct Book {
     /// What is under way.
     pub flights: BTreeMap<IntentId, Flight>,
     /// When destructive intents began, within the hour, oldest first.
-    begun: VecDeque<Time>,
+    begun: VecDeque<Begun>,
     widths: BTreeMap<Domain, Width>,
     /// Instances deleted for a fault, by pool and normalised fault text.
     same_faults: BTreeMap<(PoolName, Arc<str>), Vec<InstanceId>>,
@@ -193,9 +213,9 @@ impl Book {
         self.flights.values().filter(|flight| flight.domain.as_ref() == Some(domain)).count() as u32
     }
 
-    /// A destructive intent began.
-    pub fn begin(&mut self, at: Time) {
-        self.begun.push_back(at);
+    /// A destructive intent of this rung began.
+    pub fn begin(&mut self, at: Time, rung: Rung) {
+        self.begun.push_back(Begun { at, tidies: rung == Rung::Cleanup });
         self.forget_old(at);
     }
 
@@ -294,29 +314,50 @@ impl Book {
     }
 
     /// What began then never happened, or was dropped before its call: it does not count.
-    pub fn unbegin(&mut self, at: Time) {
-        let place = self.begun.iter().rposition(|begun| *begun <= at);
-        if let Some(place) = place {
+    pub fn unbegin(&mut self, at: Time, rung: Rung) {
+        let tidies = rung == Rung::Cleanup;
+        let place = self.begun.iter().rposition(|begun| begun.at <= at && begun.tidies == tidies);
+        if let Some(place) = place.or_else(|| self.begun.iter().rposition(|begun| begun.at <= at)) {
             self.begun.remove(place);
         }
     }
 
     fn forget_old(&mut self, now: Time) {
-        while self.begun.front().is_some_and(|first| now.since(*first) >= HOUR) {
+        while self.begun.front().is_some_and(|first| now.since(first.at) >= HOUR) {
             self.begun.pop_front();
         }
     }
 
-    /// How many destructive intents began within the hour before `now`, and when the oldest of them no longer counts.
-    pub fn begun_within_hour(&self, now: Time) -> (u32, Option<Time>) {
-        let mut recent = self.begun.iter().filter(|at| now.since(**at) < HOUR);
-        let first = recent.clone().next().map(|at| *at + HOUR);
-        (recent.by_ref().count() as u32, first)
+    /// How many destructive intents began within the hour before `now`.
+    pub fn begun_within_hour(&self, now: Time) -> u32 {
+        self.begun_lately(now, false).0
+    }
+
+    /// How many of them tidy up.
+    pub fn tidied_within_hour(&self, now: Time) -> u32 {
+        self.begun_lately(now, true).0
+    }
+
+    /// How many, and when the oldest of them no longer counts.
+    fn begun_lately(&self, now: Time, only_tidying: bool) -> (u32, Option<Time>) {
+        let counts = |begun: &&Begun| now.since(begun.at) < HOUR && (begun.tidies || !only_tidying);
+        let recent = self.begun.iter().filter(counts);
+        let first = recent.clone().next().map(|begun| begun.at + HOUR);
+        (recent.count() as u32, first)
+    }
+
+    /// Nothing more of this rung may begin within the hour. What tidies up has a share of it: nothing is urgent about the Node of
+    /// a machine that is gone, and fifteen of them kept a machine from its reboot for hours.
+    pub fn used_up(&self, now: Time, limits: &Limits, rung: Rung) -> Option<UsedUp> {
+        let is_over = |(used, free_at), limit| (used >= limit).then_some(UsedUp { used, limit, free_at });
+        let all = is_over(self.begun_lately(now, false), limits.per_hour);
+        let share = || is_over(self.begun_lately(now, true), limits.cleanups_per_hour());
+        all.or_else(|| share().filter(|_| rung == Rung::Cleanup))
     }
 
     /// The clock went back: what was begun was not begun later than now, and no pause is longer than this.
     pub fn go_back_to(&mut self, now: Time, longest: Time) {
-        self.begun.iter_mut().for_each(|at| *at = (*at).min(now));
+        self.begun.iter_mut().for_each(|begun| begun.at = begun.at.min(now));
         for width in self.widths.values_mut() {
             width.not_before = width.not_before.map(|at| at.min(longest));
             width.since = width.since.min(now);
@@ -333,7 +374,7 @@ impl Book {
     /// Nobody looked for so long, or the clock was set ahead by as much: which of the two, nobody can tell, and an hour of a
     /// clock's is no hour. What was begun before counts for as long as it would have. True when that is anything.
     pub fn count_on(&mut self, by: Span) -> bool {
-        self.begun.iter_mut().for_each(|at| *at = *at + by);
+        self.begun.iter_mut().for_each(|begun| begun.at = begun.at + by);
         by > Span::ZERO && !self.begun.is_empty()
     }
 
@@ -457,7 +498,7 @@ impl Book {
 
     /// Times of destructive intents within the hour, for the ledger's checkpoint.
     pub fn begun(&self) -> impl Iterator<Item = Time> {
-        self.begun.iter().copied()
+        self.begun.iter().map(|begun| begun.at)
     }
 
     /// Instances that we deleted, for the ledger's checkpoint.
@@ -467,7 +508,8 @@ impl Book {
 
     /// These were begun and deleted, as a checkpoint says, and no others.
     pub fn set_begun(&mut self, begun: Vec<Time>, deleted: Vec<InstanceId>) {
-        (self.begun, self.deleted) = (begun.into(), deleted.into());
+        let begun = begun.into_iter().map(|at| Begun { at, tidies: false });
+        (self.begun, self.deleted) = (begun.collect(), deleted.into());
     }
 }
 
@@ -546,10 +588,33 @@ mod tests {
     #[test]
     fn the_hour_slides() {
         let mut book = Book::default();
-        book.begin(Time::from_ms(0));
-        book.begin(Time::from_ms(1_800_000));
-        assert_eq!(book.begun_within_hour(Time::from_ms(3_599_999)).0, 2);
-        assert_eq!(book.begun_within_hour(Time::from_ms(3_600_000)).0, 1);
+        book.begin(Time::from_ms(0), Rung::Reboot);
+        book.begin(Time::from_ms(1_800_000), Rung::Reboot);
+        assert_eq!(book.begun_within_hour(Time::from_ms(3_599_999)), 2);
+        assert_eq!(book.begun_within_hour(Time::from_ms(3_600_000)), 1);
+    }
+
+    #[test]
+    fn what_tidies_up_leaves_half_of_the_hour_to_repairs() {
+        let at = |min: i64| Time::from_ms(min * 60_000);
+        for (per_hour, cleanups) in [(0, 0), (1, 1), (2, 1), (4, 2), (5, 2)] {
+            let limits = Limits { per_hour, ..Limits::default() };
+            let begin = |book: &mut Book, rung: Rung| {
+                let is_free = book.used_up(at(30), &limits, rung).is_none();
+                is_free.then(|| book.begin(at(30), rung)).is_some()
+            };
+            let (mut book, mut begun) = (Book::default(), Vec::new());
+            for rung in [Rung::Cleanup, Rung::Reboot] {
+                begun.push((0..9).filter(|_| begin(&mut book, rung)).count() as u32);
+            }
+            assert_eq!(begun, [cleanups, per_hour - cleanups], "{per_hour} an hour");
+        }
+        let mut book = Book::default();
+        book.begin(at(10), Rung::Reboot);
+        book.begin(at(20), Rung::Cleanup);
+        book.begin(at(30), Rung::Cleanup);
+        let used_up = |rung: Rung| book.used_up(at(40), &Limits::default(), rung)?.free_at;
+        assert_eq!((used_up(Rung::Cleanup), used_up(Rung::Reboot)), (Some(at(80)), None));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::observe::source::Trust;
 use crate::observe::tally::Count;
 use crate::record::Domain;
 
-use super::budget::{REPLACEMENT_FAILED, normalise_fault};
+use super::budget::{REPLACEMENT_FAILED, UsedUp, normalise_fault};
 use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
@@ -476,10 +476,9 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
     if used >= limits.at_once {
         holds.push(Hold::AtOnce { used, limit: limits.at_once });
     }
-    let (begun, free_at) = desk.book.begun_within_hour(desk.now);
-    if begun >= limits.per_hour {
+    if let Some(UsedUp { used, limit, free_at }) = desk.book.used_up(desk.now, &limits, rung) {
         let free_in = free_at.map_or(Span::ZERO, |at| at.since(desk.now));
-        holds.push(Hold::PerHour { used: begun, limit: limits.per_hour, free_in });
+        holds.push(Hold::PerHour { used, limit, free_in });
     }
     if let Some(domain) = domain(desk, case, seen) {
         let width = desk.book.width(&domain, desk.now);

@@ -189,7 +189,7 @@ fn what_was_away_and_is_denied_now_ends_no_freeze() {
     assert_eq!(field.calls, []);
 }
 
-/// The same, and they are really gone: their Nodes are cleaned up, half an hour later and four in an hour.
+/// The same, and they are really gone: their Nodes are cleaned up, half an hour later and two in an hour.
 #[test]
 fn freeze_by_what_is_gone_has_an_end() {
     let mut field = Field::new(roster()).populate(12);
@@ -205,8 +205,29 @@ fn freeze_by_what_is_gone_has_an_end() {
     }
     field.run(Span::from_min(25));
     assert_eq!(field.calls, []);
-    // Four in an hour.
-    field.run(Span::from_min(100));
+    // Half of four in an hour.
+    field.run(Span::from_min(160));
     let cleaned = field.calls.iter().filter(|call| matches!(call, Call::DeleteNode { .. })).count();
     assert_eq!((cleaned, field.calls.len()), (gone.len(), gone.len()), "{:?}", field.calls);
+}
+
+/// Others scale 15 machines of 60 down, and nobody removes their Nodes. Then one breaks.
+#[test]
+fn left_over_nodes_keep_no_machine_from_its_repair() {
+    for ghosts in [2, 15] {
+        let mut field = Field::new(roster()).populate(60);
+        field.run(Span::from_min(20));
+        for number in 0..ghosts {
+            let id = format!("i{:03}", 20 + number);
+            field.delete_machine(&id);
+            field.nodes.get_mut(&id).unwrap().ready = Ready::Unknown;
+        }
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.deaf = true;
+        // Softly after ten minutes, and hard a quarter of an hour later.
+        field.run(Span::from_min(30));
+        let reboots = field.calls.iter().filter(|call| matches!(call, Call::Reboot { .. })).count();
+        assert_eq!(reboots, 2, "ghosts: {ghosts}: {:?}", field.calls);
+    }
 }

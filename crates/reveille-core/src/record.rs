@@ -105,6 +105,16 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         disowned: bool,
     },
+    /// This machine joined for the first time while something was counted against its pool. Answers it for its dwell, that is
+    /// over.
+    Arrived {
+        /// When.
+        at: Time,
+        /// Of which pool.
+        pool: PoolName,
+        /// Who.
+        machine: MachineKey,
+    },
     /// A newcomer of this pool answers after its dwell: what was counted against the pool is over.
     FaultsForgiven {
         /// When.

@@ -119,6 +119,9 @@ fn line(record: &Record) -> String {
             let pause = if not_before.is_some() { ", after a pause" } else { "" };
             format!("width of {pool}/{} is {width}{pause}", domain.kind)
         }
+        Record::Arrived { pool, machine, .. } => {
+            format!("{machine} joined {pool}, against which something counts")
+        }
         Record::FaultsForgiven { pool, .. } => format!("what was counted against {pool} is over"),
         Record::FaultSeen { pool, instance, fault, .. } => format!("{instance} of {pool} had: {fault}"),
         Record::Counted { repair, requested, verified, .. } => {

@@ -14,6 +14,7 @@ use crate::plan::desk::Others;
 use crate::plan::ladder;
 use crate::record::{Joined, Record};
 
+use super::newcomers::Newcomer;
 use super::{JOINED_MAX, Numbers, State};
 
 impl State {
@@ -50,6 +51,9 @@ impl State {
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
             records.push(Record::FaultSeen { at, pool, instance, fault });
+        }
+        for (pool, Newcomer { at, machine }) in self.newcomers.witnesses() {
+            records.push(Record::Arrived { at: *at, pool: pool.clone(), machine: machine.clone() });
         }
         for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });

@@ -235,7 +235,7 @@ impl State {
     pub(super) fn count_fault_of(&mut self, counted: &Counted) -> bool {
         let Counted { pool, instance, fault } = counted.clone();
         let new = self.book.count_fault(&pool, &instance, &fault);
-        self.newcomers.note_counted(&pool, self.now);
+        self.newcomers.dismiss_witnesses(&pool);
         let at = self.now;
         self.record(Record::FaultSeen { at, pool, instance, fault });
         new

@@ -1,15 +1,17 @@
-//! Newcomers: machines of a pool that became Ready for the first time while we watched, and what they prove.
+//! Newcomers: machines of a pool that became Ready for the first time, and what they prove.
 //!
 //! ```text
-//!  Ready for the first time ─▶ newcomers of its pool ─┬─ each is the successor of one machine that was replaced before it
-//!                                                     └─ one that answers after its dwell: what failed in its pool is over
+//!  Ready for the first time ─┬─ newcomers of its pool: each is the successor of one machine that was replaced before it
+//!                            └─ witnesses, if something is counted against the pool: one that answers after its dwell proves
+//!                               that this is over
 //! ```
 //!
 //! A machine that joins after its replacement was given up (40 minutes where 26 were allowed) proves that what machines are
 //! made from is well again, although nobody waits for it any more: without that, three late successors held back every
-//! replacement in their pool for good.
+//! replacement in their pool for good. Witnesses are in the ledger, and those that joined while no process of ours ran are
+//! among them: they were made since the count, because the process that counted did not know them.
 //!
-//! It does not hold machines that joined while no process of ours ran: see `proofs::note_arrival`.
+//! Who joined while no process ran is no newcomer, for a replacement of this process: see `proofs::note_arrival`.
 
 use std::collections::BTreeMap;
 
@@ -33,27 +35,33 @@ pub(super) struct Newcomer {
     pub(super) machine: MachineKey,
 }
 
-/// The newcomers of pools, each of which proves one replacement at most.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newcomers {
+    /// Of each pool, in order of time. Each proves one replacement at most.
     of: BTreeMap<PoolName, Vec<Newcomer>>,
-    /// When something was last counted against a pool: who came before says nothing of that.
-    counted_at: BTreeMap<PoolName, Time>,
+    /// Those that came since something was last counted against their pool: who came before says nothing of that.
+    witnesses: BTreeMap<PoolName, Vec<Newcomer>>,
 }
 
 impl Newcomers {
     /// A machine of the pool that was seen being born is Ready for the first time.
     pub(super) fn add(&mut self, pool: &PoolName, at: Time, machine: MachineKey) {
-        let newcomers = self.of.entry(pool.clone()).or_default();
-        if newcomers.len() == NEWCOMERS_MAX {
-            newcomers.remove(0);
-        }
-        newcomers.push(Newcomer { at, machine });
+        push(self.of.entry(pool.clone()).or_default(), Newcomer { at, machine });
     }
 
-    /// Something was counted against the pool.
-    pub(super) fn note_counted(&mut self, pool: &PoolName, at: Time) {
-        self.counted_at.insert(pool.clone(), at);
+    /// A machine of the pool, against which something is counted, is Ready for the first time.
+    pub(super) fn add_witness(&mut self, pool: &PoolName, at: Time, machine: MachineKey) {
+        push(self.witnesses.entry(pool.clone()).or_default(), Newcomer { at, machine });
+    }
+
+    /// Something is counted against the pool now, or nothing is any more: whoever came before says nothing of what may come.
+    pub(super) fn dismiss_witnesses(&mut self, pool: &PoolName) {
+        self.witnesses.remove(pool);
+    }
+
+    /// Every witness with its pool, for the ledger's checkpoint.
+    pub(super) fn witnesses(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+        self.witnesses.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
     }
 
     /// The first newcomer of the pool since then that no replacement before this one rests on.
@@ -80,49 +88,65 @@ impl Newcomers {
     }
 
     pub(super) fn move_back(&mut self, moved: impl Fn(Time) -> Time) {
-        self.of.values_mut().flatten().for_each(|newcomer| newcomer.at = moved(newcomer.at));
-        self.counted_at.values_mut().for_each(|at| *at = moved(*at));
+        let all = self.of.values_mut().chain(self.witnesses.values_mut());
+        all.flatten().for_each(|newcomer| newcomer.at = moved(newcomer.at));
     }
 }
 
+fn push(newcomers: &mut Vec<Newcomer>, newcomer: Newcomer) {
+    if newcomers.len() == NEWCOMERS_MAX {
+        newcomers.remove(0);
+    }
+    newcomers.push(newcomer);
+}
+
 impl State {
-    /// What failed in a pool is over once one of its newcomers answers after its dwell. Whoever proves nothing more is
+    /// A machine of this pool is Ready for the first time: where something is counted against the pool, that is kept in the
+    /// ledger until it has answered for its dwell.
+    pub(super) fn note_witness(&mut self, pool: PoolName, machine: MachineKey) {
+        if self.book.has_faults(&pool) {
+            let at = self.now;
+            self.newcomers.add_witness(&pool, at, machine.clone());
+            self.record(Record::Arrived { at, pool, machine });
+        }
+    }
+
+    /// What failed in a pool is over once one of its witnesses answers after its dwell. Whoever proves nothing more is
     /// forgotten.
     pub(super) fn review_newcomers(&mut self) {
-        if self.newcomers.of.is_empty() {
-            return;
-        }
-        let pools: Vec<PoolName> = self.newcomers.of.keys().cloned().collect();
+        let pools: Vec<PoolName> = self.newcomers.witnesses.keys().cloned().collect();
         for pool in pools {
-            if self.book.has_faults(&pool) {
-                self.review_faults(&pool);
-            }
+            self.review_faults(&pool);
+        }
+        let (book, newcomers) = (&self.book, &mut self.newcomers);
+        newcomers.of.retain(|pool, _| {
             let waits = |flight: &Flight| {
-                let is_of = flight.domain.as_ref().is_some_and(|domain| domain.pool == pool);
+                let is_of = flight.domain.as_ref().is_some_and(|domain| domain.pool == *pool);
                 is_of && flight.rung == Rung::Replace && !matches!(flight.phase, Phase::Recording)
             };
-            if !self.book.has_faults(&pool) && !self.book.flights.values().any(waits) {
-                self.newcomers.of.remove(&pool);
-                self.newcomers.counted_at.remove(&pool);
-            }
-        }
+            book.flights.values().any(waits)
+        });
     }
 
     fn review_faults(&mut self, pool: &PoolName) {
         let dwell = self.roster.pools.get(pool).map_or(Span::ZERO, |pool| pool.deadlines.dwell);
-        let since = self.newcomers.counted_at.get(pool).copied();
-        let answers = |newcomer: &Newcomer| self.tally.is_present(&newcomer.machine);
-        let newcomers = self.newcomers.of.get(pool).into_iter().flatten();
-        let mut after = newcomers.filter(|newcomer| since.is_none_or(|since| newcomer.at >= since));
-        let waits = |newcomer: &Newcomer| self.now < newcomer.at + dwell;
-        let over = after.clone().take_while(|newcomer| !waits(newcomer)).any(answers);
+        let answers = |newcomer: &&Newcomer| self.tally.is_present(&newcomer.machine);
+        let mut witnesses = self.newcomers.witnesses.get(pool).into_iter().flatten();
+        let waits = |newcomer: &&Newcomer| self.now < newcomer.at + dwell;
+        let over = witnesses.clone().filter(answers).any(|newcomer| !waits(&newcomer));
         if over {
-            self.book.forgive_faults(pool);
+            self.forgive_faults(pool);
             self.record(Record::FaultsForgiven { at: self.now, pool: pool.clone() });
-            self.rouse_held();
-        } else if let Some(next) = after.find(|newcomer| waits(newcomer)).map(|newcomer| newcomer.at + dwell)
-        {
+        } else if let Some(next) = witnesses.find(waits).map(|newcomer| newcomer.at + dwell) {
             self.wake(next, Wake::Newcomers);
+        }
+    }
+
+    /// Nothing is counted against the pool any more.
+    pub(super) fn forgive_faults(&mut self, pool: &PoolName) {
+        self.newcomers.dismiss_witnesses(pool);
+        if self.book.forgive_faults(pool) {
+            self.rouse_held();
         }
     }
 }

@@ -281,7 +281,7 @@ impl State {
         };
         let fault: Arc<str> = Arc::from(REPLACEMENT_FAILED);
         self.book.count_fault(&domain.pool, instance, &fault);
-        self.newcomers.note_counted(&domain.pool, self.now);
+        self.newcomers.dismiss_witnesses(&domain.pool);
         let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
         self.record(Record::FaultSeen { at, pool, instance, fault });
     }
@@ -485,9 +485,7 @@ impl State {
             }
             self.unwake(&Wake::Flight(intent));
             self.earn(&domain, intent);
-            if self.book.forgive_faults(&domain.pool) {
-                self.rouse_held();
-            }
+            self.forgive_faults(&domain.pool);
             // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.
             self.quieten(domain);
         }

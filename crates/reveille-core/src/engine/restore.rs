@@ -113,13 +113,16 @@ impl Replay {
                 self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
+                self.state.newcomers.dismiss_witnesses(&pool);
                 if self.state.book.count_fault(&pool, &instance, &fault) {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }
             }
-            Record::FaultsForgiven { pool, .. } => {
-                self.state.book.forgive_faults(&pool);
+            Record::Arrived { pool, machine, .. } => {
+                // It answers for its dwell in our sight, or proves nothing.
+                self.state.newcomers.add_witness(&pool, self.state.now, machine);
             }
+            Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
             Record::Counted { repair, requested, verified, .. } => {
                 // A repair that this version does not have is not shown by it either.
                 if let Some(rung) = Rung::named(&repair) {
@@ -424,7 +427,7 @@ impl Replay {
         };
         if flight.rung == Rung::Replace {
             // A successor joined: whatever was wrong with those before it is over.
-            self.state.book.forgive_faults(&domain.pool);
+            self.state.forgive_faults(&domain.pool);
         }
     }
 

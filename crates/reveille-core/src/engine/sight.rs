@@ -446,6 +446,8 @@ impl State {
         let made_meanwhile = self.resumed && seen.joined.is_none() && !in_question;
         let arrives = ready && !seen.was_ready && (seen.born_in_sight || made_meanwhile);
         let arrival = seen.pool().filter(|_| arrives).cloned();
+        let is_first = ready && !seen.was_ready && (seen.born_in_sight || seen.made_meanwhile);
+        let witness_of = seen.pool().filter(|_| is_first).cloned();
         seen.was_ready |= ready;
         // A second Node that names the machine and does not answer is not its coming back.
         let is_back = ready || seen.joined.as_ref().is_none_or(|joined| joined == name);
@@ -465,6 +467,9 @@ impl State {
         }
         if let Some(pool) = arrival {
             self.note_arrival(&machine, &pool);
+        }
+        if let Some(pool) = witness_of {
+            self.note_witness(pool, machine.clone());
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.
         if joined_before && !was_away {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::engine::State;
 use reveille_core::model::id::InstanceId;
-use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::incident::{FaultKind, MachineKey};
+use reveille_core::model::instance::{Fault, Instance, InstanceState};
 use reveille_core::model::node::Ready;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::budget::REPLACEMENT_FAILED;
 use reveille_core::record::Record;
 
-use super::fixture::{Field, roster};
+use super::fixture::{CLOUD, Field, instance, node, roster, stamp};
 
 fn fails(field: &mut Field, id: &str) {
     field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
@@ -76,9 +76,6 @@ fn what_is_counted_against_a_pool_stays_until_a_later_newcomer_is_well() {
     field.run(Span::from_min(30));
     fails(&mut field, "i001");
     field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
-    let counted = |field: &Field| {
-        field.state.desk().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
-    };
     field.run_until(Span::from_min(60), |field| counted(field) > 0);
     field.run(Span::from_min(60));
     assert_eq!(counted(&field), 1);
@@ -163,4 +160,90 @@ fn replay_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
     let after = State::restore(roster(), field.next_begins(), next.checkpoint());
     assert_eq!(under_way(&after), 1, "replayed, rotated, replayed");
     assert!(field.state.desk().book.deleted().any(|id| *id == InstanceId::from("i004")));
+}
+
+/// Three replacements that failed, one after another, and what was counted for them.
+fn three_failed_replacements() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    for id in ["i001", "i002", "i003"] {
+        fails(&mut field, id);
+        let calls = field.calls.len();
+        field.run_until(Span::from_min(180), |field| field.calls.len() > calls);
+        field.run(Span::from_min(60));
+    }
+    assert_eq!(counted(&field), 3);
+    field
+}
+
+fn counted(field: &Field) -> u32 {
+    field.state.desk().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
+}
+
+fn is_repaired_again(field: &mut Field, what: &str) {
+    field.run(Span::from_min(60));
+    fails(field, "i007");
+    field.run(Span::from_min(120));
+    assert!(field.destructive_calls() > 0, "{what}: {}", field.held("i007", FaultKind::Errored));
+}
+
+#[test]
+fn pool_whose_successors_came_while_no_process_ran_is_repaired_again() {
+    for restarts in [1, 2] {
+        let mut field = three_failed_replacements();
+        field.now = field.now + Span::from_min(1);
+        for id in ["new1", "new2", "new3"] {
+            field.add_machine(id, true);
+        }
+        field.now = field.now + Span::from_min(10);
+        field = field.restarted(roster());
+        if restarts > 1 {
+            field.run(Span::from_s(40));
+            field = field.restarted(roster());
+        }
+        is_repaired_again(&mut field, &format!("restarts: {restarts}"));
+    }
+}
+
+#[test]
+fn pool_whose_successors_joined_just_before_a_restart_is_repaired_again() {
+    for rotated in [false, true] {
+        let mut field = three_failed_replacements();
+        for id in ["new1", "new2", "new3"] {
+            is_made(&mut field, id);
+        }
+        field.run(Span::from_s(30));
+        assert_eq!(counted(&field), 3, "not for its dwell yet");
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        field = field.restarted(roster());
+        is_repaired_again(&mut field, &format!("rotated: {rotated}"));
+    }
+}
+
+/// What an earlier process saw join before the last count, and an old machine that gets its marks now.
+#[test]
+fn what_is_counted_is_no_more_in_doubt_for_the_next_process() {
+    let (at, pool, fault) = (Time::from_ms(1_000_000), "workers", REPLACEMENT_FAILED);
+    let seen =
+        |id: &str| Record::FaultSeen { at, pool: pool.into(), instance: id.into(), fault: fault.into() };
+    let machine = MachineKey::Instance(CLOUD.into(), "i004".into());
+    let arrived = Record::Arrived { at, pool: pool.into(), machine };
+    let cases = [
+        (vec![seen("d1"), arrived.clone()], 0),
+        (vec![seen("d1"), arrived, seen("d2")], 2),
+        (vec![seen("d1"), seen("d2")], 2),
+    ];
+    for (number, (told, count)) in cases.into_iter().enumerate() {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.records.extend(told);
+        field = field.restarted(roster());
+        field.run(Span::from_s(50));
+        field.instances.insert("old".into(), Instance { created: Some(stamp(at)), ..instance("old") });
+        field.nodes.insert("old".into(), node("old", Ready::True));
+        field.run(Span::from_min(30));
+        assert_eq!(counted(&field), count, "{number}");
+    }
 }

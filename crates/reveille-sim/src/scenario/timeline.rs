@@ -247,6 +247,7 @@ impl Timeline {
             | Record::CarriedOver { .. }
             | Record::Numbered { .. }
             | Record::FaultSeen { .. }
+            | Record::Arrived { .. }
             | Record::FaultsForgiven { .. }
             | Record::Counted { .. } => {}
         }

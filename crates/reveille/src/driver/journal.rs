@@ -111,6 +111,9 @@ fn tell_quiet(roster: &str, record: &Record) {
             let (pool, kind) = (&domain.pool, domain.kind);
             tracing::info!(roster, %pool, %kind, width, "repairs of this kind at once: {width}");
         }
+        Record::Arrived { pool, machine, .. } => {
+            tracing::debug!(roster, %pool, %machine, "joined; answers it for long, what is counted against its pool is over");
+        }
         Record::FaultsForgiven { pool, .. } => {
             tracing::info!(roster, %pool, "a new machine of it answers: what was counted against it is over");
         }

@@ -143,6 +143,7 @@ impl Sieve {
                 return Some(Record::Numbered { at, incident, intent, begun, deleted });
             }
             Record::Born { machine, .. }
+            | Record::Arrived { machine, .. }
             | Record::Cordoned { machine, .. }
             | Record::Left { machine, .. }
             | Record::Traced { machine, .. }

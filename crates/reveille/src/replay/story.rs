@@ -134,6 +134,7 @@ impl Teller {
             | Record::Asked { incident: None, .. }
             | Record::Width { .. }
             | Record::FaultSeen { .. }
+            | Record::Arrived { .. }
             | Record::FaultsForgiven { .. }
             | Record::Counted { .. } => return None,
         };

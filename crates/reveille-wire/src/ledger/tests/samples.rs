@@ -306,6 +306,7 @@ pub(super) fn every_kind() -> Vec<Record> {
     );
     records.extend(widths());
     records.extend([
+        Record::Arrived { at: AT, pool: PoolName::from("workers"), machine: machine() },
         Record::FaultsForgiven { at: AT, pool: PoolName::from("workers") },
         Record::FaultSeen {
             at: AT,

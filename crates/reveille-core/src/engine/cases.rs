@@ -311,12 +311,6 @@ impl State {
             kept_until: None,
         };
         self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label });
-        if let Subject::Machine(machine) = &key.subject {
-            let new = |seen: &Seen| seen.born_in_sight && seen.joined.is_none();
-            if self.desk().seen(machine).is_some_and(|(_, seen)| new(seen)) {
-                self.record(Record::Born { at, machine: machine.clone() });
-            }
-        }
         if (rung, tries, not_before) != (0, 0, None) {
             let (unconfirmed, lapsed) = (None, Vec::new());
             let stands = Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed };

@@ -132,6 +132,7 @@ impl State {
             self.relink(&node);
         }
         self.relink_agents();
+        self.note_born(name, &change.touched);
         for id in &change.touched {
             for node in self.cluster.with_uuid(id).to_vec() {
                 self.note_adopted(&node);
@@ -139,6 +140,24 @@ impl State {
             }
         }
         self.mark(name, change.touched);
+    }
+
+    /// Of a pool's machine that was made in sight and has not joined, the next process knows that, too, however soon it begins:
+    /// one that is built meanwhile would never be replaced.
+    fn note_born(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let mut born = Vec::new();
+        for id in touched {
+            let Some(seen) = view.instances.get_mut(id) else { continue };
+            let is_known = seen.born_kept || seen.joined.is_some() || seen.pool().is_none();
+            if seen.born_in_sight && !is_known {
+                seen.born_kept = true;
+                born.push(MachineKey::Instance(cloud.clone(), id.clone()));
+            }
+        }
+        for machine in born {
+            self.record(Record::Born { at: self.now, machine });
+        }
     }
 
     /// Instances came, went or were renamed: nodes that hang on a weak link to them, or on none, may belong elsewhere now.

@@ -60,6 +60,8 @@ pub struct Seen {
     pub cordoned: bool,
     /// It was made while we watched: its whole history is known.
     pub born_in_sight: bool,
+    /// The ledger knows that.
+    pub born_kept: bool,
     /// An earlier process left a ledger, and it knows nothing of this one: it was made while nobody watched.
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
@@ -142,6 +144,7 @@ impl Seen {
             left: None,
             cordoned: false,
             born_in_sight: false,
+            born_kept: false,
             made_meanwhile: false,
             state_since: now,
             released: None,
@@ -412,17 +415,20 @@ impl CloudView {
         change.touched.insert(instance.id.clone());
     }
 
-    /// One that comes into sight now was made since the last full listing: it is being built, or its cloud says so by its own
-    /// clock. Marks may come long after a machine was made, so that it comes into sight proves nothing. Where parts of the
-    /// cloud take a while to know an instance, that while is granted.
+    /// One that comes into sight now was made since the last full listing: it is being built, also in the first listing, or its
+    /// cloud says so by its own clock. Marks may come long after a machine was made, so that it comes into sight proves nothing.
+    /// Where parts of the cloud take a while to know an instance, that while is granted.
     fn is_newborn(&self, instance: &Instance) -> bool {
+        // Adapters call it so while it is made for the first time, and not at a rebuild or a later start.
+        if instance.state == InstanceState::Building {
+            return true;
+        }
         if !self.listed_once() || !stands(Guard::BornInSight) {
             return self.listed_once();
         }
         let created = instance.created.as_deref().and_then(ServiceTime::parse);
         let since = self.listed_begun.map(|begun| begun.earlier_by(self.settles_within));
-        let made_since = created.zip(since).is_some_and(|(created, since)| created > since);
-        made_since || instance.state == InstanceState::Building
+        created.zip(since).is_some_and(|(created, since)| created > since)
     }
 
     pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {

@@ -150,3 +150,39 @@ fn moments_of_services_are_read_as_they_write_them() {
     }
     assert_eq!(ServiceTime::parse(&stamp(Time::from_ms(90_061_000))), Some(ServiceTime::from_s(90_061)));
 }
+
+/// A machine that is built while one process gives way to the next, and never joins.
+#[test]
+fn machine_that_was_built_over_a_restart_is_replaced_as_any_other() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Restart {
+        Never,
+        WhileItIsBuilt,
+        BeforeItRuns,
+        BeforeItIsMade,
+        WithRotation,
+    }
+    use Restart::{BeforeItIsMade, BeforeItRuns, Never, WhileItIsBuilt, WithRotation};
+    for restart in [Never, WhileItIsBuilt, BeforeItRuns, BeforeItIsMade, WithRotation] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        let state = |field: &mut Field, is: InstanceState| field.instances.get_mut("new").unwrap().state = is;
+        field.add_machine("new", false);
+        state(&mut field, InstanceState::Building);
+        if restart != BeforeItIsMade {
+            field.run(Span::from_min(1));
+        }
+        match restart {
+            BeforeItRuns => state(&mut field, InstanceState::Active),
+            WithRotation => field.records = field.state.checkpoint(),
+            _ => {}
+        }
+        if restart != Never {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_min(1));
+        state(&mut field, InstanceState::Active);
+        field.run(Span::from_min(240));
+        assert!(replaced(&field), "{restart:?}: {}", field.held("new", FaultKind::NeverJoined));
+    }
+}

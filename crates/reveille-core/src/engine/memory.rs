@@ -22,7 +22,8 @@ use crate::record::Record;
 
 use super::State;
 
-/// So many machines that went out of sight are remembered.
+/// So many machines that went out of sight are remembered: those that are gone give way to those that are there, the oldest
+/// first.
 const DEPARTED_MAX: usize = 256;
 
 impl State {
@@ -33,10 +34,12 @@ impl State {
         }
         memory.lost_together |= self.cluster.lost_together.remove(&key);
         self.departed.retain(|(known, _)| *known != key);
-        if self.departed.len() == DEPARTED_MAX
-            && let Some((oldest, _)) = self.departed.pop_front()
-        {
-            self.forget_for_good(&oldest);
+        if self.departed.len() == DEPARTED_MAX {
+            // One that an operator took the marks off is there, and may be marked again any day.
+            let gone = self.departed.iter().position(|(_, memory)| !memory.disowned);
+            if let Some((oldest, _)) = self.departed.remove(gone.unwrap_or(0)) {
+                self.forget_for_good(&oldest);
+            }
         }
         self.departed.push_back((key, memory));
     }

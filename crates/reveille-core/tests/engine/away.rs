@@ -194,3 +194,27 @@ fn machine_that_an_operator_saves_was_not_replaced() {
     let judged = field.records.iter().filter(|record| matches!(record, Record::Judged { held: true, .. }));
     assert_eq!(judged.count(), 0);
 }
+
+/// Three hundred others are scaled down and gone for good, while one has no marks that was drained on purpose.
+#[test]
+fn machines_that_are_gone_for_good_push_out_none_that_is_only_unmarked() {
+    let mut field = Field::new(roster()).populate(700);
+    field.run(Span::from_min(2));
+    field.nodes.get_mut("i004").unwrap().cordoned = true;
+    field.run(Span::from_s(30));
+    field.nodes.remove("i004");
+    field.run(Span::from_min(1));
+    let marks = std::mem::take(&mut field.instances.get_mut("i004").unwrap().marks);
+    field.run(Span::from_min(2));
+    for batch in 0..3 {
+        for number in 0..100 {
+            let id = format!("i{:03}", 100 + batch * 100 + number);
+            field.delete_machine(&id);
+            field.nodes.remove(&id);
+        }
+        field.run(Span::from_min(2));
+    }
+    field.instances.get_mut("i004").unwrap().marks = marks;
+    field.run(Span::from_min(60));
+    assert_eq!(field.calls, []);
+}

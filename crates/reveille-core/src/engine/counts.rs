@@ -7,10 +7,10 @@
 //!
 //! What a freeze holds is `plan::interlock`'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::absence::{Absence, Standing};
-use crate::model::id::{NodeName, ZoneName};
+use crate::model::id::{CloudName, NodeName, ZoneName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -77,7 +77,7 @@ impl State {
     pub(super) fn review_freezes(&mut self) {
         let zones = &self.tally;
         self.freezes.retain(self.roster.pools.len() + zones.zones().count() + 1, |scope| match scope {
-            Scope::Zone(zone) => zones.zone(zone).total() > 0,
+            Scope::Zone(cloud, zone) => zones.zone_of(cloud, zone).total() > 0,
             Scope::Pool(_) | Scope::Roster => true,
         });
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
@@ -93,10 +93,12 @@ impl State {
                 self.freezes.review(now, settle, Scope::Pool(name.clone()), too_many(count), &back, away);
             }
         }
-        for (zone, count) in tally.zones() {
-            let frozen = interlock::zone_is_dark(zone, count, &self.hushed);
+        for (cloud, zone) in tally.zones() {
+            let frozen = interlock::dark_zone(tally, &self.hushed, cloud, zone).is_some();
+            // Also those of other clouds: where it is one zone, they come back together.
             let away = || away(&|place| place.zone.as_ref() == Some(zone));
-            self.freezes.review(now, settle, Scope::Zone(zone.clone()), frozen, &back, away);
+            let scope = Scope::Zone(cloud.clone(), zone.clone());
+            self.freezes.review(now, settle, scope, frozen, &back, away);
         }
         let all = tally.all();
         if all.total() > 0 {
@@ -124,7 +126,7 @@ impl State {
     }
 
     /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent
-    /// is dark, whatever its nodes are said to be.
+    /// is dark, whatever its nodes are said to be. As with machines, that is so of the zone as a whole, or of one cloud's.
     pub(super) fn review_hush(&mut self) {
         self.hushed.clear();
         let (silent, _) = self.cluster.silence();
@@ -132,7 +134,7 @@ impl State {
             return;
         }
         let views = self.desk().views();
-        let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
+        let mut zones: BTreeMap<&ZoneName, BTreeMap<CloudName, (u32, u32)>> = BTreeMap::new();
         for (name, seen) in &self.cluster.nodes {
             let Some(age) = self.cluster.lease_age(name) else { continue };
             // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
@@ -140,11 +142,18 @@ impl State {
             let Some(key) = views.runs_on(&seen.node).or_else(linked) else { continue };
             let place = self.tally.place(&key);
             let Some(zone) = place.and_then(|place| place.zone.as_ref()) else { continue };
-            let (all, silent) = zones.entry(zone).or_default();
+            let MachineKey::Instance(cloud, _) = key else { continue };
+            let (all, silent) = zones.entry(zone).or_default().entry(cloud).or_default();
             *all += 1;
             *silent += u32::from(age > self.roster.timing.lease_silent_after);
         }
-        let hushed = zones.into_iter().filter(|(_, (all, silent))| *all >= 2 && all == silent);
-        self.hushed = hushed.map(|(zone, _)| zone.clone()).collect();
+        let is_hushed = |(all, silent): (u32, u32)| all >= 2 && all == silent;
+        let mut hushed = BTreeSet::new();
+        for (zone, clouds) in zones {
+            let whole = clouds.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            let of_clouds = clouds.into_iter().filter(|(_, one)| is_hushed(whole) || is_hushed(*one));
+            hushed.extend(of_clouds.map(|(cloud, _)| (cloud, zone.clone())));
+        }
+        self.hushed = hushed;
     }
 }

@@ -127,7 +127,7 @@ pub struct State {
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
     /// Zones in which every lease is silent, whatever the nodes are said to be.
-    hushed: BTreeSet<ZoneName>,
+    hushed: BTreeSet<(CloudName, ZoneName)>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
     /// Pools in which another actor is at work.
@@ -511,8 +511,8 @@ impl State {
         let settle = self.roster.timing.settle;
         let recovers = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_some();
         gates.extend(self.roster.pools.keys().map(|name| recovers(Scope::Pool(name.clone()))));
-        for (zone, _) in self.tally.zones() {
-            let zone = Scope::Zone(zone.clone());
+        for (cloud, zone) in self.tally.zones() {
+            let zone = Scope::Zone(cloud.clone(), zone.clone());
             gates.push(self.freezes.is_frozen(&zone));
             gates.push(recovers(zone));
         }

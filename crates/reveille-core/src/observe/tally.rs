@@ -1,4 +1,6 @@
-//! How many answer and how many do not, by pool and by zone, kept up to date one machine at a time.
+//! How many answer and how many do not, by pool and by zone, kept up to date one machine at a time. Zones of two clouds that
+//! are called alike may be one, where the clouds are projects of one region, or have nothing to do with each other: they are
+//! counted together and apart.
 //!
 //! Breakers and zone freezes ask "what share is amiss?" after every event, so the counts cannot be taken anew each time:
 //! each machine's [`Place`] is remembered, and moving it costs two map look-ups whatever the size of the fleet.
@@ -6,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::id::{PoolName, ZoneName};
+use crate::model::id::{CloudName, PoolName, ZoneName};
 use crate::model::incident::MachineKey;
 
 use super::pack::{Growth, pack};
@@ -78,6 +80,8 @@ pub struct Tally {
     growth: Growth,
     pools: BTreeMap<PoolName, Count>,
     zones: BTreeMap<ZoneName, Count>,
+    /// The same, of the machines of one cloud.
+    zones_of: BTreeMap<(CloudName, ZoneName), Count>,
     all: Count,
     /// Machines that were counted as away and answer, since they were taken last.
     back: Vec<MachineKey>,
@@ -91,7 +95,7 @@ impl Tally {
             return;
         }
         if let Some(old) = old.cloned() {
-            self.add(&old, false);
+            self.add(key, &old, false);
         }
         let Some(new) = place.map(|place| self.share(place)) else {
             self.places.remove(key);
@@ -100,7 +104,7 @@ impl Tally {
         if new.rank == Rank::Present && self.places.get(key).is_some_and(|old| old.rank.is_away()) {
             self.back.push(key.clone());
         }
-        self.add(&new, true);
+        self.add(key, &new, true);
         if self.places.insert(key.clone(), new).is_none() {
             self.growth.note();
             if self.growth.is_over(self.places.len()) {
@@ -118,10 +122,15 @@ impl Tally {
         known
     }
 
-    fn add(&mut self, place: &Place, enters: bool) {
+    fn add(&mut self, key: &MachineKey, place: &Place, enters: bool) {
         let pool = self.pools.entry(place.pool.clone()).or_default();
         let zone = place.zone.as_ref().map(|zone| self.zones.entry(zone.clone()).or_default());
-        for count in [Some(pool), zone, Some(&mut self.all)].into_iter().flatten() {
+        let zone_of = match (key, &place.zone) {
+            (MachineKey::Instance(cloud, _), Some(zone)) => Some((cloud.clone(), zone.clone())),
+            _ => None,
+        };
+        let zone_of = zone_of.map(|zone| self.zones_of.entry(zone).or_default());
+        for count in [Some(pool), zone, zone_of, Some(&mut self.all)].into_iter().flatten() {
             if let Some(slot) = count.slot(place.rank) {
                 *slot = if enters { *slot + 1 } else { *slot - 1 };
             }
@@ -138,9 +147,14 @@ impl Tally {
         self.pools.get(pool).copied().unwrap_or_default()
     }
 
-    /// Counts of one zone.
+    /// Counts of one zone, over all clouds that have one of that name.
     pub fn zone(&self, zone: &ZoneName) -> Count {
         self.zones.get(zone).copied().unwrap_or_default()
+    }
+
+    /// Counts of one zone of one cloud.
+    pub fn zone_of(&self, cloud: &CloudName, zone: &ZoneName) -> Count {
+        self.zones_of.get(&(cloud.clone(), zone.clone())).copied().unwrap_or_default()
     }
 
     /// Counts of the roster.
@@ -148,9 +162,9 @@ impl Tally {
         self.all
     }
 
-    /// Every zone with its counts.
-    pub fn zones(&self) -> impl Iterator<Item = (&ZoneName, Count)> {
-        self.zones.iter().map(|(zone, count)| (zone, *count))
+    /// Every zone of every cloud.
+    pub fn zones(&self) -> impl Iterator<Item = (&CloudName, &ZoneName)> {
+        self.zones_of.keys().map(|(cloud, zone)| (cloud, zone))
     }
 
     /// These count as away and are known to come back: something else than their Nodes tells.

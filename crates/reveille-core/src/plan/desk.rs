@@ -91,7 +91,7 @@ pub struct Desk<'a> {
     /// Pools that are rolling, and until when that is assumed.
     pub rolling: &'a BTreeMap<PoolName, Time>,
     /// Zones in which every lease is silent.
-    pub hushed: &'a BTreeSet<ZoneName>,
+    pub hushed: &'a BTreeSet<(CloudName, ZoneName)>,
     /// What was frozen a moment ago and recovers.
     pub freezes: &'a Freezes,
     /// Pools in which another actor is at work.

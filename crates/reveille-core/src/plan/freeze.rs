@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::model::id::{PoolName, ZoneName};
+use crate::model::id::{CloudName, PoolName, ZoneName};
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 
@@ -23,8 +23,8 @@ use crate::model::time::{Span, Time};
 pub enum Scope {
     /// One pool.
     Pool(PoolName),
-    /// One zone.
-    Zone(ZoneName),
+    /// One zone of one cloud.
+    Zone(CloudName, ZoneName),
     /// Everything.
     Roster,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pool(name) => write!(f, "pool {name}"),
-            Self::Zone(name) => write!(f, "zone {name}"),
+            Self::Zone(_, name) => write!(f, "zone {name}"),
             Self::Roster => f.write_str("the roster"),
         }
     }

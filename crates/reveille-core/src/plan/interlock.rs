@@ -15,7 +15,7 @@ use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{InstanceId, NodeName, PoolName, ZoneName};
+use crate::model::id::{CloudName, InstanceId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -25,7 +25,7 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
 use crate::observe::sharing::Identity;
 use crate::observe::source::Trust;
-use crate::observe::tally::Count;
+use crate::observe::tally::{Count, Tally};
 use crate::record::Domain;
 
 use super::budget::{REPLACEMENT_FAILED, UsedUp, normalise_fault};
@@ -374,9 +374,22 @@ pub fn most_are_away(limits: &Limits, all: Count) -> bool {
     total >= 2 && away * 100 >= FLEET_DARK_PCT * total && away > limits.tolerated(total)
 }
 
-/// None of a zone's machines answers, or every lease there is silent, whatever the Nodes are said to be.
-pub fn zone_is_dark(zone: &ZoneName, count: Count, hushed: &BTreeSet<ZoneName>) -> bool {
-    count.total() >= 2 && (count.present == 0 || hushed.contains(zone))
+/// None of a zone's machines answers, or every lease there is silent, whatever the Nodes are said to be: how many those are.
+///
+/// Zones of two clouds that are called alike are one where the clouds are projects of one region, and else have nothing to do
+/// with each other ("nova" is Nova's default); nobody tells. So a machine's zone is dark when that is so of all of that name, or
+/// of those of its own cloud.
+pub fn dark_zone(
+    tally: &Tally,
+    hushed: &BTreeSet<(CloudName, ZoneName)>,
+    cloud: &CloudName,
+    zone: &ZoneName,
+) -> Option<Count> {
+    let (whole, own) = (tally.zone(zone), tally.zone_of(cloud, zone));
+    let is_dark = |count: &Count| count.total() >= 2 && count.present == 0;
+    let is_hushed = || hushed.contains(&(cloud.clone(), zone.clone()));
+    let hushed = || (whole.total() >= 2 && is_hushed()).then_some(own);
+    [whole, own].into_iter().find(is_dark).or_else(hushed)
 }
 
 /// Many at once is another fault than each alone.
@@ -384,11 +397,10 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
     if let Some(zone) = desk.zone(seen) {
-        let count = desk.tally.zone(&zone);
-        if zone_is_dark(&zone, count, desk.hushed) {
+        if let Some(count) = dark_zone(desk.tally, desk.hushed, &pool.cloud, &zone) {
             holds.push(Hold::ZoneDark { zone: zone.clone(), machines: count.total() });
         }
-        scopes.push(Scope::Zone(zone));
+        scopes.push(Scope::Zone(pool.cloud.clone(), zone));
     }
     agents_lost(desk, holds);
     let (silent, total) = desk.cluster.silence();

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::engine::{Restored, State};
-use reveille_core::event::{Command, Event, Pause, PauseScope};
+use reveille_core::event::{CloudFact, CloudSnapshot, Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
-use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::{Mode, Pool};
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, node, roster};
+use super::fixture::{CLOUD, Field, instance, node, roster};
 use super::restart::restarted;
 
 #[test]
@@ -323,5 +323,66 @@ fn clock_that_is_set_ahead_frees_no_room_within_the_hour() {
         assert_eq!(field.made.len(), 1, "{when:?}: {:?}", field.made);
         field.run(Span::from_min(60));
         assert!(field.made.len() > 1, "{when:?}: {}", field.held("i007", FaultKind::NotReady));
+    }
+}
+
+const SECOND: &str = "os-b";
+
+/// Ten machines of one cloud, the last two in a zone of their own, and others of a second cloud, all of them in that zone.
+fn two_clouds(count: usize) -> (Field, CloudSnapshot) {
+    let mut wanted = roster();
+    wanted.clouds = vec![CLOUD.into(), SECOND.into()];
+    let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools[&"workers".into()].clone() };
+    wanted.pools.insert("gate".into(), gate);
+    let mut field = Field::new(wanted).populate(10);
+    for number in 0..8 {
+        field.instances.get_mut(&format!("i00{number}")).unwrap().zone = Some("z2".into());
+    }
+    let ids: Vec<String> = (0..count).map(|number| format!("b{number:03}")).collect();
+    for id in &ids {
+        field.nodes.insert(id.clone(), node(id, Ready::True));
+    }
+    let instances = ids.iter().map(|id| instance(id).into()).collect();
+    let there = CloudSnapshot { instances, groups: field.snapshot().groups, ..CloudSnapshot::default() };
+    (field, there)
+}
+
+fn run_both(field: &mut Field, second: &CloudSnapshot, minutes: i64) {
+    for _ in 0..minutes * 2 {
+        let fact = CloudFact::read(second.clone());
+        field.feed(Event::Cloud { cloud: SECOND.into(), fact });
+        field.run(Span::from_s(30));
+    }
+}
+
+/// "nova" is what Nova calls a zone that nobody named: two regions may both have one.
+#[test]
+fn dark_zone_is_dark_although_another_cloud_has_one_of_that_name() {
+    for (silent, not_ready) in [(2, 2), (2, 1), (1, 1)] {
+        let (mut field, second) = two_clouds(10);
+        run_both(&mut field, &second, 20);
+        for id in &["i008", "i009"][..not_ready] {
+            field.nodes.get_mut(*id).unwrap().ready = Ready::Unknown;
+        }
+        field.silent = ["node-i008", "node-i009"][..silent].iter().map(|name| (*name).to_owned()).collect();
+        run_both(&mut field, &second, 60);
+        let is_dark = silent == 2;
+        assert_eq!(field.calls.is_empty(), is_dark, "{silent}, {not_ready}: {:?}", field.calls);
+    }
+}
+
+/// Two projects of one region have one machine each in a zone, which tells nothing of the zone by itself.
+#[test]
+fn dark_zone_is_dark_where_two_projects_share_it() {
+    for both in [true, false] {
+        let (mut field, second) = two_clouds(1);
+        field.instances.get_mut("i008").unwrap().zone = Some("z2".into());
+        run_both(&mut field, &second, 20);
+        field.nodes.get_mut("i009").unwrap().ready = Ready::Unknown;
+        if both {
+            field.nodes.get_mut("b000").unwrap().ready = Ready::Unknown;
+        }
+        run_both(&mut field, &second, 60);
+        assert_eq!(field.calls.is_empty(), both, "{:?}", field.calls);
     }
 }

@@ -384,7 +384,7 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         let goes = state.agents.is_leaving(&key).is_some() && !matches!(call, Call::DeleteNode { .. });
         ensure(!goes, 5, || format!("{call}: its agent says that it is to go"))?;
     }
-    ensure(state.agents.outage(now).is_none(), 5, || format!("{call}: nobody reaches the API server"))?;
+    check_outage(state, call)?;
     // Another project that cannot be read says nothing for or against it: who may share its identity is known from before.
     let own = state.clouds.values().find(|cloud| cloud.instances.contains_key(&seen.instance.id));
     let believed = own.is_some_and(|cloud| cloud.source.trust(now).is_given());
@@ -430,6 +430,16 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         ensure(errored || live > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))?;
     }
     Ok(())
+}
+
+/// No outage that agents tell of, unless most of the fleet, of which they are less than a fifth, is seen to renew its leases.
+fn check_outage(state: &State, call: &Call) -> Result<(), Violation> {
+    let Some((_, agents)) = state.agents.outage(state.now) else { return Ok(()) };
+    let (silent, leases) = state.cluster.silence();
+    let others = (leases - silent).saturating_sub(agents as u32);
+    let is_read = state.cluster.leases_listed(state.now) <= state.roster.timing.lease_silent_after;
+    let otherwise = is_read && agents as u32 * 5 < leases && others * 2 > leases;
+    ensure(otherwise, 5, || format!("{call}: nobody reaches the API server"))
 }
 
 /// Checks every open case, whatever was touched.

@@ -493,7 +493,8 @@ impl State {
     /// Freezes that many cases hang on, each as one bit: when one flips, what a gate holds is decided again.
     fn review_gates(&mut self) {
         self.review_freezes();
-        self.agents.note_outage(self.now);
+        let (cluster, timing, now) = (&self.cluster, &self.roster.timing, self.now);
+        self.agents.note_outage(now, |of| !interlock::leases_say_otherwise(cluster, timing, now, of));
         let mut gates = std::mem::take(&mut self.next_gates);
         gates.clear();
         let limits = self.roster.limits;
@@ -517,7 +518,7 @@ impl State {
             gates.push(recovers(zone));
         }
         gates.push(recovers(Scope::Roster));
-        gates.push(self.agents.outage(self.now).is_some());
+        gates.push(interlock::agents_outage(&self.desk()).is_some());
         gates.push(interlock::most_are_away(&limits, all));
         gates.push(interlock::router_room(&self.desk()).is_some());
         std::mem::swap(&mut self.gates, &mut gates);

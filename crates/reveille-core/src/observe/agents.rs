@@ -296,13 +296,13 @@ impl AgentsView {
         (lost >= OUTAGE_LEAST && lost * 100 >= OUTAGE_PCT * agents).then_some((lost, agents))
     }
 
-    /// Keeps the time of an outage: what comes back after one comes back one after another. From here on it costs nothing to
-    /// ask for an outage at this time.
-    pub fn note_outage(&mut self, now: Time) {
+    /// Keeps the time of an outage that is believed of so many agents: what comes back after one comes back one after another.
+    /// From here on it costs nothing to ask for an outage at this time.
+    pub fn note_outage(&mut self, now: Time, is_believed: impl FnOnce(usize) -> bool) {
         if let Some(from) = self.fresh_from(now) {
             self.heard.move_mark(from);
         }
-        if self.outage(now).is_some() {
+        if self.outage(now).is_some_and(|(_, of)| is_believed(of)) {
             self.outage_at = Some(now);
         }
     }

@@ -37,6 +37,8 @@ use super::wishes;
 
 use agents::{agents_lost, rejoin};
 
+pub use agents::{agents_outage, leases_say_otherwise};
+
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
 const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.

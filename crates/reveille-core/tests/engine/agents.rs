@@ -386,3 +386,25 @@ fn machine_that_its_agent_brought_back_is_rebooted_softly_first() {
     let first = field.calls.iter().find(|call| call.is_destructive()).map(Call::to_string);
     assert_eq!(first.as_deref(), Some("reboot instance i004"));
 }
+/// Two agents of a hundred machines have lost their way to the API server. What most of the fleet says of it there counts more,
+/// as long as that is heard.
+#[test]
+fn two_agents_that_reach_nobody_stop_no_work_for_a_fleet_that_does() {
+    for (agents, renewing, stops) in
+        [(0, 99, false), (2, 99, false), (2, 45, true), (19, 99, false), (20, 99, true)]
+    {
+        let ids: Vec<String> = (0..agents).map(|number| format!("i{number:03}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let mut wanted = roster();
+        wanted.limits.freeze_above_pct = 100;
+        let mut field = Field::new(wanted).populate(100).with_agents(&ids);
+        field.run(Span::from_min(5));
+        field.agents.values_mut().for_each(|report| report.api = ApiSaid::LostByAll);
+        field.silent = (renewing..99).map(|number| format!("node-i{number:03}")).collect();
+        field.nodes.get_mut("i099").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(20));
+        let held = field.held("i099", FaultKind::NotReady);
+        assert_eq!(field.destructive_calls() == 0, stops, "{agents} agents, {renewing} renew: {held}");
+        assert_eq!(held.contains("this looks like the control plane"), stops, "{agents}, {renewing}: {held}");
+    }
+}

@@ -213,7 +213,7 @@ fn happen(view: &mut AgentsView, now: &mut Time, number: u64, what: Happens) {
             *now = *now - Span::from_ms(ms);
             view.go_back_to(*now);
         }
-        Happens::Noted => view.note_outage(*now),
+        Happens::Noted => view.note_outage(*now, |_| true),
     }
 }
 
@@ -239,7 +239,7 @@ fn heartbeats_of_an_outage_walk_over_each_moment_once() {
     let (agents, rounds) = (400, 20);
     let mut view = view();
     many(&mut view, agents, at(0));
-    view.note_outage(at(0));
+    view.note_outage(at(0), |_| true);
     let mut walked = 0;
     for round in 0..rounds {
         for agent in 0..agents {
@@ -251,7 +251,7 @@ fn heartbeats_of_an_outage_walk_over_each_moment_once() {
             view.said(now, &machine(agent).0, &Arc::new(said));
             let from = now - Span::from_s(90);
             walked += view.heard.walked(from);
-            view.note_outage(now);
+            view.note_outage(now, |_| true);
             assert_eq!(view.heard.walked(from), 0, "whoever asks now walks over nothing");
         }
     }

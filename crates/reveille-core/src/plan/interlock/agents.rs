@@ -6,13 +6,18 @@
 use crate::model::agent::{ApiSaid, HoldKind};
 use crate::model::id::AgentId;
 use crate::model::incident::Subject;
+use crate::model::roster::Timing;
 use crate::model::time::Time;
 use crate::observe::agents::AgentSeen;
+use crate::observe::cluster::ClusterView;
 
 use super::super::desk::{Case, Desk};
 use super::super::hold::Hold;
 use super::super::ladder::Rung;
 use super::{network, shared_identity};
+
+/// With agents on this share of the nodes or more, percent, their word on the API server counts whatever leases say.
+const SPEAKS_PCT: usize = 20;
 
 /// What stands against asking this agent for the machine of a case.
 pub(super) fn rejoin(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut Vec<Hold>) {
@@ -86,9 +91,26 @@ fn settling(desk: &Desk<'_>, since: Time, holds: &mut Vec<Hold>) {
     }
 }
 
+/// So many agents, of so many that are heard, say that the API server answers none of them, and nothing says otherwise.
+pub fn agents_outage(desk: &Desk<'_>) -> Option<(usize, usize)> {
+    let says_otherwise = |of| leases_say_otherwise(desk.cluster, &desk.roster.timing, desk.now, of);
+    desk.agents.outage(desk.now).filter(|(_, of)| !says_otherwise(*of))
+}
+
+/// The agents that are heard speak for a small part of the nodes, and most nodes are of the others and renew their leases: the
+/// API server is there, and what these agents lost is their own way to it. Two of a fleet of a hundred stopped every repair of
+/// the other ninety-eight, and for as long as a broken switch is not mended.
+pub fn leases_say_otherwise(cluster: &ClusterView, timing: &Timing, now: Time, agents: usize) -> bool {
+    let (silent, leases) = cluster.silence();
+    let (renewed, leases) = ((leases - silent) as usize, leases as usize);
+    let is_small = agents * 100 < SPEAKS_PCT * leases;
+    let most_renew = renewed.saturating_sub(agents) * 2 > leases;
+    is_small && most_renew && cluster.leases_listed(now) <= timing.lease_silent_after
+}
+
 /// Agents say that the API server answers none of them: what looks like dead nodes is an outage.
 pub(super) fn agents_lost(desk: &Desk<'_>, holds: &mut Vec<Hold>) {
-    if let Some((lost, of)) = desk.agents.outage(desk.now) {
+    if let Some((lost, of)) = agents_outage(desk) {
         holds.push(Hold::AgentsLost { lost: lost as u32, of: of as u32 });
     } else if let Some(over) = desk.agents.outage_at() {
         settling(desk, over, holds);

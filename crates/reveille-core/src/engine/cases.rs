@@ -177,8 +177,7 @@ impl State {
         // That its agent fell silent is news, and nothing else would say so.
         let amiss = matches!(standing, Standing::Absent(_));
         if let Some((_, agent)) = self.agents.fresh(self.now, key).filter(|_| amiss) {
-            let left = self.roster.timing.agent_silent_after.ms - self.agents.silence(self.now, agent).ms;
-            let silent_at = self.now + Span::from_ms(left.max(0) + 1);
+            let silent_at = self.now + self.agents.silent_in(self.now, agent);
             wake = Some(wake.map_or(silent_at, |at| at.min(silent_at)));
         }
         if let Some(unlisted) = seen.unlisted {

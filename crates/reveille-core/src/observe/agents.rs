@@ -252,6 +252,13 @@ impl AgentsView {
         self.silence(now, seen) <= self.silent_after
     }
 
+    /// Earlier than after so long it is not called silent. While nobody listens its time stands still, and begins anew with
+    /// whoever listens next.
+    pub fn silent_in(&self, now: Time, seen: &AgentSeen) -> Span {
+        let silence = if self.deaf_since.is_some() { Span::ZERO } else { self.silence(now, seen) };
+        Span::from_ms((self.silent_after.ms - silence.ms).max(0) + 1)
+    }
+
     /// The agent of the machine that is fresh, if one is, and how long ago it was heard.
     pub fn fresh(&self, now: Time, machine: &MachineKey) -> Option<(&AgentId, &AgentSeen)> {
         self.of(machine).filter(|(_, seen)| self.is_fresh(now, seen)).max_by_key(|(_, seen)| seen.heard)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::{Call, Outcome};
+use reveille_core::effect::{Call, Effect, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{AgentFact, Event};
 use reveille_core::model::agent::{
     AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
@@ -407,4 +407,34 @@ fn two_agents_that_reach_nobody_stop_no_work_for_a_fleet_that_does() {
         assert_eq!(field.destructive_calls() == 0, stops, "{agents} agents, {renewing} renew: {held}");
         assert_eq!(held.contains("this looks like the control plane"), stops, "{agents}, {renewing}: {held}");
     }
+}
+
+/// Nobody hears an agent any more two milliseconds before it would have been silent, so that it is not, for as long as that
+/// lasts.
+#[test]
+fn agent_that_nobody_hears_is_not_looked_at_each_few_milliseconds() {
+    let mut field = fleet(&[OLD]);
+    field.nodes.get_mut(OLD).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    let silent_after = field.state.desk().roster.timing.agent_silent_after;
+    let silent_at = field.now + silent_after;
+    field.agents.clear();
+    field.run(Span::from_s(80));
+    field.now = silent_at - Span::from_ms(2);
+    let (kind, text) = (ReadErrorKind::Unavailable, "the registration server is away".into());
+    field.feed(Event::Agent(AgentFact::Deaf(ReadError { kind, text, retry_after: None })));
+    let mut woken = 0;
+    for _ in 0..1000 {
+        field.now = field.now + Span::from_ms(1);
+        let effects = field.step(Event::Tick);
+        woken += effects.iter().filter(|effect| matches!(effect, Effect::WakeAt(_))).count();
+        field.perform(effects);
+    }
+    assert!(woken <= 5, "{woken} within a second");
+    // Heard again, it is silent when its whole time is over, and not before.
+    field.feed(Event::Agent(AgentFact::Listening));
+    field.run(Span::from_ms(silent_after.ms - 10_000));
+    assert_eq!(other_calls(&field), 0);
+    field.run(Span::from_min(30));
+    assert!(other_calls(&field) > 0, "{}", field.held(OLD, FaultKind::NotReady));
 }

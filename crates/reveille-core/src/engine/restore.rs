@@ -104,31 +104,11 @@ impl Replay {
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
-            Record::Width { at, domain, width, not_before, failures, proved } => {
-                match proved {
-                    Some(intent) => self.landed_proved(&domain, intent),
-                    None if width > 1 && not_before.is_none() => self.proved(&domain),
-                    None => {}
-                }
-                self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
-            }
-            Record::FaultSeen { pool, instance, fault, .. } => {
-                self.state.newcomers.dismiss_witnesses(&pool);
-                if self.state.book.count_fault(&pool, &instance, &fault) {
-                    self.state.book.note_counted(Counted { pool, instance, fault });
-                }
-            }
-            Record::Arrived { pool, machine, .. } => {
-                // It answers for its dwell in our sight, or proves nothing.
-                self.state.newcomers.add_witness(&pool, self.state.now, machine);
-            }
-            Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
-            Record::Counted { repair, requested, verified, .. } => {
-                // A repair that this version does not have is not shown by it either.
-                if let Some(rung) = Rung::named(&repair) {
-                    self.state.book.count_earlier(rung, Tried { requested, verified });
-                }
-            }
+            Record::Width { .. }
+            | Record::FaultSeen { .. }
+            | Record::Arrived { .. }
+            | Record::FaultsForgiven { .. }
+            | Record::Counted { .. } => self.take_counts(record),
             Record::Tried { incident, attempt, rung } => {
                 numbers.intent = numbers.intent.max(attempt.intent);
                 if let Some(key) = self.keys.get(&incident) {
@@ -155,6 +135,38 @@ impl Replay {
                 self.state.book.set_begun(begun, deleted);
             }
             intent => self.take_intent(intent),
+        }
+    }
+
+    /// What is counted for and against pools, and of each repair.
+    fn take_counts(&mut self, record: Record) {
+        match record {
+            Record::Width { at, domain, width, not_before, failures, proved } => {
+                match proved {
+                    Some(intent) => self.landed_proved(&domain, intent),
+                    None if width > 1 && not_before.is_none() => self.proved(&domain),
+                    None => {}
+                }
+                self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
+            }
+            Record::FaultSeen { pool, instance, fault, .. } => {
+                self.state.newcomers.dismiss_witnesses(&pool);
+                if self.state.book.count_fault(&pool, &instance, &fault) {
+                    self.state.book.note_counted(Counted { pool, instance, fault });
+                }
+            }
+            Record::Arrived { pool, machine, .. } => {
+                // It answers for its dwell in our sight, or proves nothing.
+                self.state.newcomers.add_witness(&pool, self.state.now, machine);
+            }
+            Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
+            Record::Counted { repair, requested, verified, .. } => {
+                // A repair that this version does not have is not shown by it either.
+                if let Some(rung) = Rung::named(&repair) {
+                    self.state.book.count_earlier(rung, Tried { requested, verified });
+                }
+            }
+            _ => {}
         }
     }
 

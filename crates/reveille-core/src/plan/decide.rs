@@ -327,8 +327,9 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
 }
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest. What the roster leaves
-/// alone is mended by nobody, and keeps no machine from its repair. Neither does what the machine served with for long: on a
-/// network without port security no group can be put on a port, and a kubelet that died months later was never repaired.
+/// alone is mended by nobody, and keeps no machine from its repair. Neither does what nothing of ours will mend and the machine
+/// served with for long: on a network without port security no group can be put on a port, and a kubelet that died months later
+/// was never repaired.
 fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     let absence =
         matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
@@ -337,8 +338,10 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     }
     [FaultKind::GroupMissing, FaultKind::PairMissing, FaultKind::MissingRoute].into_iter().find_map(|kind| {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
-        let explains = |root: &&Case| {
-            interlock::mode_of(desk, root, Class::Network) != Mode::Off && !served_with(desk, case, root)
+        let explains = |root: &&Case| match interlock::mode_of(desk, root, Class::Network) {
+            Mode::Off => false,
+            Mode::Act if !root.incident.given_up && may_be_mended(desk, root) => true,
+            Mode::Propose | Mode::Act => !served_with(desk, case, root),
         };
         desk.cases.get(&key).filter(explains)
     })

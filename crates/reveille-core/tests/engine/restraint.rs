@@ -243,7 +243,8 @@ fn deletions_under_way_count_against_the_minimum_of_the_pool() {
     assert!(field.instances.len() >= 9, "{} are left: {:?}", field.instances.len(), field.calls);
 }
 
-/// A slow Nova behind a proxy: the first deletion is not answered, is not to be seen for a minute, and is carried out after three.
+/// A slow Nova behind a proxy: the first deletion is not answered, is not to be seen for a minute, and is carried out after
+/// three.
 #[test]
 fn deletion_that_comes_late_counts_against_the_minimum_of_the_pool() {
     let mut roster = roster();

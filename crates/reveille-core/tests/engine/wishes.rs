@@ -398,8 +398,8 @@ fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alo
     }
 }
 
-/// A person rebooted the machine, or had it in a rescue, and asks for a repair while it may still boot. The answer to each record is an
-/// event of its own, as in production; a hundred intents are enough to see that they would go on at the pace of the disk.
+/// A person rebooted the machine, or had it in a rescue, and asks for a repair while it may still boot. The answer to each
+/// record is an event of its own, as in production; a hundred intents are enough to see that they would go on at the pace of the disk.
 fn intents_for_a_request(rescued: bool) -> u32 {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(20));

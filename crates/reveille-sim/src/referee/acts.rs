@@ -241,6 +241,12 @@ impl Referee {
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
+        // What others deleted a while ago shows in the lists.
+        let unseen = |(at, of): &&(Time, PoolName)| *of == pool.name && self.ago(*at) < OTHERS_SHOW;
+        let told = scene.world.machines_of(&pool.name) + self.foreign.values().filter(unseen).count();
+        if told <= pool.min as usize && ground.state != InstanceState::Errored {
+            self.foul("below the minimum", format!("{call}: its pool has {told}, and keeps {}", pool.min));
+        }
         // As many as may be under way at once may be known to be in vain only later.
         let limit = scene.roster.limits.same_fault_stops_at as usize;
         let known_late = scene.roster.limits.at_once as usize;

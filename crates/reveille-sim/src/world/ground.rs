@@ -14,6 +14,7 @@ use reveille_core::plan::wishes::KEEP_MARK;
 
 use super::World;
 use super::guest::FirstBoot;
+use super::project::Server;
 
 /// One machine and its surroundings, as they are now.
 #[derive(Clone, Debug)]
@@ -81,6 +82,13 @@ impl World {
             fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
             hosting: instance.hosting.clone(),
         })
+    }
+
+    /// Machines of a pool that are there and stay, as far as the cloud knows.
+    pub(crate) fn machines_of(&self, pool: &PoolName) -> usize {
+        let stays =
+            |server: &&Server| server.pool.as_ref() == Some(pool) && !server.instance.state.is_leaving();
+        self.project.servers.values().filter(stays).count()
     }
 
     /// Our running machines of a zone, or of all zones.

@@ -121,8 +121,8 @@ impl World {
         }
     }
 
-    /// Our process ends, and what only it had seen goes with it: a kubelet that runs has said the cordon in an event. While it slept
-    /// it saw nothing, whatever its watch carried (seed 3900407).
+    /// Our process ends, and what only it had seen goes with it: a kubelet that runs has said the cordon in an event. While it
+    /// slept it saw nothing, whatever its watch carried (seed 3900407).
     pub(crate) fn forget_what_one_process_saw(&mut self, asleep_since: Option<Time>) {
         let shown = std::mem::take(&mut self.identity.shown);
         let unseen = |at: Time| asleep_since.is_some_and(|since| at >= since);

@@ -54,7 +54,7 @@ fn who_deletes_a_machine_without_marks_is_left_alone_in_every_pool() {
     field.fault(Fault::ForeignDelete(stray));
     field.run(min(1));
     field.fault(Fault::Errored(ill.clone()));
-    field.run(min(3));
+    field.run(min(7));
     assert_eq!(field.destructive(), 0, "{}", field.tail());
     assert!(field.held(&ill, FaultKind::Errored).contains("somebody else is at work"), "{}", field.tail());
     field.clean();

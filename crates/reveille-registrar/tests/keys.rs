@@ -10,11 +10,15 @@ use std::time::Duration;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_node::link::{Enrolment, Keyring};
-use reveille_registrar::registry::Settings;
+use reveille_registrar::registry::{Removal, Settings};
 use reveille_registrar::server::Limits;
-use reveille_registrar::server::admin::Ask;
+use reveille_registrar::server::admin::{Answer, Ask};
 use support::{site, who};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+/// What begins a session.
+const UPGRADE: &str = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
+    sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 fn shown(link: &std::path::Path) -> raw::Shown {
     raw::shown(Keyring::open(link).unwrap().unwrap().credential)
@@ -146,6 +150,31 @@ async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
     site.end().await;
 }
 
+/// Whoever has a copy of the key, and none of its machine's ids, renews and shows what he got. The machine is switched off, and
+/// no session of it is welcomed for as long as its Node stays away.
+#[tokio::test]
+async fn a_copy_of_a_key_does_not_have_a_rotation_finished_under_its_machine() {
+    let site = site().await;
+    let (_, credential) = site.enrolled(1).await;
+    site.people(Ask::Remove { machine: "w-1".into(), what: Some(Removal::Node) }).await;
+    site.people(Ask::RotateCa {}).await;
+    let finish = || site.people(Ask::FinishRotation { force: false });
+    assert!(matches!(finish().await, Answer::Late { count: 1, .. }));
+    let (copied, _) = site.link.renew(&credential, Time::from_ms(1_795_000_000_000)).await.unwrap();
+    let records = || support::written(site.directory.path()).matches("\"t\":").count();
+    let before = records();
+    let mut connection = raw::tls13(&site.link, Some(&raw::shown(copied))).await;
+    let mut answer = vec![0; 4096];
+    for _ in 0..20 {
+        connection.write_all(UPGRADE.as_bytes()).await.unwrap();
+        let length = connection.read(&mut answer).await.unwrap();
+        assert!(String::from_utf8_lossy(&answer[..length]).contains("NODE_REMOVED"));
+    }
+    assert_eq!(records(), before, "no request leaves a record");
+    assert!(matches!(finish().await, Answer::Late { count: 1, .. }));
+    site.end().await;
+}
+
 /// Whoever has a copy of the key, and none of the ids that a hello needs, begins sockets and says nothing.
 #[tokio::test]
 async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {
@@ -206,9 +235,7 @@ async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
     }
     site.people(Ask::RotateCa {}).await;
     site.people(Ask::FinishRotation { force: true }).await;
-    let upgrade = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
-        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    let asked = [upgrade.as_bytes().to_vec(), raw::post("/v1/poll", "", &hello(&who))];
+    let asked = [UPGRADE.as_bytes().to_vec(), raw::post("/v1/poll", "", &hello(&who))];
     for (connection, bytes) in connections.into_iter().zip(asked) {
         let answer = raw::say(connection, &bytes).await;
         assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_UNKNOWN");

@@ -69,8 +69,6 @@ pub enum Event {
         /// The key of the next one; it proved to have it.
         key: KeyHash,
     },
-    /// A machine came with this certificate, and was told that its Node stays away.
-    Showed(Peer),
     /// A machine says hello.
     Arrived {
         /// Over which connection.

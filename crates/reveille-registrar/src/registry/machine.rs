@@ -35,7 +35,8 @@ pub struct Machine {
     pub key: KeyHash,
     /// Keys that it asked a certificate for, the newest last. Each counts beside its key until it is welcomed with one of them.
     pub next_keys: Vec<KeyHash>,
-    /// By which authority the certificate is that its last session came with; none before the first one with this key.
+    /// By which authority the certificate is that its last session came with; none before the first one with this key. What is
+    /// shown without a welcome is not here: it may be a copy of the key that shows it.
     pub shown_by: Option<AuthorityHash>,
     /// When it was enrolled last.
     pub enrolled_at: Time,

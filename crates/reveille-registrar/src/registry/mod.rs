@@ -148,7 +148,6 @@ impl Registry {
             Event::Invite { ask, wish, id, hash } => self.invite(&mut turn, ask, &wish, id, hash),
             Event::Enrol { .. } => self.enrol(&mut turn, event),
             Event::Renew { ask, peer, key } => self.renew(&mut turn, ask, &peer, key),
-            Event::Showed(peer) => self.showed(&mut turn, &peer),
             Event::Arrived { conn, peer, hello } => self.arrived(&mut turn, conn, &peer, hello),
             Event::Said { conn, n, frame } => self.said(&mut turn, conn, n, frame),
             Event::Gone(conn) => self.gone(&mut turn, conn),

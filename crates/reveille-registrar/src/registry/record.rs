@@ -75,7 +75,7 @@ pub enum Record {
         #[serde(default)]
         key: Option<KeyHash>,
     },
-    /// It came with a certificate of another authority than before.
+    /// A session of it was welcomed with a certificate of another authority than before.
     Shown {
         /// Which.
         machine: MachineId,

@@ -66,10 +66,7 @@ impl Registry {
         if hello.protocol != PROTOCOL {
             return Err(Reason::Version { spoken: List::first([PROTOCOL]) });
         }
-        if let Err(reason) = self.stands(peer) {
-            self.showed(turn, peer);
-            return Err(reason);
-        }
+        self.stands(peer)?;
         self.is_itself(turn, peer, hello)?;
         self.spend(turn.now, &peer.machine, Costs::Session)?;
         self.take_over(turn, peer, hello);
@@ -101,16 +98,6 @@ impl Registry {
         };
         turn.out.push(Effect::Send(conn, ServerFrame::Welcome(welcome)));
         Ok(())
-    }
-
-    /// A machine whose Node stays away is welcomed by no session for as long as that lasts; by which authority it is known is
-    /// seen from what it comes with.
-    pub(super) fn showed(&mut self, turn: &mut Turn, peer: &Peer) {
-        let shown_by = self.book.machine(&peer.machine).and_then(|known| known.shown_by);
-        if self.stands(peer) == Err(Reason::NodeRemoved) && shown_by != Some(peer.authority) {
-            let (machine, authority) = (peer.machine.clone(), peer.authority);
-            self.record(turn, Record::Shown { machine, authority });
-        }
     }
 
     /// Whoever has the certificate is its machine, in the boot that speaks for it. Nothing stays of one that is refused here:

@@ -237,9 +237,16 @@ async fn a_rotation_waits_for_a_machine_of_which_only_the_node_stays_away() {
     let finish = || Ask::FinishRotation { force: false };
     let Answer::Late { count: 1, machines } = office.ask(finish()).await else { panic!("locked out") };
     assert_eq!(machines[0].node_name.as_str(), "w-2");
-    // It is welcomed by no session, and what it comes with is seen all the same; also after a restart.
+    // It is welcomed by no session: who came with its key is not known, and nothing that he showed counts.
     office.arrive(&known[1], 2, newest).await;
     let office = office.again().await;
+    assert!(matches!(office.ask(finish()).await, Answer::Late { count: 1, .. }));
+    // A person lets it in until it came, and sends it away again.
+    let readmit = Ask::Remove { machine: "w-2".into(), what: None };
+    assert!(matches!(office.ask(readmit).await, Answer::Removed(_)));
+    office.arrive(&known[1], 2, newest).await;
+    let remove = Ask::Remove { machine: "w-2".into(), what: Some(Removal::Node) };
+    assert!(matches!(office.ask(remove).await, Answer::Removed(_)));
     assert!(matches!(office.ask(finish()).await, Answer::Pins(_)));
     office.close().await;
 }

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! What was shown counts, not what was issued: an answer with a certificate can be lost on its way. It is remembered over a
-//! restart. Machines that were removed, or whose instance is gone for good, are not waited for. One of which only the Node was
-//! removed is: it is welcomed by no session, and what it shows when it is refused counts.
+//! restart. It counts from the welcome of a session on, which says who comes by more than a key: a copy of the key renews, too.
+//! Machines that were removed, or whose instance is gone for good, are not waited for. One of which only the Node was removed is:
+//! it is welcomed by no session, so that a person lets it in again until it came, or insists.
 
 use std::sync::PoisonError;
 

@@ -222,11 +222,7 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
-    let stands = within(hall.hand.view(move |registry, _| registry.stands(&asked))).await?;
-    if stands == Err(Reason::NodeRemoved) {
-        within(hall.hand.say(Event::Showed(peer.clone()))).await?;
-    }
-    stands?;
+    within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
     let (hand, upgrade, step_within) =
         (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
     let too_many = || Reason::TooMany { of: "sessions".into() };

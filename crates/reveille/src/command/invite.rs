@@ -119,6 +119,9 @@ fn late(count: u32, machines: &[MachineRow]) -> Failure {
     if let more @ 1.. = (count as usize).saturating_sub(machines.len()) {
         let _ = write!(text, "\n    and {more} more: reveille invite --machines");
     }
+    if machines.iter().any(|row| row.removed == Some(Removal::Node)) {
+        text.push_str("\n    One whose Node stays away is welcomed by no session: reveille invite --readmit MACHINE, until it came");
+    }
     Failure::usage(anyhow!("{text}")).next(
         "wait until they came; remove those that are gone: reveille invite --remove MACHINE; or lock them out: \
          reveille invite --finish-rotation --force",

@@ -1,13 +1,14 @@
 //! What a machine that was invited and lies can do to the one that it lies about, and one that is known to the server.
 
 use reveille_core::model::time::Span;
-use reveille_wire::agent::frame::{Done, Ended};
+use reveille_wire::agent::frame::{Done, Ended, Hello};
 use reveille_wire::agent::text::{Tail, Word};
 use reveille_wire::agent::{AgentFrame, ServerFrame};
 
 use super::world::*;
 use crate::registry::{
-    Effect, Event, InvitationId, KeyHash, MachineId, Peer, Record, Registry, Reply, Settings, TokenHash, What,
+    AuthorityHash, Conn, Effect, Event, InvitationId, KeyHash, MachineId, Peer, Record, Registry, Removal,
+    Reply, Settings, TokenHash, What,
 };
 
 /// Somebody claims the name of machine 1, as another host each time.
@@ -121,6 +122,31 @@ fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_rec
     assert_eq!(spent(&mut world, 280), (2, 2), "and one more each half minute");
     world.pass(Span::from_min(60));
     assert_eq!(spent(&mut world, 1), (1, 1));
+}
+
+/// In a rotation it has a certificate of each authority, and a copy of its key has what it asked for itself.
+#[test]
+fn a_machine_whose_node_stays_away_leaves_no_record_of_what_is_shown_with_its_key() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let ask = world.ask();
+    world.step(Event::Remove { ask, machine: "w-1".into(), what: Some(Removal::Node) });
+    let (before, newest) = (world.records.len(), AuthorityHash([1; 32]));
+    let hello = Hello {
+        protocol: 1,
+        identity: machine(1).identity,
+        facts: machine(1).facts,
+        plan: None,
+        joined: false,
+    };
+    for (number, authority) in [newest, AUTHORITY, newest].into_iter().enumerate() {
+        let conn = Conn(900 + u64::try_from(number).unwrap());
+        let peer = Peer { machine: id.clone(), key: machine(1).key, authority, not_after: NEVER };
+        let effects = world.step(Event::Arrived { conn, peer, hello: hello.clone() });
+        assert_eq!(closed(&effects, conn), Some("NODE_REMOVED"));
+    }
+    assert_eq!(world.records.len(), before);
+    assert!(world.registry.book().machine(&id).unwrap().waits_for(&newest));
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl Witness {
             return ensure(false, 2, || format!("{id} is used, and was not given"));
         };
         ensure(token == Some((id, &invited.hash)), 2, || format!("{id} is used without its secret"))?;
-        ensure(now < invited.until, 2, || format!("{id} is used after its end"))?;
+        ensure(!invited.is_expired(now), 2, || format!("{id} is used after its end"))?;
         ensure(!invited.is_revoked, 2, || format!("{id} is used after it was taken back"))?;
         invited.uses += 1;
         ensure(invited.uses <= invited.uses_max, 2, || format!("{id} is used {} times", invited.uses))?;

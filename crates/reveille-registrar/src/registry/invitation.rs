@@ -75,12 +75,15 @@ pub struct Invitation {
     /// It may be one that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reimage: Option<Reimage>,
-    /// It ends then.
+    /// It ends then; for one that was given by a clock that was ahead, see [`Invitation::ends`].
     pub until: Time,
     /// How often it may be used.
     pub uses_max: u32,
     /// How often it was.
     #[serde(default)]
+    /// Since when it is known to be given at a time that is still to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead_since: Option<Time>,
     pub uses: u32,
     /// How often somebody came with it who claimed what another machine is known by.
     #[serde(default)]
@@ -132,8 +135,18 @@ impl Invitation {
 
     /// Its time is over.
     pub fn is_expired(&self, now: Time) -> bool {
-        now >= self.until
+        now >= self.ends(now)
     }
+    /// When it ends. Given at a time that is still to come, it lasts as long as it was to from when that was seen: the clock was
+    /// ahead, and an hour that ends in half a year is time enough to find a token. Or the clock is behind, for a moment: then
+    /// what was given stays as it was when the clock is mended.
+    pub fn ends(&self, now: Time) -> Time {
+        match self.ahead_since {
+            Some(since) if self.at > now => since + self.until.since(self.at),
+            _ => self.until,
+        }
+    }
+
 
     /// What is wrong with it; to be said only to whoever has its secret.
     pub fn trouble(&self, now: Time) -> Option<Reason> {

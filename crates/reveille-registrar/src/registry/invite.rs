@@ -41,6 +41,7 @@ impl Registry {
             until: turn.now + wish.ttl,
             uses_max: wish.uses,
             uses: 0,
+            ahead_since: None,
             conflicts: 0,
             is_revoked: false,
         };
@@ -125,17 +126,16 @@ impl Registry {
         turn.reply(ask, Reply::Done(id));
     }
 
-    /// Those that were given at a time that is still to come: the clock was ahead, and was mended since. They last from now on as
-    /// long as they were to. An hour that ends in half a year is time enough to find a token.
-    pub(super) fn mend_invitations(&mut self, turn: &mut Turn) {
+    /// Marks those that were given at a time that is still to come, and takes the mark off when it has come.
+    pub(super) fn mark_invitations(&mut self, turn: &mut Turn) {
         let now = turn.now;
-        let mended = |invitation: &Invitation| {
-            let ahead = invitation.at.since(now);
-            Invitation { at: now, until: invitation.until - ahead, ..invitation.clone() }
+        let marked = |invitation: &Invitation| {
+            let before = invitation.ahead_since;
+            let ahead_since = (invitation.at > now).then(|| before.map_or(now, |since| since.min(now)));
+            (ahead_since != before).then(|| Invitation { ahead_since, ..invitation.clone() })
         };
-        let mended: Vec<Invitation> =
-            self.book.invitations().filter(|invitation| invitation.at > now).map(mended).collect();
-        for invited in mended {
+        let marked: Vec<Invitation> = self.book.invitations().filter_map(marked).collect();
+        for invited in marked {
             self.record(turn, Record::Invited(invited));
         }
     }
@@ -144,7 +144,7 @@ impl Registry {
     pub(super) fn forget_invitations(&mut self, turn: &mut Turn) {
         let kept = self.settings.invitation_kept;
         let over = |invitation: &&Invitation| {
-            turn.now.since(invitation.until) >= kept && turn.now >= invitation.until
+            invitation.is_expired(turn.now) && turn.now.since(invitation.ends(turn.now)) >= kept
         };
         let over: Vec<_> =
             self.book.invitations().filter(over).map(|invitation| invitation.id.clone()).collect();

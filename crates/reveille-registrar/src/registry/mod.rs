@@ -230,7 +230,7 @@ impl Registry {
     }
 
     fn tick(&mut self, turn: &mut Turn) {
-        self.mend_invitations(turn);
+        self.mark_invitations(turn);
         self.forget_invitations(turn);
         self.end_orders(turn);
         self.tend_tokens(turn);

@@ -118,8 +118,8 @@ impl InvitationRow {
             state: InvitationState::of(invitation, now),
             uses_left: invitation.uses_max.saturating_sub(invitation.uses),
             uses: invitation.uses_max,
-            expires: invitation.until,
-            expires_in_seconds: seconds(invitation.until.since(now)),
+            expires: invitation.ends(now),
+            expires_in_seconds: seconds(invitation.ends(now).since(now)),
             conflicts: invitation.conflicts,
         }
     }

@@ -14,7 +14,7 @@ use reveille_wire::agent::identity::normal;
 use reveille_wire::agent::{Identity, Reason};
 
 use super::Registry;
-use super::claims::names;
+use super::claims;
 use super::ids::{KeyHash, MachineId};
 use super::invitation::Invitation;
 use super::machine::{Machine, Removal};
@@ -40,9 +40,7 @@ impl Registry {
 
     /// The machine of this record has this name, or it is the record.
     pub(super) fn is_called(&self, id: &MachineId, name: &str) -> bool {
-        let is = |known: &Machine| {
-            names(&known.identity, &known.node_name).any(|(_, word)| normal(word) == normal(name))
-        };
+        let is = |known: &Machine| claims::is_called(&known.identity, &known.node_name, name);
         id.as_str() == name || self.book.machine(id).is_some_and(is)
     }
 

@@ -81,6 +81,30 @@ pub(super) fn is_one_name(one: &str, other: &str) -> bool {
     one == other || is_label_of(&one, &other) || is_label_of(&other, &one)
 }
 
+/// One with these names is called by the word that an invitation is for.
+pub(super) fn is_called(identity: &Identity, node_name: &Word, bound: &str) -> bool {
+    names(identity, node_name).any(|(part, word)| is_meant_as(bound, part) && normal(word) == normal(bound))
+}
+
+/// The word that an invitation is for can be meant as this kind of name. It is given without its kind, and a machine writes into
+/// its ids what it likes: an id counts only where the word has the form of one, or else an invitation for the Node `w-1` would
+/// let in whoever has that name in its `/etc/machine-id`.
+fn is_meant_as(bound: &str, part: Part) -> bool {
+    match part {
+        Part::MachineId | Part::SystemUuid => is_uuid(bound),
+        Part::InstanceId => is_uuid(bound) || is_of_cloud(bound) || node_name(&Word::cut(bound)).is_none(),
+        Part::BootId | Part::Key | Part::NodeName => true,
+    }
+}
+
+/// The form in which clouds number instances, where it is no UUID: `i-` and a word, or digits alone.
+fn is_of_cloud(word: &str) -> bool {
+    let word = normal(word);
+    let number = word.strip_prefix("i-").unwrap_or(&word);
+    let is_word = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_word && (word.len() > number.len() || number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// The id of an instance that a node is called by, where its name begins with one: a UUID, or an id as EC2 has it. Whoever reads
 /// such a name takes it for that instance, so that no other machine may have it.
 pub(super) fn instance_in(node_name: &str) -> Option<&str> {

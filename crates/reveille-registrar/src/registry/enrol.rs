@@ -85,8 +85,7 @@ impl Claim {
         if !of_node.lasting().any(|(_, theirs)| is_one(theirs)) {
             return false;
         }
-        let names = || claims::names(&of_node, &node.name);
-        let is_vouched_for = vouched_for.is_some_and(|bound| names().any(|(_, word)| is(word, bound)));
+        let is_vouched_for = vouched_for.is_some_and(|bound| claims::is_called(&of_node, &node.name, bound));
         let differs = |part| of_node.part(part).zip(self.identity.part(part)).is_some_and(|(a, b)| !is(a, b));
         // The kubelet takes the machine id where the firmware has no UUID.
         let is_machine_id = self
@@ -103,11 +102,6 @@ impl Claim {
         let carries = |word: &str| ids.into_iter().flatten().any(|id| normal(id) == normal(word));
         let mut claimed = claims::names(&self.identity, &self.node_name);
         claimed.find(|(_, word)| carries(word)).map_or(Part::NodeName, |(part, _)| part)
-    }
-
-    /// One of its names is this one.
-    fn is_called(&self, name: &str) -> bool {
-        claims::names(&self.identity, &self.node_name).any(|(_, word)| normal(word) == normal(name))
     }
 }
 
@@ -247,7 +241,8 @@ impl Registry {
             let itself =
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
             let is_back = self.book.away_with(&claim.identity).any(|id| self.is_called(id, bound));
-            let is_meant = claim.is_called(bound) || is_back || rivals.iter().any(itself);
+            let is_called = claims::is_called(&claim.identity, &claim.node_name, bound);
+            let is_meant = is_called || is_back || rivals.iter().any(itself);
             if !is_meant || self.is_on_another(bound, &claim.identity) {
                 return Err(Reason::TokenForeign { bound_to: "machine".into() }.into());
             }

@@ -5,7 +5,7 @@ use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
 
 use super::world::*;
-use crate::registry::{Ask, Effect, Event, KeyHash, Peer, Reimage, Removal, Reply, What};
+use crate::registry::{Ask, Effect, Event, KeyHash, NodeIds, NodeSaid, Peer, Reimage, Removal, Reply, What};
 
 #[test]
 fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoever_has_its_secret() {
@@ -98,10 +98,34 @@ fn a_clock_that_was_behind_for_a_moment_ends_no_invitation() {
 
 #[test]
 fn an_invitation_for_one_machine_is_foreign_to_every_other() {
-    for bound in ["i-1", "mid-1", "uuid-1", "w-1"] {
+    let mut own = machine(1);
+    own.identity.machine_id = Some("5d0f6f2a9c3b4e1f8a7d6c5b4a392817".into());
+    own.identity.system_uuid = Some("4C4C4544-0042-4B10-8058-C4C04F595631".into());
+    for bound in ["i-1", "5d0f6f2a9c3b4e1f8a7d6c5b4a392817", "4c4c4544-0042-4b10-8058-c4c04f595631", "W-1"] {
         let mut world = World::new();
         let id = world.invite(|wish| wish.machine = Some(bound.into()));
         assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_FOREIGN", "{bound}");
+        certified(world.enrol(&id, &own));
+    }
+}
+
+#[test]
+fn an_invitation_for_a_node_lets_in_no_other_node_whose_machine_id_is_that_name() {
+    let lies: [fn(&mut Claimed); 3] = [
+        |who| who.identity.machine_id = Some("w-1".into()),
+        |who| who.identity.system_uuid = Some("w-1".into()),
+        |who| who.identity.instance_id = Some("w-1".into()),
+    ];
+    for lie in lies {
+        let mut world = World::new();
+        let id = world.invite(|wish| wish.machine = Some("w-1".into()));
+        let mut other = machine(2);
+        lie(&mut other);
+        // Its own Node, which has no agent yet.
+        let node =
+            NodeIds { name: "w-2".into(), instance: None, system_uuid: other.identity.system_uuid.clone() };
+        let reply = world.enrol_beside(&id, &other, Some(NodeSaid::Present(vec![node])));
+        assert_eq!(refused(reply), "TOKEN_FOREIGN", "{:?}", other.identity);
         certified(world.enrol(&id, &machine(1)));
     }
 }

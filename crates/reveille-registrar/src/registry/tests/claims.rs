@@ -70,6 +70,7 @@ fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_e
                 (word(system.clone()), word(machine.clone()));
         }
     };
+    let disk = "5d0f6f2a9c3b4e1f8a7d6c5b4a392817".to_owned();
     let cases = [
         (ec2("1"), of(Some(ec2("2")), &as_machine_id(ec2("1"))), false),
         (ec2("1"), of(Some(ec2("2")), &as_uuid(ec2("1"))), false),
@@ -82,7 +83,9 @@ fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_e
         // It knows no instance, or one of another kind than its hardware's.
         (uuid(1), of(None, &as_uuid(uuid(1))), true),
         (uuid(1), of(Some(ec2("2")), &as_uuid(uuid(1))), true),
-        ("mid-2".to_owned(), of(Some(uuid(2)), &|_| {}), true),
+        (disk.clone(), of(Some(uuid(2)), &as_machine_id(disk.clone())), true),
+        ("1234567890".to_owned(), of(Some("1234567890".to_owned()), &|_| {}), true),
+        ("ocid1.instance_7".to_owned(), of(Some("ocid1.instance_7".to_owned()), &|_| {}), true),
         ("w-2".to_owned(), of(Some(uuid(2)), &|_| {}), true),
     ];
     for (bound, who, is_meant) in cases {

@@ -46,9 +46,17 @@ impl Registry {
 
     /// The invitation is to make this machine anew.
     pub(super) fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
-        let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
+        let meant = self.meant_by(invitation);
         invitation.reimage.is_some()
-            && bound.is_some_and(|bound| bound.id == *machine && bound.removed.is_none())
+            && meant.is_some_and(|meant| meant.id == *machine && meant.removed.is_none())
+    }
+
+    /// The machine that the invitation is for, where it is known.
+    pub(super) fn meant_by(&self, invitation: &Invitation) -> Option<&Machine> {
+        match &invitation.record {
+            Some(record) => self.book.machine(record),
+            None => self.book.find(invitation.machine.as_deref()?),
+        }
     }
 
     /// And may be, by now.

@@ -33,15 +33,18 @@ impl Registry {
 
     /// These may come with this invitation: it is for each of them by name.
     pub(super) fn let_in_again(&self, invitation: &Invitation, away: &[MachineId]) -> Result<(), Reason> {
-        let is_meant =
-            |id: &MachineId| invitation.machine.as_ref().is_some_and(|bound| self.is_called(id, bound));
+        let is_meant = |id: &MachineId| self.is_for(invitation, id);
         if away.iter().all(is_meant) { Ok(()) } else { Err(Reason::MachineRemoved) }
     }
 
-    /// The machine of this record has this name, or it is the record.
-    pub(super) fn is_called(&self, id: &MachineId, name: &str) -> bool {
-        let is = |known: &Machine| claims::is_called(&known.identity, &known.node_name, name);
-        id.as_str() == name || self.book.machine(id).is_some_and(is)
+    /// The invitation is for the machine of this record: it was meant, or, where none was known, it is called so.
+    pub(super) fn is_for(&self, invitation: &Invitation, id: &MachineId) -> bool {
+        let Some(bound) = &invitation.machine else { return false };
+        let is_called = |known: &Machine| claims::is_called(&known.identity, &known.node_name, bound);
+        match &invitation.record {
+            Some(record) => record == id,
+            None => id.as_str() == bound.as_str() || self.book.machine(id).is_some_and(is_called),
+        }
     }
 
     /// Two records of one machine, of which one was removed when the other was let in.

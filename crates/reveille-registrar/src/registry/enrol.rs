@@ -237,10 +237,10 @@ impl Registry {
         let rivals: Vec<(Part, MachineId)> =
             rivals.into_iter().map(|(part, rival)| (part, rival.id.clone())).collect();
         if let Some(bound) = &invitation.machine {
-            let record = self.book.find(bound).map(|machine| machine.id.clone());
+            let record = self.meant_by(invitation).map(|machine| machine.id.clone());
             let itself =
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
-            let is_back = self.book.away_with(&claim.identity).any(|id| self.is_called(id, bound));
+            let is_back = self.book.away_with(&claim.identity).any(|id| self.is_for(invitation, id));
             let is_called = claims::is_called(&claim.identity, &claim.node_name, bound);
             let is_meant = is_called || is_back || rivals.iter().any(itself);
             if !is_meant || self.is_on_another(bound, &claim.identity) {

@@ -17,7 +17,7 @@ use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Reason, Role};
 use serde::{Deserialize, Serialize};
 
-use super::ids::{InvitationId, TokenHash};
+use super::ids::{InvitationId, MachineId, TokenHash};
 
 /// Conflicts of identity that an invitation may lead to, beside one for each of its uses: a machine whose name is taken is
 /// corrected and comes again, and a rack of a hundred has its clones.
@@ -72,18 +72,22 @@ pub struct Invitation {
     /// For this machine alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<Word>,
+    /// The record that was meant by that, where one was known when the invitation was given: another machine may be called alike
+    /// since. None in a line of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<MachineId>,
     /// It may be one that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reimage: Option<Reimage>,
     /// It ends then; for one that was given by a clock that was ahead, see [`Invitation::ends`].
     pub until: Time,
+    /// Since when it is known to be given at a time that is still to come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead_since: Option<Time>,
     /// How often it may be used.
     pub uses_max: u32,
     /// How often it was.
     #[serde(default)]
-    /// Since when it is known to be given at a time that is still to come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead_since: Option<Time>,
     pub uses: u32,
     /// How often somebody came with it who claimed what another machine is known by.
     #[serde(default)]
@@ -133,10 +137,6 @@ impl Invitation {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash.0, &hash.0).is_ok()
     }
 
-    /// Its time is over.
-    pub fn is_expired(&self, now: Time) -> bool {
-        now >= self.ends(now)
-    }
     /// When it ends. Given at a time that is still to come, it lasts as long as it was to from when that was seen: the clock was
     /// ahead, and an hour that ends in half a year is time enough to find a token. Or the clock is behind, for a moment: then
     /// what was given stays as it was when the clock is mended.
@@ -147,6 +147,10 @@ impl Invitation {
         }
     }
 
+    /// Its time is over.
+    pub fn is_expired(&self, now: Time) -> bool {
+        now >= self.ends(now)
+    }
 
     /// What is wrong with it; to be said only to whoever has its secret.
     pub fn trouble(&self, now: Time) -> Option<Reason> {

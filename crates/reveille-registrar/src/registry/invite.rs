@@ -5,7 +5,7 @@ use reveille_wire::agent::text::Word;
 
 use super::denied::{Denied, Named};
 use super::event::Reply;
-use super::ids::{Ask, InvitationId, TokenHash};
+use super::ids::{Ask, InvitationId, MachineId, TokenHash};
 use super::invitation::{Invitation, Wish};
 use super::machine::{Machine, Removal};
 use super::record::Record;
@@ -26,9 +26,10 @@ impl Registry {
         if wish.uses == 0 || wish.ttl.ms <= 0 || self.book.invitation(&id).is_some() {
             return turn.reply(ask, Denied::Unusable);
         }
-        if let Err(denied) = self.may_reimage(wish) {
-            return turn.reply(ask, denied);
-        }
+        let record = match self.meant_by_wish(wish) {
+            Ok(record) => record,
+            Err(denied) => return turn.reply(ask, denied),
+        };
         let invitation = Invitation {
             at: turn.now,
             id: id.clone(),
@@ -37,11 +38,12 @@ impl Registry {
             pool: wish.pool.clone(),
             roles: wish.roles.clone(),
             machine: wish.machine.clone(),
+            record,
             reimage: wish.reimage,
             until: turn.now + wish.ttl,
+            ahead_since: None,
             uses_max: wish.uses,
             uses: 0,
-            ahead_since: None,
             conflicts: 0,
             is_revoked: false,
         };
@@ -62,18 +64,24 @@ impl Registry {
         turn.reply(ask, Reply::Revoked(let_in));
     }
 
-    /// Only a machine that is known can be made anew.
-    fn may_reimage(&self, wish: &Wish) -> Result<(), Denied> {
+    /// The machine that is meant, where it is known. Only one that is known can be made anew.
+    fn meant_by_wish(&self, wish: &Wish) -> Result<Option<MachineId>, Denied> {
+        let Some(name) = &wish.machine else {
+            let nobody = || Denied::NoMachine(Word::default());
+            return if wish.reimage.is_none() { Ok(None) } else { Err(nobody()) };
+        };
+        let is_able = |known: &Machine| known.roster == wish.roster && known.removed.is_none();
+        let meant = self.meant(name, is_able);
         if wish.reimage.is_none() {
-            return Ok(());
+            let known = meant.ok().filter(|known| known.roster == wish.roster);
+            return Ok(known.map(|known| known.id.clone()));
         }
-        let name = wish.machine.clone().unwrap_or_default();
-        let known = self.meant(&name, |known| known.removed.is_none())?;
+        let known = meant?;
         if known.removed == Some(Removal::Node) {
             return Err(Denied::NodeAway(Named::from(known)));
         }
         let is_its_own = wish.uses == 1 && known.roster == wish.roster;
-        if is_its_own { Ok(()) } else { Err(Denied::NotOneMachine(known.roster.clone())) }
+        if is_its_own { Ok(Some(known.id.clone())) } else { Err(Denied::NotOneMachine(known.roster.clone())) }
     }
 
     /// The machine that a person means by a name: of several that have it, the one that can be meant.

@@ -3,7 +3,7 @@
 use reveille_wire::agent::Role;
 
 use super::world::*;
-use crate::registry::{KeyHash, NodeIds, NodeSaid, Reimage};
+use crate::registry::{KeyHash, NodeIds, NodeSaid, Record, Registry, Reimage, Settings};
 
 fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
     NodeIds { name: name.into(), instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) }
@@ -123,4 +123,35 @@ fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
             (Some(code), reply) => assert_eq!(refused(reply), code, "{uuid:?}"),
         }
     }
+}
+
+#[test]
+fn a_name_in_another_roster_takes_no_invitation_from_the_machine_that_it_is_for() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
+    let elsewhere = world.invite(|wish| wish.roster = "dev".into());
+    let mut namesake = machine(2);
+    namesake.facts.hostname = "w-1".into();
+    certified(world.enrol(&elsewhere, &namesake));
+    world.restart();
+    assert_eq!(certified(world.branch().enrol(&id, &anew(|_| {}))), first);
+    // Nor does one that is given now: it says of which roster the machine is.
+    let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
+    assert_eq!(certified(world.enrol(&id, &anew(|_| {}))), first);
+}
+
+#[test]
+fn an_invitation_of_before_that_does_not_say_which_record_is_meant_is_for_whom_it_names() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let id =
+        world.invite(|wish| (wish.machine, wish.reimage) = (Some("mid-1".into()), Some(Reimage::AtOnce)));
+    for record in &mut world.records {
+        if let Record::Invited(invited) = record {
+            invited.record = None;
+        }
+    }
+    world.registry = Registry::restore(Settings::default(), world.now, &world.records);
+    assert_eq!(certified(world.enrol(&id, &anew(|_| {}))), first);
 }

@@ -103,6 +103,11 @@ impl Claim {
         let mut claimed = claims::names(&self.identity, &self.node_name);
         claimed.find(|(_, word)| carries(word)).map_or(Part::NodeName, |(part, _)| part)
     }
+
+    /// It says that it has the name of this Node, as a name or as an id.
+    fn takes_name_of(&self, node: &NodeIds) -> bool {
+        claims::names(&self.identity, &self.node_name).any(|(_, word)| claims::is_one_name(word, &node.name))
+    }
 }
 
 /// As whom it is taken in.
@@ -302,11 +307,14 @@ impl Registry {
                     claim.is_of(node, vouched_for)
                         || before.is_some_and(|before| anew::is_left_of(before, node))
                 };
-                let Some(another) = nodes.iter().find(|node| !is_own(node)) else {
-                    return Ok(());
-                };
-                self.conflicted(turn, invitation);
-                Err(super::rivals::of_node(claim.part_of(another), &invitation.pool))
+                let others: Vec<&NodeIds> = nodes.iter().filter(|node| !is_own(node)).collect();
+                let Some(another) = others.first() else { return Ok(()) };
+                let refused = super::rivals::of_node(claim.part_of(another), &invitation.pool);
+                // A Node's name is its own. Its ids its kubelet says, and one that lies voids no other machine's invitation.
+                if others.iter().any(|node| claim.takes_name_of(node)) {
+                    self.conflicted(turn, invitation);
+                }
+                Err(refused)
             }
             // It could be asked whose Node that is: whoever came before it had said so would be let in unseen.
             Some(NodeSaid::Partly) => Err(Reason::Unavailable.into()),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_node::link::{Carrier, Enrolment, Keyring};
-use reveille_registrar::registry::{Event, NoAnswer, Settings, What};
-use reveille_registrar::server::Limits;
+use reveille_registrar::registry::{Event, NoAnswer, NodeIds, NodeSaid, Settings, What};
 use reveille_registrar::server::admin::{Answer, Ask};
+use reveille_registrar::server::{Limits, NodeAsked};
 use reveille_wire::agent::frame::{Done, Ended, Heartbeat, StageReport, StageStep};
 use reveille_wire::agent::text::Text;
 use reveille_wire::agent::{AgentFrame, ServerFrame, StageWord, Verb};
@@ -313,5 +313,42 @@ async fn a_poll_that_is_given_up_while_the_registry_is_busy_loses_no_frame() {
     let (last, stages) = kept().await;
     assert!(last == 2 && stages.contains(&Stage::Network), "{last} {stages:?}");
     drop(session);
+    site.end().await;
+}
+
+/// In the cluster of prod is the Node of machine 1, whose agent has not come yet; in that of dev there is none.
+async fn answer(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>) {
+    let node =
+        || NodeIds { name: "w-1".into(), instance: Some("i-1".into()), system_uuid: Some("uuid-1".into()) };
+    while let Some(NodeAsked { roster, is_own, name, ids, reply }) = asked.recv().await {
+        let has = |words: &[&str]| ids.iter().any(|id| words.contains(&id.as_str()));
+        let is_meant = is_own && name.as_str() == "w-1" || has(&["w-1", "i-1", "uuid-1"]);
+        let is_there = roster.as_str() == "prod" && is_meant;
+        drop(reply.send(if is_there { NodeSaid::Present(vec![node()]) } else { NodeSaid::Absent }));
+    }
+}
+
+#[tokio::test]
+async fn an_invitation_into_one_roster_takes_no_instance_of_a_node_of_another() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let (site, asked) =
+        support::site_of(&["dev", "prod"], directory, Settings::default(), Limits::default()).await;
+    tokio::spawn(answer(asked));
+    let into = |roster: &str| {
+        let roster = Some(roster.into());
+        site.invite(move |wish| wish.roster = roster)
+    };
+    let mut liar = who(9);
+    liar.identity.instance_id = Some("i-1".into());
+    let mut as_name = who(9);
+    as_name.identity.machine_id = Some("w-1".into());
+    for (roster, liar) in [("prod", &liar), ("dev", &liar), ("prod", &as_name), ("dev", &as_name)] {
+        let refused = site.enrol(&into(roster).await.token, liar).await.unwrap_err();
+        assert_eq!(code(&refused), "IDENTITY_CONFLICT", "{roster}");
+    }
+    let mut namesake = who(2);
+    namesake.facts.hostname = "w-1".into();
+    site.enrol(&into("dev").await.token, &namesake).await.unwrap();
+    site.enrol(&into("prod").await.token, &who(1)).await.unwrap();
     site.end().await;
 }

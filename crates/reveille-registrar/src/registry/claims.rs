@@ -75,7 +75,7 @@ pub fn node_name(wished: &Word) -> Option<Word> {
 }
 
 /// Two names of one Node: the same, or one is the first label of the other, as a machine's own name is of the one in its cloud.
-pub(super) fn is_one_name(one: &str, other: &str) -> bool {
+pub fn is_one_name(one: &str, other: &str) -> bool {
     let (one, other) = (normal(one), normal(other));
     let is_label_of = |label: &str, name: &str| name.split_once('.').is_some_and(|(first, _)| first == label);
     one == other || is_label_of(&one, &other) || is_label_of(&other, &one)

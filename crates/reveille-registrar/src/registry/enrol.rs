@@ -100,8 +100,9 @@ impl Claim {
     fn part_of(&self, node: &NodeIds) -> Part {
         let ids = [&node.instance, &node.system_uuid];
         let carries = |word: &str| ids.into_iter().flatten().any(|id| normal(id) == normal(word));
+        let has = |word: &str| carries(word) || claims::is_one_name(word, &node.name);
         let mut claimed = claims::names(&self.identity, &self.node_name);
-        claimed.find(|(_, word)| carries(word)).map_or(Part::NodeName, |(part, _)| part)
+        claimed.find(|(_, word)| has(word)).map_or(Part::NodeName, |(part, _)| part)
     }
 
     /// It says that it has the name of this Node, as a name or as an id.

@@ -53,7 +53,7 @@ pub enum Event {
         facts: Facts,
         /// The name that its node is to have.
         node_name: Option<Word>,
-        /// What the roster's cluster says of Nodes of this name or with these ids; none where there is no cluster to ask.
+        /// What the clusters say of Nodes of this name or with these ids; none where there is no cluster to ask.
         node: Option<NodeSaid>,
         /// Its key; it proved to have it.
         key: KeyHash,
@@ -146,14 +146,14 @@ pub enum Event {
     },
 }
 
-/// What a cluster says of the Nodes that have a name or one of some ids.
+/// What clusters say of the Nodes that have a name or one of some ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSaid {
     /// There is none.
     Absent,
     /// There are these.
     Present(Vec<NodeIds>),
-    /// The API server answers, and has not said all that was asked: its first list may not be there yet.
+    /// An API server answers, and has not said all that was asked: its first list may not be there yet.
     Partly,
     /// The API server did not say.
     Unknown,

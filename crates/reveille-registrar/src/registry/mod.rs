@@ -50,7 +50,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::{Reason, Role};
 
 pub use book::Book;
-pub use claims::node_name;
+pub use claims::{is_one_name, node_name};
 pub use course::{Course, JoinEnd, JoinOver};
 pub use denied::{Denied, Named};
 pub(crate) use enrol::is_sound;

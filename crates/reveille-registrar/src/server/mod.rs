@@ -184,7 +184,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let pins = authorities.pins();
     let registry = Registry::restore(setup.settings, now, &records);
     let (hand, edges, thread) = keeper::start(registry, store, pins.clone()).map_err(StartError::Thread)?;
-    let (asks, nodes) = nodes::Nodes::new();
+    let (asks, nodes) = nodes::Nodes::new(setup.pools.iter().map(|(roster, _)| roster.clone()).collect());
     let hall = Arc::new(routes::Hall {
         hand: hand.clone(),
         authorities: Mutex::new(authorities),

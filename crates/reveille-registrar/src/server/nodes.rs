@@ -1,22 +1,25 @@
-//! What a cluster says of the Node whose name a machine wants, asked before the machine is let in.
+//! What the clusters say of the Nodes that a machine claims to be, asked before the machine is let in.
 //!
 //! ```text
-//!  enrol, with a token that opens ─▶ NodeAsked (bounded queue) ─▶ whoever has the clusters ─▶ NodeSaid, within 10 s
+//!  enrol, with a token that opens ─▶ NodeAsked, one for each roster (bounded queue) ─▶ whoever has the clusters
+//!      ◀─ NodeSaid, one for all ◀──────────────────────────────── within 10 s ◀───────────────┘
 //! ```
 //!
-//! A read of one Node for each enrolment, past every cache: enrolments are rare, and a Node that was made a moment ago counts.
+//! Nodes are read past every cache: enrolments are rare, and a Node that was made a moment ago counts. An id is one machine's in
+//! every roster, so that each roster's cluster is asked for it; a name is a Node's in its own roster alone.
 //! With one token few questions are under way at once: whoever asks with it over and over waits for himself, and other
 //! invitations' machines do not wait for him.
 //! Where nobody takes the questions there is no cluster to ask. What follows from an answer is the registry's to say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use reveille_core::model::id::RosterName;
 use reveille_wire::agent::text::Word;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::registry::{InvitationId, NodeSaid};
 
@@ -30,49 +33,83 @@ const WITHIN: Duration = Duration::from_secs(10);
 pub struct NodeAsked {
     /// In which roster's cluster.
     pub roster: RosterName,
-    /// The name, as a Node has it.
+    /// The machine comes to this roster.
+    pub is_own: bool,
+    /// The name that it wants, as a Node has it. The Node of this name is meant in its own roster, and one that carries it as an
+    /// id in every roster.
     pub name: Word,
-    /// All that the machine claims to be known by; a Node that carries one of these is meant, too.
-    pub claimed: Vec<Word>,
+    /// The ids that it claims. A Node is meant that carries one of these, or is called so.
+    pub ids: Vec<Word>,
     /// The answer; one that is dropped is none.
     pub reply: oneshot::Sender<NodeSaid>,
 }
 
-/// Questions of one invitation that are under way at once: fewer than are asked at once of a cluster.
+/// Enrolments of one invitation that ask at once: fewer than are asked at once of a cluster.
 const OF_INVITATION_MAX: usize = 4;
 
 /// Asks.
 pub(super) struct Nodes {
     to: mpsc::Sender<NodeAsked>,
+    rosters: BTreeSet<RosterName>,
     /// Those invitations of which somebody asks or waits to.
     turns: Mutex<BTreeMap<InvitationId, Arc<Semaphore>>>,
 }
 
 impl Nodes {
-    pub(super) fn new() -> (Self, mpsc::Receiver<NodeAsked>) {
+    pub(super) fn new(rosters: BTreeSet<RosterName>) -> (Self, mpsc::Receiver<NodeAsked>) {
         let (sender, receiver) = mpsc::channel(QUESTIONS_MAX);
-        (Self { to: sender, turns: Mutex::default() }, receiver)
+        (Self { to: sender, rosters, turns: Mutex::default() }, receiver)
     }
 
-    /// What the cluster says; none where there is nobody to ask.
+    /// What the clusters say; none where there is nobody to ask.
     pub(super) async fn said(
         &self,
         invitation: &InvitationId,
-        roster: RosterName,
-        name: Word,
-        claimed: Vec<Word>,
+        own: &RosterName,
+        name: &Word,
+        ids: &[Word],
     ) -> Option<NodeSaid> {
         if self.to.is_closed() {
             return None;
         }
+        let until = Instant::now() + WITHIN;
         let turns = Turns::of(self, invitation);
-        let asked = async {
-            let _turn = turns.places.acquire().await.ok()?;
-            let (reply, said) = oneshot::channel();
-            self.to.try_send(NodeAsked { roster, name, claimed, reply }).ok()?;
-            said.await.ok()
+        let Ok(Ok(_turn)) = timeout_at(until, turns.places.acquire()).await else {
+            return Some(NodeSaid::Unknown);
         };
-        Some(timeout(WITHIN, asked).await.ok().flatten().unwrap_or(NodeSaid::Unknown))
+        let ask = |roster: &RosterName| {
+            let (reply, said) = oneshot::channel();
+            let (name, ids) = (name.clone(), ids.to_vec());
+            let question = NodeAsked { roster: roster.clone(), is_own: roster == own, name, ids, reply };
+            let asked = self.to.try_send(question);
+            async move {
+                asked.ok()?;
+                timeout_at(until, said).await.ok()?.ok()
+            }
+        };
+        let elsewhere = join_all(self.rosters.iter().filter(|roster| *roster != own).map(ask));
+        let (own, elsewhere) = tokio::join!(ask(own), elsewhere);
+        let known = |said: Option<NodeSaid>| said.unwrap_or(NodeSaid::Unknown);
+        Some(together(known(own), elsewhere.into_iter().map(known).collect()))
+    }
+}
+
+/// What all clusters say. Where the others' Nodes are not known, or the machine's own are not while another cluster has some of
+/// what it claims, that is a part of the answer, and it comes again.
+fn together(own: NodeSaid, elsewhere: Vec<NodeSaid>) -> NodeSaid {
+    let mut found = Vec::new();
+    for said in elsewhere {
+        match said {
+            NodeSaid::Absent => {}
+            NodeSaid::Present(nodes) => found.extend(nodes),
+            NodeSaid::Partly | NodeSaid::Unknown => return NodeSaid::Partly,
+        }
+    }
+    match own {
+        own if found.is_empty() => own,
+        NodeSaid::Absent => NodeSaid::Present(found),
+        NodeSaid::Present(own) => NodeSaid::Present(own.into_iter().chain(found).collect()),
+        NodeSaid::Partly | NodeSaid::Unknown => NodeSaid::Partly,
     }
 }
 
@@ -105,10 +142,11 @@ impl Drop for Turns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::NodeIds;
 
     #[tokio::test]
     async fn a_question_that_is_answered_dropped_or_taken_by_nobody_is_three_things() {
-        let (nodes, mut asked) = Nodes::new();
+        let (nodes, mut asked) = Nodes::new(BTreeSet::new());
         let answers = tokio::spawn(async move {
             let first: NodeAsked = asked.recv().await.unwrap();
             let meant = (first.roster.as_str().to_owned(), first.name.as_str().to_owned());
@@ -116,8 +154,8 @@ mod tests {
             drop(asked.recv().await.unwrap().reply);
             meant
         });
-        let invitation = InvitationId::new("i");
-        let ask = || nodes.said(&invitation, "prod".into(), "w-1".into(), vec!["i-1".into()]);
+        let (invitation, roster, name) = (InvitationId::new("i"), "prod".into(), "w-1".into());
+        let ask = || nodes.said(&invitation, &roster, &name, &[]);
         assert_eq!(ask().await, Some(NodeSaid::Absent));
         assert_eq!(ask().await, Some(NodeSaid::Unknown));
         assert_eq!(answers.await.unwrap(), ("prod".to_owned(), "w-1".to_owned()));
@@ -126,11 +164,11 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_asks_over_and_over_with_one_token_does_not_keep_others_waiting() {
-        let (nodes, mut asked) = Nodes::new();
+        let (nodes, mut asked) = Nodes::new(BTreeSet::new());
         let nodes = Arc::new(nodes);
         let ask = |invitation: &str, name: &str| {
             let (nodes, invitation, name) = (nodes.clone(), InvitationId::new(invitation), Word::cut(name));
-            tokio::spawn(async move { nodes.said(&invitation, "prod".into(), name, Vec::new()).await })
+            tokio::spawn(async move { nodes.said(&invitation, &"prod".into(), &name, &[]).await })
         };
         let flood: Vec<_> = (0..200).map(|number| ask("stolen", &format!("x-{number}"))).collect();
         for _ in 0..100 {
@@ -154,5 +192,25 @@ mod tests {
             drop(asking.await);
         }
         assert!(nodes.turns.lock().unwrap().is_empty(), "nobody asks any more");
+    }
+
+    #[test]
+    fn what_another_rosters_cluster_does_not_say_is_missing() {
+        let node = |name: &str| NodeIds { name: name.into(), ..NodeIds::default() };
+        let present = |names: &[&str]| NodeSaid::Present(names.iter().map(|name| node(name)).collect());
+        let cases = [
+            (NodeSaid::Absent, vec![NodeSaid::Absent], NodeSaid::Absent),
+            (NodeSaid::Absent, vec![NodeSaid::Absent, present(&["a"])], present(&["a"])),
+            (present(&["a"]), vec![present(&["b"])], present(&["a", "b"])),
+            (present(&["a"]), vec![NodeSaid::Unknown], NodeSaid::Partly),
+            (NodeSaid::Absent, vec![NodeSaid::Partly], NodeSaid::Partly),
+            // Before the first control plane of its own cluster.
+            (NodeSaid::Unknown, vec![NodeSaid::Absent], NodeSaid::Unknown),
+            (NodeSaid::Unknown, vec![present(&["a"])], NodeSaid::Partly),
+        ];
+        for (own, elsewhere, wanted) in cases {
+            let says = format!("{own:?} and {elsewhere:?}");
+            assert_eq!(together(own, elsewhere), wanted, "{says}");
+        }
     }
 }

@@ -157,9 +157,8 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let node = match (roster, node_name(wished)) {
         // What is refused for what it says is asked about nowhere.
         (Some(roster), Some(name)) if is_sound(&wish.identity) => {
-            let claimed =
-                wish.identity.lasting().map(|(_, word)| Word::cut(word)).chain([name.clone()]).collect();
-            hall.nodes.said(&id, roster, name, claimed).await
+            let ids: Vec<Word> = wish.identity.lasting().map(|(_, word)| Word::cut(word)).collect();
+            hall.nodes.said(&id, &roster, &name, &ids).await
         }
         // It is refused for that alone.
         _ => None,

@@ -17,7 +17,7 @@ use reveille_node::pin::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::registry::{Event, Heard, Plans, Reimage, Settings, Template};
 use reveille_registrar::server::admin::{Answer, Ask, Invited, ask};
-use reveille_registrar::server::{Hand, Limits, Mint, Setup, start};
+use reveille_registrar::server::{Hand, Limits, Mint, NodeAsked, Setup, start};
 use reveille_wire::agent::frame::Hello;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Distribution, Facts, Identity, Role, Secret, ServerFrame};
@@ -37,12 +37,12 @@ pub(crate) struct Site {
     minting: JoinHandle<()>,
 }
 
-/// An invitation into the one pool, of whatever server keeps its state there.
+/// An invitation into the pool of the one roster, or of the one that is named, of whatever server keeps its state there.
 pub(crate) async fn invited(directory: &Path, change: impl FnOnce(&mut Wished)) -> Invited {
-    let mut wished = Wished { machine: None, reimage: None, ttl_s: 3600, uses: 1 };
+    let mut wished = Wished { roster: None, machine: None, reimage: None, ttl_s: 3600, uses: 1 };
     change(&mut wished);
     let question = Ask::Invite {
-        roster: None,
+        roster: wished.roster,
         pool: "workers".into(),
         roles: BTreeSet::from([Role::Worker]),
         machine: wished.machine,
@@ -67,11 +67,21 @@ pub(crate) async fn site() -> Site {
 }
 
 pub(crate) async fn site_with(directory: TempDir, settings: Settings, limits: Limits) -> Site {
+    site_of(&["prod"], directory, settings, limits).await.0
+}
+
+/// A server of these rosters, with what it asks of their clusters.
+pub(crate) async fn site_of(
+    rosters: &[&str],
+    directory: TempDir,
+    settings: Settings,
+    limits: Limits,
+) -> (Site, mpsc::Receiver<NodeAsked>) {
     let setup = Setup {
         listen: "127.0.0.1:0".parse().unwrap(),
         names: vec!["localhost".to_owned()],
         directory: directory.path().to_owned(),
-        pools: BTreeSet::from([("prod".into(), "workers".into())]),
+        pools: rosters.iter().map(|roster| ((*roster).into(), "workers".into())).collect(),
         settings,
         limits,
         version: "0.0.0-test",
@@ -94,7 +104,8 @@ pub(crate) async fn site_with(directory: TempDir, settings: Settings, limits: Li
             }
         }
     });
-    Site { directory, link, hand: server.hand, heard: server.heard, stop, running, minting }
+    let site = Site { directory, link, hand: server.hand, heard: server.heard, stop, running, minting };
+    (site, server.nodes)
 }
 
 impl Site {
@@ -151,6 +162,7 @@ pub(crate) fn template(server: &str, pin: &str) -> Template {
 }
 
 pub(crate) struct Wished {
+    pub(crate) roster: Option<Word>,
     pub(crate) machine: Option<Word>,
     pub(crate) reimage: Option<Reimage>,
     pub(crate) ttl_s: u32,

@@ -66,7 +66,7 @@ pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     /// Whether it answers.
     pub(crate) answers: Answers,
-    /// Which of its Nodes carry which ids.
+    /// Which of its Nodes carry which ids, and are called how.
     pub(crate) roll: Roll,
     /// Its engine's facts and asks.
     pub(crate) engine: between::Engine,
@@ -136,17 +136,17 @@ pub(crate) async fn begin(
         begun.hand.say(Event::PlansRead(watch.plans().clone())).await.map_err(over)?;
         background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
-    let (mut clusters, mut engines, mut rolls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut clusters, mut engines, mut sources) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (roster, site) in sites {
-        background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers));
+        background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers.clone()));
         background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
         engines.insert(roster.clone(), site.engine);
-        rolls.insert(roster.clone(), (site.cluster.clone(), site.roll));
+        sources.insert(roster.clone(), nodes::Source::new(site.cluster.clone(), site.roll, site.answers));
         clusters.insert(roster, site.cluster);
     }
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     background.spawn(keep_endings(evidence::folder(&directory), ended));
-    background.spawn(nodes::serve(begun.nodes, rolls));
+    background.spawn(nodes::serve(begun.nodes, sources));
     background.spawn(mint::serve(begun.mints, clusters));
     background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))

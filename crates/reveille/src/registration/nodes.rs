@@ -1,38 +1,43 @@
-//! What a roster's cluster says of the Nodes that a machine claims: the one of its name, and those that carry an id of its.
+//! What a roster's cluster says of the Nodes that a machine claims: the one of its name, and those that its ids are of.
 //!
 //! ```text
-//!  the cluster's watch ─▶ Roll: which Node carries which id ─▶ names ─┐
-//!  a machine's name ──────────────────────────────────────────────────┴▶ each Node is read, past every cache ─▶ NodeSaid
+//!  the cluster's watch ─▶ Roll: which Node carries which id, or is called so ─▶ names ─┐
+//!  a machine's name, in its own roster ────────────────────────────────────────────────┴▶ each Node is read, past every cache
 //! ```
 //!
 //! No API lists Nodes by what they carry, so that the watch is looked up for that; it is seconds old. What it names is read like
 //! the Node of the name: a few at a time of each cluster, and whoever asks waits 10 s and no longer. Before the first list is
-//! there nobody knows who carries what: then an API server that answers has said a part of it alone.
+//! there nobody knows who carries what: then an API server that answers has said a part of it alone. Of a machine that comes to
+//! another roster the list alone is asked; where it names nobody, no API server is waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reveille_core::effect::Look;
 use reveille_core::event::{Answer, ClusterFact};
 use reveille_core::model::id::{NodeName, NodeUid, RosterName};
 use reveille_core::model::node::{Node, Provider};
 use reveille_kube::Cluster;
-use reveille_registrar::registry::{NodeIds, NodeSaid};
+use reveille_registrar::registry::{NodeIds, NodeSaid, is_one_name};
 use reveille_registrar::server::NodeAsked;
 use reveille_wire::agent::Word;
 use reveille_wire::agent::identity::normal;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::Answers;
 use super::rooms::Rooms;
 
 /// Longest for one read.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Longest for the first list of an API server that answers.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
-/// Nodes that are read for one machine beside the one of its name: one is enough to refuse it.
+/// Nodes that are read for one machine beside the one of its name. One that is another's is enough to refuse it; what more of
+/// them say is not known.
 const CARRIERS_MAX: usize = 4;
+/// Reads that fail are told once in this, of each cluster.
+const TOLD_EVERY: Duration = Duration::from_mins(1);
 
 /// Which Nodes of a cluster carry which ids, as its watch tells.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +48,26 @@ struct Listed {
     /// A whole list was there.
     synced: bool,
     nodes: BTreeMap<NodeName, (NodeUid, NodeIds)>,
-    by_id: BTreeMap<String, BTreeSet<NodeName>>,
+    by: BTreeMap<Mark, BTreeSet<NodeName>>,
+}
+
+/// By what a Node is looked for.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    /// It carries this id.
+    Id(String),
+    /// Its name begins with this label: two names that differ in it are never one.
+    Label(String),
+}
+
+impl Mark {
+    fn id(word: &str) -> Self {
+        Self::Id(normal(word))
+    }
+
+    fn label(name: &str) -> Self {
+        Self::Label(normal(name).split('.').next().unwrap_or_default().to_owned())
+    }
 }
 
 impl Roll {
@@ -65,18 +89,22 @@ impl Roll {
         }
     }
 
-    /// The Nodes that carry one of these; none before the first list.
-    fn carrying(&self, claimed: &[Word]) -> Option<BTreeSet<NodeName>> {
+    /// The Nodes that carry one of these ids or this name as an id, or have one of these ids as their name; none before the
+    /// first list.
+    fn meant(&self, name: &Word, ids: &[Word]) -> Option<BTreeSet<NodeName>> {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let carriers = claimed.iter().filter_map(|word| listed.by_id.get(&normal(word))).flatten();
-        listed.synced.then(|| carriers.cloned().collect())
+        let of = |mark: Mark| listed.by.get(&mark).into_iter().flatten();
+        let carriers = ids.iter().chain([name]).flat_map(|word| of(Mark::id(word)));
+        let called =
+            ids.iter().flat_map(|id| of(Mark::label(id)).filter(move |node| is_one_name(node.as_str(), id)));
+        listed.synced.then(|| carriers.chain(called).cloned().collect())
     }
 
     /// The same, with a while for the first list to come.
-    async fn carrying_soon(&self, claimed: &[Word]) -> Option<BTreeSet<NodeName>> {
+    async fn meant_soon(&self, name: &Word, ids: &[Word]) -> Option<BTreeSet<NodeName>> {
         let listed = async {
             loop {
-                if let Some(names) = self.carrying(claimed) {
+                if let Some(names) = self.meant(name, ids) {
                     return names;
                 }
                 sleep(Duration::from_millis(100)).await;
@@ -90,38 +118,69 @@ impl Listed {
     fn put(&mut self, node: &Node) {
         self.take_out(&node.name);
         let ids = ids(node);
-        for id in [&ids.instance, &ids.system_uuid].into_iter().flatten() {
-            self.by_id.entry(normal(id)).or_default().insert(node.name.clone());
+        for mark in marks(&ids) {
+            self.by.entry(mark).or_default().insert(node.name.clone());
         }
         self.nodes.insert(node.name.clone(), (node.uid.clone(), ids));
     }
 
     fn take_out(&mut self, name: &NodeName) {
         let Some((_, ids)) = self.nodes.remove(name) else { return };
-        for id in [&ids.instance, &ids.system_uuid].into_iter().flatten() {
-            if let Some(names) = self.by_id.get_mut(&normal(id)) {
+        for mark in marks(&ids) {
+            if let Some(names) = self.by.get_mut(&mark) {
                 names.remove(name);
                 if names.is_empty() {
-                    self.by_id.remove(&normal(id));
+                    self.by.remove(&mark);
                 }
             }
         }
     }
 }
 
+fn marks(node: &NodeIds) -> Vec<Mark> {
+    let ids = [&node.instance, &node.system_uuid].into_iter().flatten();
+    ids.map(|id| Mark::id(id)).chain([Mark::label(&node.name)]).collect()
+}
+
+/// A roster's cluster.
+#[derive(Clone)]
+pub(super) struct Source {
+    cluster: Cluster,
+    roll: Roll,
+    answers: Answers,
+    unread: Arc<Mutex<Unread>>,
+}
+
+/// Reads that failed.
+#[derive(Debug, Default)]
+struct Unread {
+    told: Option<Instant>,
+    /// Since then.
+    times: u64,
+}
+
+impl Unread {
+    /// How often a read has failed since that was told last, this time included; none where it is not to be told yet.
+    fn is_due(&mut self, now: Instant) -> Option<u64> {
+        self.times += 1;
+        let is_over = self.told.is_none_or(|at| now.duration_since(at) >= TOLD_EVERY);
+        is_over.then(|| {
+            self.told = Some(now);
+            std::mem::take(&mut self.times)
+        })
+    }
+}
+
 /// Answers until nobody asks any more.
-pub(super) async fn serve(
-    mut asked: mpsc::Receiver<NodeAsked>,
-    clusters: BTreeMap<RosterName, (Cluster, Roll)>,
-) {
+pub(super) async fn serve(mut asked: mpsc::Receiver<NodeAsked>, clusters: BTreeMap<RosterName, Source>) {
     let rooms = Rooms::of(clusters.keys());
-    while let Some(NodeAsked { roster, name, claimed, mut reply }) = asked.recv().await {
+    while let Some(NodeAsked { roster, is_own, name, ids, mut reply }) = asked.recv().await {
         // Whoever hears nothing hears that nobody knows.
-        let Some((inside, (cluster, roll))) = rooms.enter(&roster).zip(clusters.get(&roster).cloned()) else {
+        let Some((inside, source)) = rooms.enter(&roster).zip(clusters.get(&roster).cloned()) else {
             continue;
         };
         tokio::spawn(async move {
-            let looks = inside.take_turn(async { look_all(&cluster, &roll, &name, &claimed).await });
+            let looks = inside.take_turn(async { source.look_all(is_own, &name, &ids).await });
             tokio::select! {
                 said = looks => drop(reply.send(said.unwrap_or(NodeSaid::Unknown))),
                 // Whoever asked gave up: the turn is somebody else's.
@@ -131,31 +190,57 @@ pub(super) async fn serve(
     }
 }
 
-/// The Node of the name, and those that carry what is claimed.
-async fn look_all(cluster: &Cluster, roll: &Roll, name: &Word, claimed: &[Word]) -> NodeSaid {
-    let own = NodeName::from(name.as_str());
-    let Some(found) = look(cluster, own.clone()).await else { return NodeSaid::Unknown };
-    let mut found: Vec<NodeIds> = found.into_iter().collect();
-    // It answers: its list is there in a moment.
-    let Some(carriers) = roll.carrying_soon(claimed).await else { return NodeSaid::Partly };
-    for name in carriers.into_iter().filter(|carrier| *carrier != own).take(CARRIERS_MAX) {
-        match look(cluster, name).await {
-            Some(ids) => found.extend(ids),
-            None => return NodeSaid::Partly,
+impl Source {
+    pub(super) fn new(cluster: Cluster, roll: Roll, answers: Answers) -> Self {
+        Self { cluster, roll, answers, unread: Arc::default() }
+    }
+
+    /// The Node of the name, and those that carry what is claimed or are called by an id. In another roster the name is nobody's.
+    async fn look_all(&self, is_own: bool, name: &Word, ids: &[Word]) -> NodeSaid {
+        let own = is_own.then(|| NodeName::from(name.as_str()));
+        let mut found = Vec::new();
+        if let Some(own) = &own {
+            let Some(node) = self.look(own.clone()).await else { return NodeSaid::Unknown };
+            found.extend(node);
+        } else if self.was_never_there(name) {
+            return NodeSaid::Absent;
+        }
+        // It answers: its list is there in a moment.
+        let Some(mut meant) = self.roll.meant_soon(name, ids).await else { return NodeSaid::Partly };
+        meant.retain(|name| Some(name) != own.as_ref());
+        for name in meant.into_iter().take(CARRIERS_MAX) {
+            match self.look(name).await {
+                Some(ids) => found.extend(ids),
+                None => return NodeSaid::Partly,
+            }
+        }
+        if found.is_empty() { NodeSaid::Absent } else { NodeSaid::Present(found) }
+    }
+
+    /// Its API server does not answer, and no list of it was ever there: as before its first control plane.
+    fn was_never_there(&self, name: &Word) -> bool {
+        *self.answers.borrow() == Some(false) && self.roll.meant(name, &[]).is_none()
+    }
+
+    /// One Node; none where nobody could say.
+    async fn look(&self, name: NodeName) -> Option<Option<NodeIds>> {
+        match timeout(WITHIN, self.cluster.look(&Look::Node(name.clone()))).await {
+            Ok(Ok(Answer::Node(node))) => Some(node.map(|node| ids(&node))),
+            Ok(Err(why)) => {
+                self.tell(Some(&name), &why.text);
+                None
+            }
+            Ok(Ok(_)) | Err(_) => None,
         }
     }
-    if found.is_empty() { NodeSaid::Absent } else { NodeSaid::Present(found) }
-}
 
-/// One Node; none where nobody could say.
-async fn look(cluster: &Cluster, name: NodeName) -> Option<Option<NodeIds>> {
-    match timeout(WITHIN, cluster.look(&Look::Node(name.clone()))).await {
-        Ok(Ok(Answer::Node(node))) => Some(node.map(|node| ids(&node))),
-        Ok(Err(why)) => {
-            tracing::warn!(node = %name, "a machine claims this Node, and the Node cannot be read: {}", why.text);
-            None
+    /// Tells it, once in a while: whoever has a token can come as often as it likes.
+    fn tell(&self, node: Option<&NodeName>, why: &str) {
+        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(times) = unread.is_due(Instant::now()) {
+            let node = node.map(NodeName::as_str).unwrap_or_default();
+            tracing::warn!(node, times, "a machine claims this Node, and the Node cannot be read: {why}");
         }
-        Ok(Ok(_)) | Err(_) => None,
     }
 }
 
@@ -169,52 +254,4 @@ fn ids(node: &Node) -> NodeIds {
 }
 
 #[cfg(test)]
-mod tests {
-    use reveille_core::model::node::Ready;
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::fixture;
-
-    #[tokio::test]
-    async fn of_a_roster_without_a_cluster_nobody_knows_its_nodes() {
-        let (asks, asked) = mpsc::channel(1);
-        let serving = tokio::spawn(serve(asked, BTreeMap::new()));
-        let (reply, said) = oneshot::channel();
-        asks.send(NodeAsked { roster: "prod".into(), name: "w-1".into(), claimed: Vec::new(), reply })
-            .await
-            .unwrap();
-        assert!(said.await.is_err(), "which is the same as that nobody knows");
-        drop(asks);
-        serving.await.unwrap();
-    }
-
-    #[test]
-    fn who_carries_an_id_is_found_in_any_spelling_and_as_long_as_the_watch_shows_it() {
-        let node = |number: &str, provider: &str, uuid: &str| {
-            let node = fixture::node(number, Ready::True);
-            let provider = Provider::Instance(provider.into());
-            Arc::new(Node { provider, system_uuid: Some(uuid.into()), ..node })
-        };
-        let roll = Roll::default();
-        let found = |claimed: &[&str]| {
-            let claimed: Vec<Word> = claimed.iter().map(|word| (*word).into()).collect();
-            let names = roll.carrying(&claimed)?;
-            Some(names.iter().map(ToString::to_string).collect::<Vec<_>>())
-        };
-        assert_eq!(found(&["i-1"]), None, "before the first list nobody knows");
-        let uuid = "0f3a9c1e-8d2b-4c5d-9e6f-7a8b9c0d1e2f";
-        let (one, two) = (node("1", "i-1", uuid), node("2", "i-2", "uuid-2"));
-        roll.heed(&ClusterFact::Synced(vec![one.clone(), two.clone()]));
-        let names =
-            |nodes: &[&Arc<Node>]| Some(nodes.iter().map(|it| it.name.to_string()).collect::<Vec<_>>());
-        assert_eq!(found(&["I-1", "x"]), names(&[&one]));
-        assert_eq!(found(&["0F3A9C1E8D2B4C5D9E6F7A8B9C0D1E2F", "uuid-2"]), names(&[&one, &two]));
-        roll.heed(&ClusterFact::Applied(node("2", "i-22", "uuid-2")));
-        assert_eq!((found(&["i-2"]), found(&["i-22"])), (names(&[]), names(&[&two])));
-        roll.heed(&ClusterFact::Deleted { name: one.name.clone(), uid: "another".into() });
-        assert_eq!(found(&["i-1"]), names(&[&one]), "its successor of before");
-        roll.heed(&ClusterFact::Deleted { name: one.name.clone(), uid: one.uid.clone() });
-        assert_eq!(found(&["i-1", uuid]), names(&[]));
-    }
-}
+mod tests;

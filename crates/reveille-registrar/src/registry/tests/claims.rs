@@ -247,6 +247,19 @@ fn whoever_tries_names_of_nodes_voids_its_invitation() {
     assert_eq!(codes[4..], ["IDENTITY_CONFLICT", "TOKEN_VOID"]);
 }
 
+/// Its agent has not come yet, and another machine says that the Node's name is an id of its own.
+#[test]
+fn the_name_of_a_node_is_no_other_machines_id() {
+    let mut world = World::new();
+    let there = || Some(NodeSaid::Present(vec![node("w-1", Some("i-1"), Some("uuid-1"))]));
+    let id = world.invite(|_| {});
+    let as_id = liar(|who| who.identity.machine_id = Some("w-1".into()));
+    let codes: Vec<&str> = (0..6).map(|_| refused(world.enrol_beside(&id, &as_id, there()))).collect();
+    assert_eq!(codes[4..], ["IDENTITY_CONFLICT", "TOKEN_VOID"]);
+    let own = world.invite(|_| {});
+    certified(world.enrol_beside(&own, &machine(1), there()));
+}
+
 /// A kubelet that was taken over writes its own Node's status, and its system UUID is in that.
 #[test]
 fn one_lying_node_voids_no_invitation_of_the_machine_that_it_lies_about() {
@@ -296,6 +309,18 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
             vec![node("w-1", Some("i-1"), Some("uuid-7"))],
             None,
             Some("instance id"),
+        ),
+        (
+            "a Node that is called by its machine id",
+            vec![node("mid-1", None, None)],
+            None,
+            Some("machine id"),
+        ),
+        (
+            "one that is called by it, with a domain",
+            vec![node("mid-1.example", Some("i-7"), Some("uuid-7"))],
+            None,
+            Some("machine id"),
         ),
         (
             "its own, and another with its id",

@@ -208,7 +208,12 @@ impl Source {
         // It answers: its list is there in a moment.
         let Some(mut meant) = self.roll.meant_soon(name, ids).await else { return NodeSaid::Partly };
         meant.retain(|name| Some(name) != own.as_ref());
-        for name in meant.into_iter().take(CARRIERS_MAX) {
+        if meant.len() > CARRIERS_MAX {
+            let why = format!("{} Nodes carry what one machine claims, and are not all read", meant.len());
+            self.tell(meant.first(), &why);
+            return NodeSaid::Partly;
+        }
+        for name in meant {
             match self.look(name).await {
                 Some(ids) => found.extend(ids),
                 None => return NodeSaid::Partly,

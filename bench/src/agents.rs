@@ -211,8 +211,8 @@ fn hello(number: usize) -> Hello {
         protocol: 1,
         identity: Identity {
             instance_id: Some(word("instance")),
-            machine_id: Some(word("machine")),
-            system_uuid: Some(word("uuid")),
+            machine_id: Some(Word::cut(&format!("feed0000000040008000{number:012}"))),
+            system_uuid: Some(Word::cut(&format!("c0ffee00-0000-4000-8000-{number:012}"))),
             boot_id: word("boot"),
         },
         facts: Facts { hostname: word("w"), ..Facts::default() },

@@ -129,9 +129,9 @@ async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
         guess
     };
     let guesses = [
-        (wrong(|who| who.identity.system_uuid = Some("x".into())), "uuid-1"),
+        (wrong(|who| who.identity.system_uuid = Some("x".into())), "c0ffee00-0000-4000-8000-000000000001"),
         (wrong(|who| who.identity.instance_id = Some("x".into())), "i-1\""),
-        (wrong(|who| who.identity.machine_id = Some("x".into())), "mid-1"),
+        (wrong(|who| who.identity.machine_id = Some("x".into())), "feed0000000040008000000000000001"),
         (wrong(|who| who.identity.boot_id = "x".into()), "boot-1"),
     ];
     for (guess, id) in &guesses {

@@ -318,11 +318,15 @@ async fn a_poll_that_is_given_up_while_the_registry_is_busy_loses_no_frame() {
 
 /// In the cluster of prod is the Node of machine 1, whose agent has not come yet; in that of dev there is none.
 async fn answer(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>) {
-    let node =
-        || NodeIds { name: "w-1".into(), instance: Some("i-1".into()), system_uuid: Some("uuid-1".into()) };
+    let node = || NodeIds {
+        name: "w-1".into(),
+        instance: Some("i-1".into()),
+        system_uuid: Some("c0ffee00-0000-4000-8000-000000000001".into()),
+    };
     while let Some(NodeAsked { roster, is_own, name, ids, reply }) = asked.recv().await {
         let has = |words: &[&str]| ids.iter().any(|id| words.contains(&id.as_str()));
-        let is_meant = is_own && name.as_str() == "w-1" || has(&["w-1", "i-1", "uuid-1"]);
+        let is_meant =
+            is_own && name.as_str() == "w-1" || has(&["w-1", "i-1", "c0ffee00-0000-4000-8000-000000000001"]);
         let is_there = roster.as_str() == "prod" && is_meant;
         drop(reply.send(if is_there { NodeSaid::Present(vec![node()]) } else { NodeSaid::Absent }));
     }
@@ -341,7 +345,7 @@ async fn an_invitation_into_one_roster_takes_no_instance_of_a_node_of_another() 
     let mut liar = who(9);
     liar.identity.instance_id = Some("i-1".into());
     let mut as_name = who(9);
-    as_name.identity.machine_id = Some("w-1".into());
+    as_name.identity.instance_id = Some("w-1".into());
     for (roster, liar) in [("prod", &liar), ("dev", &liar), ("prod", &as_name), ("dev", &as_name)] {
         let refused = site.enrol(&into(roster).await.token, liar).await.unwrap_err();
         assert_eq!(code(&refused), "IDENTITY_CONFLICT", "{roster}");

@@ -150,7 +150,8 @@ async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, 
     running.says("Up {").await;
     let machine = running.stopped().await;
     let anew = |wish: &mut support::Wished| {
-        (wish.machine, wish.reimage) = (Some("mid-1".into()), Some(Reimage::AtOnce));
+        (wish.machine, wish.reimage) =
+            (Some("feed0000000040008000000000000001".into()), Some(Reimage::AtOnce));
     };
     let mut who = who(1);
     (who.identity.instance_id, who.identity.system_uuid) = (None, None);

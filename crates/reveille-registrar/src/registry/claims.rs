@@ -132,6 +132,13 @@ fn is_of_ec2(word: &str) -> bool {
     word.strip_prefix("i-").is_some_and(|id| [8, 17].contains(&id.len()) && is_hex(id))
 }
 
+/// Machine id and system UUID have the form that systemd (machine-id(5)) and firmware give them: 128 bits in hex digits. Nobody
+/// can say that the name of another machine is one, also of a machine that comes only later. An instance id has a form of its own
+/// in each cloud.
+pub(super) fn have_forms(identity: &Identity) -> bool {
+    identity.lasting().all(|(part, word)| part == Part::InstanceId || is_uuid(word))
+}
+
 /// Each word of it shows as what it is: printable ASCII. What does not show, or looks like another letter, is a name that no
 /// person can compare.
 pub(super) fn shows(identity: &Identity) -> bool {

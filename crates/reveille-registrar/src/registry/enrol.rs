@@ -43,7 +43,7 @@ pub(super) struct Claim {
 
 /// What it says of itself can be compared with what others say.
 pub(crate) fn is_sound(identity: &Identity) -> bool {
-    !identity.boot_id.is_empty() && claims::shows(identity)
+    !identity.boot_id.is_empty() && claims::shows(identity) && claims::have_forms(identity)
 }
 
 impl Claim {
@@ -55,7 +55,8 @@ impl Claim {
             return Err(super::invite::bad("node_name", what));
         }
         if !is_sound(&self.identity) {
-            return Err(super::invite::bad("identity", "a boot id is needed, and ids are printable ASCII"));
+            let what = "a boot id is needed, ids are printable ASCII, a machine id is 32 hex digits, and a system UUID is a UUID";
+            return Err(super::invite::bad("identity", what));
         }
         Ok(())
     }

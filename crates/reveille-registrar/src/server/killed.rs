@@ -128,7 +128,7 @@ struct Agent {
 }
 
 fn identity() -> Identity {
-    let (machine_id, boot_id) = (Some("mid-1".into()), "boot-1".into());
+    let (machine_id, boot_id) = (Some("feed0000000040008000000000000001".into()), "boot-1".into());
     Identity { instance_id: Some("i-1".into()), machine_id, system_uuid: None, boot_id }
 }
 

@@ -100,7 +100,11 @@ mod tests {
     const KEY: KeyHash = KeyHash([1; 32]);
 
     fn identity() -> Identity {
-        Identity { machine_id: Some("mid-1".into()), boot_id: "boot-1".into(), ..Identity::default() }
+        Identity {
+            machine_id: Some("feed0000000040008000000000000001".into()),
+            boot_id: "boot-1".into(),
+            ..Identity::default()
+        }
     }
 
     async fn enrolled(hand: &keeper::Hand) -> MachineId {

@@ -33,7 +33,7 @@ impl Drop for Running {
 /// The machine's files; `put` what a test wants on it besides.
 pub(crate) fn machine(number: u32, put: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let (id, boot) = (format!("mid-{number}\n"), format!("boot-{number}\n"));
+    let (id, boot) = (format!("feed0000000040008000{number:012}\n"), format!("boot-{number}\n"));
     let name = format!("w-{number}\n");
     let own = [
         ("/etc/machine-id", id.as_str()),

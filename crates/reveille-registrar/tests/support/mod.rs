@@ -179,8 +179,8 @@ pub(crate) fn who(number: u32) -> Who {
     Who {
         identity: Identity {
             instance_id: Some(Word::cut(&format!("i-{number}"))),
-            machine_id: Some(Word::cut(&format!("mid-{number}"))),
-            system_uuid: Some(Word::cut(&format!("uuid-{number}"))),
+            machine_id: Some(Word::cut(&format!("feed0000000040008000{number:012}"))),
+            system_uuid: Some(Word::cut(&format!("c0ffee00-0000-4000-8000-{number:012}"))),
             boot_id: Word::cut(&format!("boot-{number}")),
         },
         facts: Facts { hostname: Word::cut(&format!("w-{number}")), ..Facts::default() },

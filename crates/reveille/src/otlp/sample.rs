@@ -21,7 +21,7 @@ pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
     let mut registry = Registry::restore(Settings::default(), Time::from_ms(0), &[]);
     let identity = Identity {
         instance_id: Some("8d1f".into()),
-        machine_id: Some("mid-1".into()),
+        machine_id: Some("feed0000000040008000000000000001".into()),
         system_uuid: None,
         boot_id: "boot-1".into(),
     };

@@ -19,8 +19,11 @@ use tempfile::TempDir;
 use super::*;
 
 async fn session(directory: &TempDir, link: &Link) -> Session {
-    let identity =
-        Identity { machine_id: Some("mid-1".into()), boot_id: "boot-1".into(), ..Identity::default() };
+    let identity = Identity {
+        machine_id: Some("feed0000000040008000000000000001".into()),
+        boot_id: "boot-1".into(),
+        ..Identity::default()
+    };
     let facts = Facts { hostname: "w-1".into(), ..Facts::default() };
     let invite = Ask::Invite {
         roster: None,

@@ -13,7 +13,7 @@ fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
 fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
     let mut anew = machine(1);
     anew.key = KeyHash([9; 32]);
-    anew.identity.machine_id = Some("mid-9".into());
+    anew.identity.machine_id = Some(MID[9].into());
     change(&mut anew);
     anew
 }
@@ -22,20 +22,15 @@ fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
 type Case = (&'static str, Claimed, Vec<NodeIds>, Option<&'static str>);
 
 fn cases() -> Vec<Case> {
-    let theirs = || node("w-2", Some("i-2"), Some("uuid-2"));
+    let theirs = || node("w-2", Some("i-2"), Some(UUID[2]));
     let as_theirs = |own: &mut Claimed| own.identity.instance_id = Some("i-2".into());
     vec![
         ("itself", anew(|_| {}), vec![], None),
-        (
-            "itself, and its Node of before",
-            anew(|_| {}),
-            vec![node("w-1", Some("i-1"), Some("uuid-1"))],
-            None,
-        ),
+        ("itself, and its Node of before", anew(|_| {}), vec![node("w-1", Some("i-1"), Some(UUID[1]))], None),
         (
             "whose Node has the machine id of before",
             anew(|_| {}),
-            vec![node("w-1", None, Some("mid-1"))],
+            vec![node("w-1", None, Some(MID[1]))],
             None,
         ),
         (
@@ -46,8 +41,8 @@ fn cases() -> Vec<Case> {
         ),
         (
             "on other hardware, with its instance",
-            anew(|own| own.identity.system_uuid = Some("uuid-9".into())),
-            vec![node("w-1", Some("i-1"), Some("uuid-1"))],
+            anew(|own| own.identity.system_uuid = Some(UUID[9].into())),
+            vec![node("w-1", Some("i-1"), Some(UUID[1]))],
             None,
         ),
         ("without the metadata of its cloud", anew(|own| own.identity.instance_id = None), vec![], None),
@@ -67,7 +62,7 @@ fn cases() -> Vec<Case> {
         ),
         (
             "another's UUID",
-            anew(|own| own.identity.system_uuid = Some("uuid-2".into())),
+            anew(|own| own.identity.system_uuid = Some(UUID[2].into())),
             vec![theirs()],
             Some("IDENTITY_CONFLICT"),
         ),
@@ -104,11 +99,8 @@ fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_n
 
 #[test]
 fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
-    let cases = [
-        (Some("uuid-1"), None),
-        (Some("uuid-7"), Some("TOKEN_FOREIGN")),
-        (None, Some("IDENTITY_INCOMPLETE")),
-    ];
+    let cases =
+        [(Some(UUID[1]), None), (Some(UUID[7]), Some("TOKEN_FOREIGN")), (None, Some("IDENTITY_INCOMPLETE"))];
     for (uuid, wanted) in cases {
         let (mut world, mut before) = (World::new(), machine(1));
         before.identity.instance_id = None;
@@ -145,8 +137,7 @@ fn a_name_in_another_roster_takes_no_invitation_from_the_machine_that_it_is_for(
 fn an_invitation_of_before_that_does_not_say_which_record_is_meant_is_for_whom_it_names() {
     let mut world = World::new();
     let first = world.known(&machine(1));
-    let id =
-        world.invite(|wish| (wish.machine, wish.reimage) = (Some("mid-1".into()), Some(Reimage::AtOnce)));
+    let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some(MID[1].into()), Some(Reimage::AtOnce)));
     for record in &mut world.records {
         if let Record::Invited(invited) = record {
             invited.record = None;

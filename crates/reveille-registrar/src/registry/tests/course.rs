@@ -115,7 +115,7 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
                 roster: "prod".into(),
                 pool: "workers".into(),
                 roles: Default::default(),
-                machine: machine.map(|number| Word::cut(&format!("mid-{number}"))),
+                machine: machine.map(|number| Word::cut(&format!("feed0000000040008000{number:012}"))),
                 reimage,
                 ttl: Span::from_min(ttl_min),
                 uses,

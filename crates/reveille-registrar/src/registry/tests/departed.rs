@@ -5,7 +5,7 @@ use reveille_wire::agent::AgentFrame;
 use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::text::Word;
 
-use super::world::{AUTHORITY, NEVER, World, certified, closed, machine, refused, told};
+use super::world::{AUTHORITY, NEVER, UUID, World, certified, closed, machine, refused, told};
 use crate::registry::{Book, Effect, Event, MachineId, Peer, Record, Removal, Reply, What};
 
 const DAY: Span = Span::from_min(24 * 60);
@@ -92,7 +92,7 @@ fn one_that_was_removed_or_knows_no_instance_goes_with_its_instance_like_any_oth
     nameless.identity.instance_id = None;
     let nameless = world.known(&nameless);
     let other = world.known(&machine(3));
-    world.sees(&["i-1", "UUID-2", "uuid-3", "w-3"], true);
+    world.sees(&["i-1", UUID[2].to_uppercase().as_str(), UUID[3], "w-3"], true);
     assert_eq!(forgotten(&world.pass(DAY)), 2);
     let known = [&removed, &nameless, &other].map(|id| world.is_known(id));
     assert_eq!(known, [false, false, true], "the UUID of one that knows its instance is no instance");

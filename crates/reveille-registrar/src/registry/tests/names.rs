@@ -2,7 +2,7 @@
 
 use reveille_wire::agent::ServerFrame;
 
-use super::world::{Claimed, World, certified, machine, refused, sent};
+use super::world::{Claimed, MID, UUID, World, certified, machine, refused, sent};
 use crate::registry::MachineId;
 
 /// A machine that knows no cloud and is called so.
@@ -45,7 +45,7 @@ fn a_machine_without_an_instance_id_is_not_called_by_the_id_of_an_instance() {
 fn the_id_of_a_machine_is_the_name_of_no_node_in_another_roster_either() {
     let mut world = World::new();
     world.known(&machine(1));
-    for name in ["i-1", "mid-1", "uuid-1"] {
+    for name in ["i-1", MID[1], UUID[1]] {
         let invited = world.invite(|wish| wish.roster = "staging".into());
         assert_eq!(refused(world.enrol(&invited, &called(name))), "IDENTITY_CONFLICT", "{name}");
     }

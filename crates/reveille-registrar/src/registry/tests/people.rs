@@ -34,7 +34,7 @@ fn denied(reply: Reply) -> String {
 
 #[test]
 fn a_machine_that_was_removed_is_found_by_each_name_that_it_was_removed_by() {
-    for name in ["record", "i-1", "mid-1", "uuid-1", "W-1"] {
+    for name in ["record", "i-1", MID[1], UUID[1], "W-1"] {
         let mut world = World::new();
         let id = world.known(&machine(1));
         let name = if name == "record" { id.as_str() } else { name };
@@ -116,7 +116,7 @@ fn an_invitation_that_was_taken_back_opens_nothing_more_and_stays_so_over_a_rest
 fn a_removed_machine_is_let_in_by_no_invitation_that_does_not_name_it_whatever_key_it_has() {
     let shares: [(&str, fn(&mut Claimed)); 4] = [
         ("instance id", |who| who.identity.instance_id = machine(1).identity.instance_id),
-        ("machine id", |who| who.identity.machine_id = Some("MID-1".into())),
+        ("machine id", |who| who.identity.machine_id = Some(MID[1].to_uppercase().as_str().into())),
         ("system UUID as instance id", |who| who.identity.instance_id = machine(1).identity.system_uuid),
         ("all of it, its key, too", |who| *who = machine(1)),
     ];

@@ -202,6 +202,27 @@ pub(super) fn template(needs: &[Role]) -> Template {
     }
 }
 
+macro_rules! ten {
+    ($before:literal) => {
+        [
+            concat!($before, "0"),
+            concat!($before, "1"),
+            concat!($before, "2"),
+            concat!($before, "3"),
+            concat!($before, "4"),
+            concat!($before, "5"),
+            concat!($before, "6"),
+            concat!($before, "7"),
+            concat!($before, "8"),
+            concat!($before, "9"),
+        ]
+    };
+}
+
+/// Machine ids and system UUIDs of the first machines.
+pub(super) const MID: [&str; 10] = ten!("feed000000004000800000000000000");
+pub(super) const UUID: [&str; 10] = ten!("c0ffee00-0000-4000-8000-00000000000");
+
 /// Whoever claims to be somebody.
 #[derive(Clone, Debug)]
 pub(super) struct Claimed {
@@ -215,8 +236,8 @@ pub(super) fn machine(number: u8) -> Claimed {
     Claimed {
         identity: Identity {
             instance_id: Some(Word::cut(&format!("i-{number}"))),
-            machine_id: Some(Word::cut(&format!("mid-{number}"))),
-            system_uuid: Some(Word::cut(&format!("uuid-{number}"))),
+            machine_id: Some(Word::cut(&format!("feed0000000040008000{number:012}"))),
+            system_uuid: Some(Word::cut(&format!("c0ffee00-0000-4000-8000-{number:012}"))),
             boot_id: Word::cut(&format!("boot-{number}")),
         },
         facts: Facts { hostname: Word::cut(&format!("w-{number}")), ..Facts::default() },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, KeyPair, date_time_ymd,
+    IsCa, Issuer, KeyPair, date_time_ymd,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::rustls;
@@ -207,4 +207,30 @@ pub(crate) async fn shake_hands(
     answer.map(|_| ()).map_err(|failure| {
         failure.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>()).unwrap().clone()
     })
+}
+
+/// Six levels of authorities, `each` of them on a level, and every one may have signed every one below it: its certificate names
+/// it. A leaf of that name is in front. Nobody whom anybody trusts signed any of it.
+pub(crate) fn maze(each: usize, name: &str) -> Vec<CertificateDer<'static>> {
+    let named = |name: &str| {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params
+    };
+    let level = |number: usize| {
+        let mut params = named(&number.to_string());
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+    };
+    let issuer = |number: usize| Issuer::new(level(number), KeyPair::generate().unwrap());
+    let signed = |params: CertificateParams, by: &Issuer<'_, KeyPair>| {
+        params.signed_by(&KeyPair::generate().unwrap(), by).unwrap().der().clone()
+    };
+    let mut chain = vec![signed(named(name), &issuer(1))];
+    for number in 1..=6 {
+        let above = issuer(number + 1);
+        chain.extend((0..each).map(|_| signed(level(number), &above)));
+    }
+    chain
 }

@@ -12,6 +12,9 @@ use std::path::Path;
 const OWN_FILE: u32 = 0o600;
 const OWN_FOLDER: u32 = 0o700;
 
+/// Behind the name of a file that is being written.
+pub(crate) const DRAFT: &str = ".new";
+
 /// Puts a file that only its owner reads in place of another, durably. Folders that are not there are made for its owner alone.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
@@ -33,7 +36,7 @@ pub(crate) fn put_own(path: &Path, content: &[u8]) -> io::Result<()> {
 
 fn put(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
+    name.push(DRAFT);
     let beside = path.with_file_name(name);
     match fs::remove_file(&beside) {
         Err(failure) if failure.kind() != io::ErrorKind::NotFound => return Err(failure),

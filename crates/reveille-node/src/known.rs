@@ -14,12 +14,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use reveille_core::diagnose::console::mask_secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::bundle::key_lines;
+use crate::private;
 use crate::root::Root;
 use crate::target::agent_config::{AgentConfig, own_token_file};
 use crate::target::kubeconfig::Kubeconfig;
@@ -32,12 +34,6 @@ const HEAD: usize = 8;
 /// are some hundred bytes long. Logs of 4 MiB are looked through in seconds even if each byte of them begins a secret.
 const ALIKE_MAX: usize = 16;
 const ALIKE_BYTES_MAX: usize = 2048;
-/// What an agent keeps where it usually keeps it: keys, of which each line is one.
-const AGENTS_KEYS: [&str; 3] = [
-    "/var/lib/reveille/agent/link/link.pem",
-    "/var/lib/reveille/agent/link/enrolling.pem",
-    "/var/lib/reveille/agent/link/renewing.pem",
-];
 /// The invitation, and by what a supervisor knows a machine.
 const AGENTS_TOKENS: [&str; 2] = ["/etc/reveille/token", "/etc/rancher/node/password"];
 
@@ -99,7 +95,9 @@ impl Known {
                 keep(&mut secrets, &key_lines(key.expose_secret()));
             }
         }
-        for text in AGENTS_KEYS.iter().filter_map(|path| root.text(path).ok().flatten()) {
+        // Of a key each line is a secret.
+        let keys = private::key_files(Path::new(private::FOLDER));
+        for text in keys.filter_map(|path| root.text(path).ok().flatten()) {
             keep(&mut secrets, &key_lines(&text));
         }
         for text in AGENTS_TOKENS.iter().filter_map(|path| root.text(path).ok().flatten()) {
@@ -327,5 +325,19 @@ mod tests {
         assert!(refused.contains("config.yaml.d/") && refused.contains("more than"), "{refused}");
         let known = Known::of_machine(&root, None, &[]);
         assert_eq!(known.clean("it is alpha1234 beta5678 here"), "it is [masked] here");
+    }
+
+    #[test]
+    fn every_key_that_an_agent_keeps_is_known() {
+        for name in ["link.pem", "enrolling.pem", "renewing.pem", "welcomed.pem", "link.pem.new"] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = Root::new(folder.path());
+            let path = root.at("/var/lib/reveille/agent/link").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let pem = "-----BEGIN PRIVATE KEY-----\nalpha1234 beta5678\n-----END PRIVATE KEY-----\n";
+            std::fs::write(path, pem).unwrap();
+            let known = Known::of_machine(&root, None, &[]);
+            assert_eq!(known.clean("it is alpha1234 beta5678 here"), "it is [masked] here", "{name}");
+        }
     }
 }

@@ -12,10 +12,23 @@ use std::path::{Path, PathBuf};
 use rustix::process::{getegid, geteuid};
 use thiserror::Error;
 
+use crate::durable::DRAFT;
 use crate::root;
 
+/// The agent's folder, where nobody names another.
+pub(crate) const FOLDER: &str = "/var/lib/reveille/agent";
 /// Below the agent's folder: its key and certificate.
 pub const KEYS: &str = "link";
+/// The key and certificate in force.
+pub(crate) const LINK_PEM: &str = "link.pem";
+/// The key of an enrolment that is under way.
+pub(crate) const ENROLLING_PEM: &str = "enrolling.pem";
+/// The next key, until it has its certificate.
+pub(crate) const RENEWING_PEM: &str = "renewing.pem";
+/// The key and certificate that were welcomed last, where those in force were not yet.
+pub(crate) const WELCOMED_PEM: &str = "welcomed.pem";
+/// All files with a key that counts. What is in them is taken out of every bundle.
+const KEY_FILES: [&str; 4] = [LINK_PEM, ENROLLING_PEM, RENEWING_PEM, WELCOMED_PEM];
 /// Things in the folder that are looked at; an agent has a dozen there.
 const ENTRIES_MAX: usize = 1_000;
 const ROOT: u32 = 0;
@@ -29,6 +42,12 @@ const WRITE_BY_GROUP: u32 = 0o020;
 const WRITE_BY_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ANY_BY_OTHERS: u32 = 0o077;
+
+/// Where an agent with this folder keeps keys, and where a crash while one was written left it ([`crate::durable`]).
+pub(crate) fn key_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let keys = folder.join(KEYS);
+    KEY_FILES.iter().flat_map(move |name| [keys.join(name), keys.join(format!("{name}{DRAFT}"))])
+}
 
 /// A folder is not taken.
 #[derive(Debug, Error)]

@@ -120,12 +120,12 @@ impl Collector {
 
     /// The agent's own keys and invitation: no log should hold them, and a bundle must not.
     fn own_secrets(&self) -> Vec<SecretString> {
-        let keys = ["link.pem", "enrolling.pem", "renewing.pem"].map(|name| {
-            let key = std::fs::read_to_string(self.folder.join(private::KEYS).join(name)).unwrap_or_default();
-            SecretString::from(bundle::key_lines(&key))
+        let keys = private::key_files(&self.folder).filter_map(|path| {
+            let key = std::fs::read_to_string(path).ok()?;
+            Some(SecretString::from(bundle::key_lines(&key)))
         });
         let invitation = self.invitation.as_ref().map(|token| SecretString::from(token.expose()));
-        keys.into_iter().chain(invitation).collect()
+        keys.chain(invitation).collect()
     }
 }
 

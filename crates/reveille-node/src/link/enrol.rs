@@ -17,6 +17,7 @@ use thiserror::Error;
 use super::keyring::{Kept, welcomed};
 use super::{ANSWER_WITHIN, Credential, Keyring, KeyringError, Link, LinkError, dial};
 use crate::durable::replace;
+use crate::private::{ENROLLING_PEM, RENEWING_PEM};
 
 /// A machine that wants to be known.
 pub struct Enrolment {
@@ -147,11 +148,11 @@ fn kept_key(path: &Path, counts: impl Fn(&KeyPair) -> bool) -> Result<KeyPair, L
 }
 
 fn begun(folder: &Path) -> PathBuf {
-    folder.join("enrolling.pem")
+    folder.join(ENROLLING_PEM)
 }
 
 fn next_key(folder: &Path) -> PathBuf {
-    folder.join("renewing.pem")
+    folder.join(RENEWING_PEM)
 }
 
 /// A request that says nothing but the key.

@@ -23,6 +23,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use super::Link;
 use crate::durable::replace;
 use crate::pin::{Pin, Pins};
+use crate::private::{LINK_PEM, WELCOMED_PEM};
 use crate::target::Endpoint;
 
 /// The server's own span between a certificate and the next one, where an older agent kept none.
@@ -237,11 +238,11 @@ fn write(path: PathBuf, credential: &Credential) -> Result<(), KeyringError> {
 }
 
 fn paths(directory: &Path) -> (PathBuf, PathBuf) {
-    (directory.join("link.pem"), directory.join("link.json"))
+    (directory.join(LINK_PEM), directory.join("link.json"))
 }
 
 pub(super) fn welcomed(directory: &Path) -> PathBuf {
-    directory.join("welcomed.pem")
+    directory.join(WELCOMED_PEM)
 }
 
 fn read(path: &Path) -> Result<Option<String>, KeyringError> {

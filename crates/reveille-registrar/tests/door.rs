@@ -1,4 +1,5 @@
-//! A server with the descriptors of a service, and a crowd at its door that finishes every handshake and shows no certificate.
+//! A server with the descriptors of a service, and a crowd at its door that finishes every handshake and shows no certificate, or
+//! chains of certificates that lead nowhere.
 //!
 //! The server is a process of its own, because descriptors are counted by process and the crowd is in this one. The crowd keeps
 //! its end of each connection open and asks for a ping every three seconds, as long as the server answers.
@@ -108,4 +109,66 @@ async fn a_server_without_a_descriptor_waits_at_both_of_its_doors() {
     println!("two seconds with a connection pending at each door cost {spent} ticks of 200");
     assert!(spent < 30, "{spent} ticks of 200");
     drop((person, machine));
+}
+
+/// A stranger shakes hands, and asks for a session three times where he is listened to: the processor time of it, in ticks.
+async fn spent_on(server: &Apart, shown: &raw::Shown) -> u64 {
+    let before = server.ticks();
+    let mut stream = raw::tls13(&server.link, Some(shown)).await;
+    let ask = b"GET /v1/session HTTP/1.1\r\nhost: x\r\n\r\n".repeat(3);
+    let (mut answers, mut part) = (String::new(), [0; 4096]);
+    let answered = async {
+        stream.write_all(&ask).await?;
+        while answers.matches("CERTIFICATE_UNKNOWN").count() < 3 {
+            let count = stream.read(&mut part).await?;
+            if count == 0 {
+                break;
+            }
+            answers.push_str(&String::from_utf8_lossy(&part[..count]));
+        }
+        std::io::Result::Ok(())
+    };
+    // Whose chain is too long is refused by an alert.
+    drop(tokio::time::timeout(Duration::from_secs(60), answered).await.unwrap());
+    server.ticks() - before
+}
+
+/// A chain may be made so that a search for a path through it takes seconds, and this server has one thread.
+#[tokio::test]
+async fn a_chain_that_leads_nowhere_costs_no_more_than_a_strange_certificate() {
+    let server = apart(OF_A_SERVICE);
+    server.link.ping().await.unwrap();
+    let strange = spent_on(&server, &raw::maze(0)).await;
+    for each in [4, 7] {
+        let spent = spent_on(&server, &raw::maze(each)).await;
+        println!("six times {each} authorities: {spent} ticks, and {strange} without them");
+        assert!(spent <= strange + 20, "{spent} and {strange} hundredths of a second");
+    }
+}
+
+/// TLS keeps what was shown for as long as a connection lasts.
+#[tokio::test]
+async fn what_strangers_show_fills_no_memory() {
+    let server = apart(4096);
+    let held_by = async |authorities: usize| {
+        let mut shown = raw::maze(1);
+        let one = shown.chain.pop().unwrap();
+        shown.chain.truncate(1);
+        shown.chain.extend(vec![one; authorities]);
+        let bytes: usize = shown.chain.iter().map(|der| der.len()).sum();
+        server.forget_peak();
+        let before = server.peak_kib();
+        let mut held = Vec::new();
+        for _ in 0..120 {
+            held.push(raw::tls13(&server.link, Some(&shown)).await);
+        }
+        server.link.ping().await.unwrap();
+        let more = server.peak_kib() - before;
+        println!("120 connections that show {bytes} bytes each: {more} KiB more");
+        more
+    };
+    // What the first ones need is there for those who come after them.
+    held_by(0).await;
+    let (short, long) = (held_by(0).await, held_by(180).await);
+    assert!(long < short + 2048, "{long} KiB, and {short} without a long chain");
 }

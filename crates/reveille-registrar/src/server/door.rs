@@ -92,13 +92,13 @@ async fn connection(
         () = told(&mut stop) => return,
     };
     let (step_within, connection_within) = (hall.step_within, hall.connection_within);
-    let chain = stream.get_ref().1.peer_certificates().map(<[_]>::to_vec);
-    let who = doorman.who(chain.as_deref());
+    let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first).cloned();
+    let who = doorman.who(shown.as_ref());
     tokio::select! {
         () = count(&hall, address, who, &place) => {}
         () = place.pushed() => return,
     }
-    let visitor = Arc::new(Visitor { chain, address, place: place.clone() });
+    let visitor = Arc::new(Visitor { shown, address, place: place.clone() });
     let pace = Arc::new(Pace::new());
     let service = service_fn(move |request| {
         let (hall, visitor, pace) = (hall.clone(), visitor.clone(), pace.clone());

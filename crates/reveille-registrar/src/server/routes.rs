@@ -87,7 +87,7 @@ impl Hall {
 /// Whoever asks: what he showed, whose key the handshake proved, and the place that he has. What it is worth is judged at each
 /// request: it may be over since, or its authority.
 pub(super) struct Visitor {
-    pub(super) chain: Option<Vec<CertificateDer<'static>>>,
+    pub(super) shown: Option<CertificateDer<'static>>,
     pub(super) address: SocketAddr,
     pub(super) place: Arc<Place>,
 }
@@ -240,7 +240,7 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
 
 /// Who shows the certificate, or why it counts for nobody.
 fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
-    match hall.doorman().who(visitor.chain.as_deref()) {
+    match hall.doorman().who(visitor.shown.as_ref()) {
         Shown::Machine(peer) => Ok(peer),
         Shown::Expired => Err(Reason::CertificateExpired),
         Shown::Early => Err(Reason::CertificateNotYetValid),

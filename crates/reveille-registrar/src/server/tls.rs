@@ -24,6 +24,10 @@ use super::authority::{Authorities, Serving};
 use super::request::key_hash;
 use crate::registry::{AuthorityHash, MachineId, Peer};
 
+/// More than this is not taken from whoever connects: TLS keeps it for as long as the connection lasts. A certificate of ours has
+/// half a KiB, and one of somebody else with those of his authorities is let in to be told that it is strange.
+const SHOWN_BYTES_MAX: usize = 8 << 10;
+
 /// Why there is no TLS.
 #[derive(Debug, Error)]
 pub enum TlsError {
@@ -86,10 +90,11 @@ impl Doorman {
         Ok(Self { config: Arc::new(config), judge, signers: authorities.signers().into() })
     }
 
-    /// What was shown is worth.
-    pub(super) fn who(&self, chain: Option<&[CertificateDer<'static>]>) -> Shown {
-        let Some((leaf, rest)) = chain.and_then(<[_]>::split_first) else { return Shown::Nothing };
-        match self.judge.verify_client_cert(leaf, rest, UnixTime::now()) {
+    /// What was shown is worth. An authority of ours signs machines' certificates itself, so what else was shown is not looked
+    /// at: to search others' certificates for a path takes seconds, if whoever shows them wants that.
+    pub(super) fn who(&self, leaf: Option<&CertificateDer<'static>>) -> Shown {
+        let Some(leaf) = leaf else { return Shown::Nothing };
+        match self.judge.verify_client_cert(leaf, &[], UnixTime::now()) {
             Ok(_) => self.read(leaf).map_or(Shown::Strange, Shown::Machine),
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::Expired | CertificateError::ExpiredContext { .. },
@@ -117,7 +122,7 @@ impl Doorman {
     }
 }
 
-/// Verifies the signature of the handshake, and leaves the certificate to be judged later.
+/// Verifies the signature of the handshake, and leaves the certificate to be judged later, where it is not too long.
 #[derive(Debug)]
 struct Later(Arc<dyn ClientCertVerifier>);
 
@@ -133,10 +138,14 @@ impl ClientCertVerifier for Later {
 
     fn verify_client_cert(
         &self,
-        _leaf: &CertificateDer<'_>,
-        _rest: &[CertificateDer<'_>],
+        leaf: &CertificateDer<'_>,
+        rest: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
+        let bytes: usize = [leaf].into_iter().chain(rest).map(|der| der.len()).sum();
+        if bytes > SHOWN_BYTES_MAX {
+            return Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure));
+        }
         Ok(ClientCertVerified::assertion())
     }
 
@@ -190,9 +199,9 @@ mod tests {
         };
         let doorman =
             Doorman::new(&authorities, authorities.serving(&["localhost".to_owned()]).unwrap()).unwrap();
-        assert!(matches!(doorman.who(Some(&[from(-1)])), Shown::Machine(_)));
-        assert_eq!(doorman.who(Some(&[from(5)])), Shown::Early);
-        assert_eq!(doorman.who(Some(&[from(-31 * 24 * 60)])), Shown::Expired);
+        assert!(matches!(doorman.who(Some(&from(-1))), Shown::Machine(_)));
+        assert_eq!(doorman.who(Some(&from(5))), Shown::Early);
+        assert_eq!(doorman.who(Some(&from(-31 * 24 * 60))), Shown::Expired);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
 use reveille_node::link::{Credential, Kept, Keyring, Link};
 use reveille_node::pin::PinVerifier;
 use reveille_wire::agent::text::Word;
@@ -23,6 +24,29 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 pub(crate) struct Shown {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
+}
+
+/// A leaf, and six levels of authorities of nobody, `each` of them on a level. Every one may have signed every one below it: its
+/// certificate names it.
+pub(crate) fn maze(each: usize) -> Shown {
+    let named = |number: usize| {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, number.to_string());
+        if number > 0 {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        params
+    };
+    let issuer = |number: usize| Issuer::new(named(number), KeyPair::generate().unwrap());
+    let key = KeyPair::generate().unwrap();
+    let mut chain = vec![named(0).signed_by(&key, &issuer(1)).unwrap().der().clone()];
+    for number in 1..=6 {
+        let above = issuer(number + 1);
+        let own = || named(number).signed_by(&KeyPair::generate().unwrap(), &above).unwrap().der().clone();
+        chain.extend((0..each).map(|_| own()));
+    }
+    Shown { chain, key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
 }
 
 /// What a machine keeps, as it stands on its disk.

@@ -222,7 +222,8 @@ impl Drop for Place {
     }
 }
 
-fn network(address: IpAddr) -> IpAddr {
+/// In which one host has as many addresses as it likes.
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() & (u128::MAX << 64)).into(),
         four => four,

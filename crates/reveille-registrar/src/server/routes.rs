@@ -65,7 +65,7 @@ pub(super) struct Hall {
 impl Hall {
     /// Somebody of whom nothing is known did this.
     pub(super) fn stranger(&self, address: SocketAddr, what: &'static str) {
-        if let Some(times) = self.told.is_due(Instant::now(), address.ip(), what) {
+        if let Some(times) = self.told.of_stranger(Instant::now(), address.ip(), what) {
             tracing::info!(%address, times, "{what}");
         }
     }
@@ -182,7 +182,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         }
         Reply::Refused(Refused { reason: Reason::IdentityConflict { part, .. }, .. }) => {
             let part = part.name();
-            if let Some(times) = hall.told.is_due(Instant::now(), address.ip(), "conflict") {
+            if let Some(times) = hall.told.of_invited(Instant::now(), &invitation, "conflict") {
                 tracing::warn!(
                     %address, %invitation, part, times,
                     "somebody came as a machine, or a Node of the cluster, that it is not"
@@ -191,7 +191,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         }
         Reply::Refused(refused) => {
             let code = refused.reason.code();
-            if let Some(times) = hall.told.is_due(Instant::now(), address.ip(), "refused") {
+            if let Some(times) = hall.told.of_invited(Instant::now(), &invitation, "refused") {
                 tracing::info!(%address, %invitation, code, times, "a machine was not enrolled");
             }
         }

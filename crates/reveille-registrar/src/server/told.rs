@@ -1,51 +1,79 @@
-//! What strangers do is told once a minute of each address, with how often it happened since.
+//! What strangers do is told once a minute of each of their networks, and what whoever has a token does once a minute of each
+//! invitation, with how often it happened since.
 //!
 //! Anybody can make a server write a line for each request, and a log that keeps so many lines in a while (journald: 10,000
-//! in 30 s of one service) would then drop the lines that matter.
+//! in 30 s of one service) would then drop the lines that matter. Strangers have a table of their own: however many they are,
+//! they take no line from a warning that somebody with a token claims to be another machine.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::gate::network;
+use crate::registry::InvitationId;
+
 /// Told again after this.
 const EVERY: Duration = Duration::from_mins(1);
-/// Addresses that are remembered. Of those beyond, within a minute, nothing is told: one line of each is a flood, too.
-const ADDRESSES_MAX: usize = 4_096;
+/// Networks, or invitations, that are remembered. Of those beyond, within a minute, nothing is told: one line of each is a flood,
+/// too.
+const LINES_MAX: usize = 4_096;
 
 /// What was told, of whom.
 #[derive(Debug, Default)]
-pub(super) struct Told(Mutex<Lines>);
+pub(super) struct Told {
+    strangers: Mutex<Lines<IpAddr>>,
+    invited: Mutex<Lines<InvitationId>>,
+}
 
-#[derive(Debug, Default)]
-struct Lines {
-    /// Of each address and each thing when it was told last, and how often it happened since.
-    last: BTreeMap<(IpAddr, &'static str), (Instant, u64)>,
+#[derive(Debug)]
+struct Lines<Who> {
+    /// Of each of them and each thing when it was told last, and how often it happened since.
+    last: BTreeMap<(Who, &'static str), (Instant, u64)>,
     /// When the old ones were taken out: not for each of a crowd.
     swept: Option<Instant>,
 }
 
 impl Told {
     /// How often it has happened since it was told last, this time included; none where it is not to be told yet.
-    pub(super) fn is_due(&self, now: Instant, address: IpAddr, what: &'static str) -> Option<u64> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Lines { last, swept } = &mut *lines;
+    pub(super) fn of_stranger(&self, now: Instant, address: IpAddr, what: &'static str) -> Option<u64> {
+        let mut lines = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.is_due(now, network(address), what)
+    }
+
+    /// The same of whoever showed the token of this invitation.
+    pub(super) fn of_invited(&self, now: Instant, by: &InvitationId, what: &'static str) -> Option<u64> {
+        let mut lines = self.invited.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.is_due(now, by.clone(), what)
+    }
+}
+
+impl<Who> Default for Lines<Who> {
+    fn default() -> Self {
+        Self { last: BTreeMap::new(), swept: None }
+    }
+}
+
+impl<Who: Ord> Lines<Who> {
+    fn is_due(&mut self, now: Instant, who: Who, what: &'static str) -> Option<u64> {
+        let Self { last, swept } = self;
         let is_over = |at: &Instant| now.duration_since(*at) >= EVERY;
-        if let Some((at, times)) = last.get_mut(&(address, what)) {
+        let key = (who, what);
+        if let Some((at, times)) = last.get_mut(&key) {
             *times += 1;
             return is_over(at).then(|| {
                 *at = now;
                 std::mem::take(times)
             });
         }
-        if last.len() >= ADDRESSES_MAX && swept.as_ref().is_none_or(is_over) {
+        if last.len() >= LINES_MAX && swept.as_ref().is_none_or(is_over) {
             last.retain(|_, (at, _)| !is_over(at));
             *swept = Some(now);
         }
-        if last.len() >= ADDRESSES_MAX {
+        if last.len() >= LINES_MAX {
             return None;
         }
-        last.insert((address, what), (now, 0));
+        last.insert(key, (now, 0));
         Some(1)
     }
 }
@@ -58,20 +86,44 @@ mod tests {
     fn what_happens_again_and_again_is_told_once_a_minute_with_how_often() {
         let (told, begun) = (Told::default(), Instant::now());
         let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        assert_eq!(told.is_due(begun, one, "a"), Some(1));
+        assert_eq!(told.of_stranger(begun, one, "a"), Some(1));
         for _ in 0..500 {
-            assert_eq!(told.is_due(begun, one, "a"), None);
+            assert_eq!(told.of_stranger(begun, one, "a"), None);
         }
-        assert_eq!((told.is_due(begun, one, "b"), told.is_due(begun, other, "a")), (Some(1), Some(1)));
-        assert_eq!(told.is_due(begun + EVERY, one, "a"), Some(501));
+        assert_eq!(
+            (told.of_stranger(begun, one, "b"), told.of_stranger(begun, other, "a")),
+            (Some(1), Some(1))
+        );
+        assert_eq!(told.of_stranger(begun + EVERY, one, "a"), Some(501));
     }
 
     #[test]
     fn a_crowd_of_addresses_is_told_of_as_far_as_there_is_room_and_again_a_minute_later() {
         let (told, begun) = (Told::default(), Instant::now());
         let address = |number: u32| IpAddr::from(number.to_be_bytes());
-        let lines = (0..100_000).filter(|number| told.is_due(begun, address(*number), "a").is_some()).count();
-        assert_eq!(lines, ADDRESSES_MAX);
-        assert_eq!(told.is_due(begun + EVERY, address(99_999), "a"), Some(1));
+        let lines =
+            (0..100_000).filter(|number| told.of_stranger(begun, address(*number), "a").is_some()).count();
+        assert_eq!(lines, LINES_MAX);
+        assert_eq!(told.of_stranger(begun + EVERY, address(99_999), "a"), Some(1));
+    }
+
+    /// One host has 2^64 addresses of IPv6.
+    #[test]
+    fn a_network_of_ipv6_is_one_stranger() {
+        let (told, begun) = (Told::default(), Instant::now());
+        let host = |number: u32| IpAddr::from((0x2001_0db8_u128 << 96 | u128::from(number)).to_be_bytes());
+        let lines =
+            (0..100_000).filter(|number| told.of_stranger(begun, host(*number), "a").is_some()).count();
+        assert_eq!(lines, 1);
+    }
+
+    #[test]
+    fn strangers_take_no_line_from_whoever_has_a_token() {
+        let (told, begun) = (Told::default(), Instant::now());
+        for number in 0..100_000_u32 {
+            told.of_stranger(begun, IpAddr::from(number.to_be_bytes()), "rejected: unknown token");
+        }
+        let conflict = |id: &str| told.of_invited(begun, &InvitationId::new(id), "conflict");
+        assert_eq!((conflict("i"), conflict("i"), conflict("j")), (Some(1), None, Some(1)));
     }
 }

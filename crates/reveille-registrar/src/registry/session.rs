@@ -23,6 +23,9 @@ use super::trace::Report;
 use super::whereabouts;
 use super::{Effect, Peer, Registry, Turn};
 
+/// No clock gives a report a higher number.
+const NUMBER_MOST: u64 = i64::MAX.unsigned_abs();
+
 /// A session.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
@@ -266,8 +269,11 @@ impl Registry {
         if said.seq <= known.reports_kept {
             return;
         }
+        // A number is the agent's clock, or one more than the one before. What is beyond every clock is cut, so that there is
+        // always a higher one: whoever is the machine for a moment does not end its reports.
+        let most = NUMBER_MOST.max(known.reports_kept.saturating_add(1));
         let report = Report {
-            seq: said.seq,
+            seq: said.seq.min(most),
             stage: said.stage.0,
             step: said.step,
             attempts: said.attempts,

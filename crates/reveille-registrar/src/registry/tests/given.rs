@@ -7,7 +7,7 @@ use reveille_wire::agent::text::Text;
 use reveille_wire::agent::{AgentFrame, Role, ServerFrame, Verb};
 
 use super::world::*;
-use crate::registry::{Conn, Effect, Event, MachineId, NoAnswer, OrderId, Peer, What};
+use crate::registry::{Conn, Effect, Event, MachineId, NoAnswer, OrderId, Peer, Record, What};
 
 #[test]
 fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
@@ -336,4 +336,39 @@ fn plans_that_are_read_again_reach_whoever_has_others_with_a_higher_version() {
     assert_eq!(plan(&world.step(read(changed.clone()))), Some((2, 2)));
     assert_eq!(plan(&world.step(read(changed))), None, "it has it");
     assert_eq!(plan(&world.step(read(template(&[])))), Some((3, 1)), "back again is another version, too");
+}
+
+/// The highest number of a report that the server says it has, in its welcome.
+fn kept(effects: &[Effect], conn: Conn) -> u64 {
+    let welcome = sent(effects, conn).into_iter().find_map(|frame| match frame {
+        ServerFrame::Welcome(welcome) => Some(welcome.reports_kept),
+        _ => None,
+    });
+    welcome.unwrap()
+}
+
+/// Somebody was the machine for a moment (a copy of its key while it was off) and said reports with the highest numbers.
+#[test]
+fn reports_with_the_highest_numbers_do_not_end_the_reports_of_their_machine() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let is_taken =
+        |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Record(Record::Staged(_))));
+    for back in (0..100).rev() {
+        let frame = staged(u64::MAX - back, Stage::Network, StageStep::Entered);
+        assert!(is_taken(&world.say(conn, frame)), "each of them, as any other");
+    }
+    // The machine itself comes back, and numbers from what the server has.
+    world.pass(Span::from_s(10));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    let mut next = kept(&effects, conn);
+    for _ in 0..10 {
+        next += 1;
+        assert!(is_taken(&world.say(conn, staged(next, Stage::Runtime, StageStep::Entered))), "{next}");
+        let again = world.say(conn, staged(next, Stage::Runtime, StageStep::Entered));
+        assert!(!is_taken(&again), "and none of them twice");
+    }
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(kept(&effects, conn), next);
 }

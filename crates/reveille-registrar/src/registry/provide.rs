@@ -56,6 +56,13 @@ impl Token {
             State::Made { .. } | State::None => {}
         }
     }
+
+    fn failed(&mut self, now: Time, why: Sentence) {
+        self.why = why;
+        self.state =
+            State::Failed { again_at: now + TOKEN_BACKOFF.doubled(self.failures, TOKEN_BACKOFF_MAX) };
+        self.failures = self.failures.saturating_add(1);
+    }
 }
 
 impl Registry {
@@ -177,15 +184,21 @@ impl Registry {
     }
 
     pub(super) fn token_made(&mut self, turn: &mut Turn, id: &MachineId, outcome: Result<(), Sentence>) {
-        let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else {
-            if outcome.is_ok() {
-                // Nobody needs it any more.
-                self.take_away(turn, id);
+        let state = self.tokens.get(id).map_or(State::None, |token| token.state);
+        if outcome.is_ok() && (state == State::None || self.needs_none(id)) {
+            // Nobody needs it any more.
+            if let Some(token) = self.tokens.get_mut(id) {
+                // One that was given up was not counted.
+                token.count += u32::from(matches!(token.state, State::Failed { .. }));
+                token.state = State::None;
             }
-            return;
-        };
+            return self.take_away(turn, id);
+        }
+        let Some(token) = self.tokens.get_mut(id) else { return };
         let before = match (token.state, &outcome) {
             (State::Making { before, .. }, _) => before,
+            // It was taken away while it was made. Whoever waits for the next one waits after this failure, too.
+            (State::None, Err(why)) => return token.failed(turn.now, why.clone()),
             (State::Failed { .. } | State::Made { .. }, Ok(())) => {
                 // It was given up, and is there after all: whoever makes tokens was slow, and may be the next time, too.
                 token.count = token.count.saturating_add(1);
@@ -199,15 +212,11 @@ impl Registry {
                 token.state = State::Made { at: turn.now, until: turn.now + self.settings.token_ttl };
             }
             Err(why) => {
-                token.why = why;
-                token.state = before.filter(|(_, until)| turn.now < *until).map_or_else(
-                    || State::Failed {
-                        again_at: turn.now + TOKEN_BACKOFF.doubled(token.failures, TOKEN_BACKOFF_MAX),
-                    },
+                token.failed(turn.now, why);
+                if let Some((_, until)) = before.filter(|(_, until)| turn.now < *until) {
                     // Counted from now on, so that the next attempt has its time, too.
-                    |(_, until)| State::Made { at: turn.now, until },
-                );
-                token.failures = token.failures.saturating_add(1);
+                    token.state = State::Made { at: turn.now, until };
+                }
                 token.count = token.count.saturating_sub(1);
             }
         }
@@ -218,9 +227,19 @@ impl Registry {
     }
 
     pub(super) fn drop_token(&mut self, turn: &mut Turn, id: &MachineId) {
-        let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else { return };
-        token.state = State::None;
-        self.take_away(turn, id);
+        let Some(token) = self.tokens.get_mut(id) else { return };
+        // Nothing is there to take away, and the pause after a failure is as long whatever a machine says meanwhile.
+        if !matches!(token.state, State::None | State::Failed { .. }) {
+            token.state = State::None;
+            self.take_away(turn, id);
+        }
+    }
+
+    /// Its node is there, or it is to stay away.
+    fn needs_none(&self, id: &MachineId) -> bool {
+        let session = self.conn_of.get(id).and_then(|conn| self.sessions.get(conn));
+        let is_away = self.book.machine(id).is_none_or(|known| known.removed.is_some());
+        is_away || session.is_some_and(|session| session.joined)
     }
 
     fn take_away(&self, turn: &mut Turn, id: &MachineId) {

@@ -186,3 +186,54 @@ fn a_machine_that_comes_and_goes_while_tokens_are_made_leaves_none_behind_and_ge
     let most = usize::try_from(world.registry.settings().tokens_a_day).unwrap();
     assert_eq!((asked, dropped >= most), (most, true), "{dropped}");
 }
+
+/// A heartbeat that says whether its Node is there.
+fn beat(joined: bool) -> AgentFrame {
+    AgentFrame::Heartbeat(Heartbeat { stage: None, joined, account: None })
+}
+
+#[test]
+fn a_pause_after_a_token_that_failed_is_as_long_for_whoever_says_that_it_joined() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    let fail = |world: &mut World| {
+        world.step(Event::TokenMade { machine: id.clone(), outcome: Err("forbidden".into()) });
+    };
+    fail(&mut world);
+    let mut asked = 0;
+    // As many frames as are taken on the long run, for a minute.
+    for number in 0..600 {
+        world.now = world.now + Span::from_ms(100);
+        let mut effects = world.say(conn, beat(number % 2 == 0));
+        effects.extend(world.step(Event::Tick));
+        for _ in 0..tokens(&effects).0 {
+            asked += 1;
+            fail(&mut world);
+        }
+    }
+    assert!((1..=4).contains(&asked), "{asked} after pauses of 5, 10, 20 s");
+}
+
+/// It says that it joined while its token is being made, so that the failure comes when nobody waits.
+#[test]
+fn an_attempt_that_failed_when_nobody_waited_is_followed_by_a_pause_too() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    world.say(conn, beat(true));
+    world.step(Event::TokenMade { machine: id.clone(), outcome: Err("forbidden".into()) });
+    let effects = world.say(conn, BEAT);
+    assert_eq!((wait(&effects, conn), tokens(&effects)), (Some("WAIT_TOKEN"), (0, 0, 0)));
+    assert_eq!(tokens(&world.pass(Span::from_s(6))), (1, 0, 0));
+}
+
+#[test]
+fn a_token_that_comes_late_is_taken_away_where_its_machine_joined_meanwhile() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    world.say(conn, BEAT);
+    world.pass(Span::from_s(50));
+    world.say(conn, BEAT);
+    assert_eq!(wait(&world.pass(Span::from_s(10)), conn), Some("WAIT_TOKEN"), "it is given up");
+    world.say(conn, beat(true));
+    assert_eq!(tokens(&world.step(Event::TokenMade { machine: id, outcome: Ok(()) })), (0, 0, 1));
+}

@@ -23,6 +23,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::pin::PinVerifier;
+use crate::short_chain::ShortChain;
 use crate::target::Endpoint;
 use crate::target::kubeconfig::Client;
 
@@ -143,7 +144,9 @@ impl Api {
             .with_safe_default_protocol_versions()
             .map_err(|failure| credentials(failure.to_string()))?;
         let config = match trust {
-            Trust::Authorities(roots) => config.with_root_certificates(roots),
+            Trust::Authorities(roots) => {
+                config.dangerous().with_custom_certificate_verifier(Arc::new(ShortChain::new(roots)))
+            }
             Trust::Verifier(verifier) => config.dangerous().with_custom_certificate_verifier(verifier),
         };
         let mut config = match shown {

@@ -36,6 +36,7 @@ pub mod probe;
 pub mod program;
 pub mod report;
 pub mod root;
+mod short_chain;
 mod signing_request;
 pub mod target;
 #[cfg(test)]

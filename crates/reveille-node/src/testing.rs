@@ -175,6 +175,11 @@ impl Server {
         self
     }
 
+    /// What it shows.
+    pub(crate) fn shown(self) -> Vec<CertificateDer<'static>> {
+        self.chain
+    }
+
     pub(crate) fn config(self) -> rustls::ServerConfig {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         rustls::ServerConfig::builder_with_provider(provider)

@@ -8,13 +8,17 @@ mod support;
 
 use std::time::Duration;
 
+use futures::{SinkExt as _, StreamExt as _};
 use reveille_core::model::time::{Span, Time};
-use reveille_node::link::{Enrolment, Keyring};
+use reveille_node::link::{Enrolment, Keyring, Link};
+use reveille_node::pin::Pins;
 use reveille_registrar::registry::{Removal, Settings};
 use reveille_registrar::server::Limits;
 use reveille_registrar::server::admin::{Answer, Ask};
+use reveille_wire::agent::{AgentFrame, Numbered};
 use support::{site, who};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_tungstenite::tungstenite::Message;
 
 /// What begins a session.
 const UPGRADE: &str = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
@@ -41,8 +45,7 @@ async fn renewed() -> (support::Site, support::Who, raw::Shown, raw::Shown, temp
 }
 
 fn hello(who: &support::Who) -> String {
-    let hello =
-        reveille_wire::agent::Numbered { n: 1, frame: reveille_wire::agent::AgentFrame::Hello(who.hello()) };
+    let hello = Numbered { n: 1, frame: AgentFrame::Hello(who.hello()) };
     format!("{{\"ack\":0,\"hold_s\":0,\"frames\":[{}]}}", serde_json::to_string(&hello).unwrap())
 }
 
@@ -240,5 +243,43 @@ async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
         let answer = raw::say(connection, &bytes).await;
         assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_UNKNOWN");
     }
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_socket_of_before_opens_no_session_when_its_authority_was_retired() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    site.people(Ask::RotateCa {}).await;
+    let mut socket = raw::socket(&site.link, &raw::shown(credential)).await;
+    site.people(Ask::FinishRotation { force: true }).await;
+    let hello = Numbered { n: 1, frame: AgentFrame::Hello(who.hello()) };
+    socket.send(Message::text(serde_json::to_string(&hello).unwrap())).await.unwrap();
+    let first = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap();
+    let first = first.unwrap().unwrap().into_text().unwrap();
+    let refused = raw::refusal(&first).unwrap_or_else(|| panic!("{first}"));
+    assert_eq!(refused.reason.code(), "CERTIFICATE_UNKNOWN");
+    site.end().await;
+}
+
+/// Of two authorities that are to be retired one is, and then the disk refuses.
+#[tokio::test]
+async fn an_authority_that_was_retired_counts_no_more_though_the_rotation_failed_at_the_next_one() {
+    let site = site().await;
+    let (_, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    site.people(Ask::RotateCa {}).await;
+    let Answer::Pins(pins) = site.people(Ask::RotateCa {}).await else { panic!("no pins") };
+    let in_the_way = site.directory.path().join("authority/0002.retired/x");
+    std::fs::create_dir_all(&in_the_way).unwrap();
+    let finish = || site.people(Ask::FinishRotation { force: true });
+    assert!(matches!(finish().await, Answer::Refused(_)));
+    let pins = pins.iter().map(|pin| pin.parse().unwrap()).collect();
+    let link = Link { pins: Pins::new(pins).unwrap(), ..site.link.clone() };
+    let answer = raw::say(raw::tls13(&link, Some(&shown)).await, &raw::post("/v1/poll", "", "{}")).await;
+    assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_UNKNOWN");
+    std::fs::remove_dir_all(in_the_way.parent().unwrap()).unwrap();
+    let Answer::Pins(pins) = finish().await else { panic!("not finished") };
+    assert_eq!(pins.len(), 1);
     site.end().await;
 }

@@ -22,9 +22,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::link::Keyring;
 use crate::pin::{Pins, TrustError};
-
-/// Longest chain: the certificate and the authorities of a rotation.
-const CHAIN_MOST: usize = 6;
+use crate::short_chain::CHAIN_MOST;
 
 /// What this machine shows as who asks and as who is asked.
 pub(super) fn configure(keyring: &Keyring) -> Result<(Arc<ClientConfig>, Arc<ServerConfig>), String> {

@@ -22,7 +22,6 @@ use tokio::time::timeout;
 use tokio_rustls::rustls;
 
 use rustls::RootCertStore;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, ServerName};
 
@@ -33,6 +32,7 @@ use super::{Probe, kubelet, node, supervisor};
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::certificate::Presented;
 use crate::discovery::{Anybody, CLUSTER_INFO};
+use crate::short_chain::ShortChain;
 use crate::signing_request;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Kind, Target, ToldBy};
@@ -200,17 +200,12 @@ impl Probe {
         endpoint: &Endpoint,
         roots: Arc<RootCertStore>,
     ) -> Reading<Verified> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let verifier = match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
-            Ok(verifier) => verifier,
-            Err(error) => return Reading::cannot_tell(error.to_string()),
-        };
         let stream = match timeout(self.left(), TcpStream::connect(to)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Reading::cannot_tell(format!("a second connection: {error}")),
             Err(_) => return Reading::cannot_tell("a second connection was not made in time"),
         };
-        match self.handshake(stream, endpoint, verifier).await {
+        match self.handshake(stream, endpoint, Arc::new(ShortChain::new(roots))).await {
             Ok(Ok(_)) => Reading::Read(Verified::Yes),
             Ok(Err(Failure::Tls(error))) => Reading::Read(unverified(&error)),
             Ok(Err(Failure::Silent)) => Reading::cannot_tell("the second handshake did not end in time"),

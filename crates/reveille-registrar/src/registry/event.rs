@@ -69,6 +69,8 @@ pub enum Event {
         /// The key of the next one; it proved to have it.
         key: KeyHash,
     },
+    /// These authorities are over: whoever comes by one of them is not known, also whoever was judged before and waited since.
+    Retired(Vec<AuthorityHash>),
     /// A machine says hello.
     Arrived {
         /// Over which connection.

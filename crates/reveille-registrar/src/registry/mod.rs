@@ -84,6 +84,8 @@ pub struct Registry {
     rates: rates::Rates,
     last_session: u64,
     round: neighbours::Round,
+    /// Authorities that were retired since this process began. Those of before are known to nobody here.
+    retired: BTreeSet<AuthorityHash>,
 }
 
 /// One step: its time, and what comes of it.
@@ -133,6 +135,7 @@ impl Registry {
             rates: rates::Rates::default(),
             last_session: 0,
             round: neighbours::Round::default(),
+            retired: BTreeSet::new(),
         }
     }
 
@@ -148,6 +151,7 @@ impl Registry {
             Event::Invite { ask, wish, id, hash } => self.invite(&mut turn, ask, &wish, id, hash),
             Event::Enrol { .. } => self.enrol(&mut turn, event),
             Event::Renew { ask, peer, key } => self.renew(&mut turn, ask, &peer, key),
+            Event::Retired(authorities) => self.retired.extend(authorities),
             Event::Arrived { conn, peer, hello } => self.arrived(&mut turn, conn, &peer, hello),
             Event::Said { conn, n, frame } => self.said(&mut turn, conn, n, frame),
             Event::Gone(conn) => self.gone(&mut turn, conn),
@@ -194,6 +198,9 @@ impl Registry {
     ///
     /// Why not.
     pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
+        if self.retired.contains(&peer.authority) {
+            return Err(Reason::CertificateUnknown);
+        }
         let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
         if !known.has_key(&peer.key) {
             return Err(Reason::CertificateRevoked);

@@ -69,6 +69,17 @@ pub enum AuthorityError {
         "there are {0} authorities already; finish the rotation that was begun: reveille invite --finish-rotation"
     )]
     TooMany(usize),
+    /// They are retired, and the disk did not say that it has that.
+    #[error(
+        "the authorities before are retired and count no more, but the disk has not confirmed it in {}: a power loss may bring \
+         them back; ask again: reveille invite --finish-rotation", path.display()
+    )]
+    Unconfirmed {
+        /// Where they are kept.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// There is no other one to go on with.
     #[error("there is one authority alone, and nothing to finish; begin with: reveille invite --rotate-ca")]
     NothingToFinish,
@@ -86,6 +97,8 @@ struct Authority {
 pub(super) struct Authorities {
     directory: PathBuf,
     list: Vec<Authority>,
+    /// Some were retired, and the disk has not confirmed it.
+    is_unconfirmed: bool,
 }
 
 /// What the server shows to whoever connects.
@@ -118,7 +131,7 @@ impl Authorities {
             let bytes = std::fs::read(&path).map_err(refused("read", &path))?;
             list.push(Authority::read(path, &bytes)?);
         }
-        let mut authorities = Self { directory, list };
+        let mut authorities = Self { directory, list, is_unconfirmed: false };
         if authorities.list.is_empty() {
             authorities.add()?;
         }
@@ -183,7 +196,11 @@ impl Authorities {
 
     /// Ends a rotation: all but the newest are over.
     pub(super) fn finish(&mut self) -> Result<(), AuthorityError> {
-        if self.list.len() < 2 {
+        self.retire(sync)
+    }
+
+    fn retire(&mut self, sync: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), AuthorityError> {
+        if self.list.len() < 2 && !self.is_unconfirmed {
             return Err(AuthorityError::NothingToFinish);
         }
         while self.list.len() > 1 {
@@ -195,10 +212,13 @@ impl Authorities {
                 source,
             })?;
             self.list.remove(0);
+            self.is_unconfirmed = true;
         }
         // Whoever retires one may do so because its key is in other hands: a host that loses its power must not bring it back.
-        let (doing, path) = ("retire in", self.directory.clone());
-        sync(&path).map_err(|source| AuthorityError::Io { doing, path, source })
+        sync(&self.directory)
+            .map_err(|source| AuthorityError::Unconfirmed { path: self.directory.clone(), source })?;
+        self.is_unconfirmed = false;
+        Ok(())
     }
 
     /// A certificate for this server, signed by the authority that agents know longest.
@@ -309,4 +329,25 @@ fn write_once(path: &Path, bytes: &[u8]) -> Result<(), AuthorityError> {
 /// Makes what was made, renamed or removed in this directory durable.
 fn sync(directory: &Path) -> std::io::Result<()> {
     std::fs::File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_disk_did_not_confirm_is_retired_all_the_same_and_asked_of_it_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut authorities = Authorities::open(folder.path()).unwrap();
+        authorities.add().unwrap();
+        let newest = authorities.pins().pop();
+        let full = |_: &Path| Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
+        for _ in 0..2 {
+            let failed = authorities.retire(full).unwrap_err().to_string();
+            assert!(failed.contains("--finish-rotation"), "{failed}");
+            assert_eq!((authorities.pins().len(), authorities.pins().pop()), (1, newest.clone()));
+        }
+        authorities.finish().unwrap();
+        assert!(matches!(authorities.finish(), Err(AuthorityError::NothingToFinish)));
+    }
 }

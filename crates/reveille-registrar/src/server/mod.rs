@@ -58,6 +58,7 @@ pub use keeper::{Hand, Mint, Over};
 pub use limits::Limits;
 pub use nodes::NodeAsked;
 pub use tls::TlsError;
+pub use told::Lines;
 use told::Told;
 
 use crate::registry::{Event, Heard, Registry, Settings};

@@ -17,9 +17,11 @@ use reveille_wire::agent::text::List;
 
 use super::admin::{Answer, Office, refused};
 use super::authority::{Authorities, AuthorityError};
+use super::keeper::Over;
 use super::listing::MachineRow;
 use super::routes::Hall;
 use super::tls::Doorman;
+use crate::registry::{AuthorityHash, Event};
 
 impl Office {
     pub(super) async fn rotate(&self) -> Answer {
@@ -49,18 +51,28 @@ impl Office {
     }
 
     async fn change(&self, change: impl FnOnce(&mut Authorities) -> Result<(), AuthorityError>) -> Answer {
-        let changed = {
+        let (changed, before, after) = {
             let mut authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-            change(&mut authorities).map_err(|error| error.to_string())
+            let before = authorities.keys();
+            let changed = change(&mut authorities).map_err(|error| error.to_string());
+            (changed, before, authorities.keys())
         };
-        if let Err(why) = changed.and_then(|()| self.hall.reopen(&self.names)) {
-            return refused(why);
+        // A change that failed may have been made in part.
+        let taken_up = if before == after { Ok(()) } else { self.take_up(&before, &after).await };
+        match changed.and(taken_up) {
+            Ok(()) => Answer::Pins(self.pins()),
+            Err(why) => refused(why),
         }
-        let pins = self.pins();
-        match self.hall.hand.pins(pins.iter().map(ToString::to_string).collect()).await {
-            Ok(()) => Answer::Pins(pins),
-            Err(over) => refused(over.to_string()),
-        }
+    }
+
+    /// Other authorities are in force from now on.
+    async fn take_up(&self, before: &[AuthorityHash], after: &[AuthorityHash]) -> Result<(), String> {
+        let retired = before.iter().filter(|key| !after.contains(key)).copied().collect();
+        // The registry hears of it before it hears of the next session: whoever was judged and waits since is refused there.
+        let over = |over: Over| over.to_string();
+        self.hall.hand.say(Event::Retired(retired)).await.map_err(over)?;
+        self.hall.reopen(&self.names)?;
+        self.hall.hand.pins(self.pins().iter().map(ToString::to_string).collect()).await.map_err(over)
     }
 }
 

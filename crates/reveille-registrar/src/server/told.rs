@@ -26,8 +26,9 @@ pub(super) struct Told {
     invited: Mutex<Lines<InvitationId>>,
 }
 
+/// Lines of a log about each of whom it may be, held back.
 #[derive(Debug)]
-struct Lines<Who> {
+pub struct Lines<Who> {
     /// Of each of them and each thing when it was told last, and how often it happened since.
     last: BTreeMap<(Who, &'static str), (Instant, u64)>,
     /// When the old ones were taken out: not for each of a crowd.
@@ -55,7 +56,8 @@ impl<Who> Default for Lines<Who> {
 }
 
 impl<Who: Ord> Lines<Who> {
-    fn is_due(&mut self, now: Instant, who: Who, what: &'static str) -> Option<u64> {
+    /// How often it has happened since it was told last, this time included; none where it is not to be told yet.
+    pub fn is_due(&mut self, now: Instant, who: Who, what: &'static str) -> Option<u64> {
         let Self { last, swept } = self;
         let is_over = |at: &Instant| now.duration_since(*at) >= EVERY;
         let key = (who, what);

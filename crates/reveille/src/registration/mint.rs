@@ -1,16 +1,18 @@
 //! Bootstrap tokens, made in a roster's cluster when a machine waits for one.
 //!
 //! It is drawn here, written as a Secret of kube-system, and handed back; it lasts for minutes and is in no log. Each cluster
-//! is asked for a few at a time, so that a rack that starts does not become an API server that does not.
+//! is asked for a few at a time, so that a rack that starts does not become an API server that does not. Of one that refuses a
+//! line a minute is written, and not one for each machine that waits.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use reveille_core::model::id::RosterName;
 use reveille_core::model::time::Span;
 use reveille_kube::{BootstrapToken, Cluster};
 use reveille_registrar::registry::MachineId;
-use reveille_registrar::server::Mint;
+use reveille_registrar::server::{Lines, Mint};
 use reveille_wire::agent::Secret;
 use reveille_wire::agent::text::Sentence;
 use tokio::sync::mpsc;
@@ -21,14 +23,18 @@ use crate::driver::clock;
 /// Digits of a token: what the API server takes.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// What was told of each cluster.
+type Told = Arc<Mutex<Lines<RosterName>>>;
+
 /// Makes and takes away until nobody asks any more.
 pub(super) async fn serve(mut mints: mpsc::Receiver<Mint>, clusters: BTreeMap<RosterName, Cluster>) {
-    let rooms = Rooms::of(clusters.keys());
+    let (rooms, told) = (Rooms::of(clusters.keys()), Told::default());
     while let Some(mint) = mints.recv().await {
         let at = rooms.enter(roster(&mint)).zip(clusters.get(roster(&mint)).cloned());
         match (at, mint) {
             (Some((inside, cluster)), mint) => {
-                tokio::spawn(inside.take_turn(async move { perform(mint, &cluster).await }));
+                let told = told.clone();
+                tokio::spawn(inside.take_turn(async move { perform(mint, &cluster, &told).await }));
             }
             (None, Mint::Make { reply, .. }) => {
                 let why = "no cluster of this server is the machine's, or too many tokens wait for it";
@@ -47,26 +53,40 @@ const fn roster(mint: &Mint) -> &RosterName {
     }
 }
 
-async fn perform(mint: Mint, cluster: &Cluster) {
+async fn perform(mint: Mint, cluster: &Cluster, told: &Told) {
     match mint {
-        Mint::Make { machine, ttl, reply, .. } => {
+        Mint::Make { roster, machine, ttl, reply } => {
             // Nobody waits for it any more, and it would be one that no machine uses.
             if reply.is_closed() {
                 return;
             }
             let made = make(cluster, &machine, ttl).await;
+            if let Err(why) = &made
+                && let Some(times) = is_due(told, &roster, "make")
+            {
+                tracing::warn!(%roster, %machine, times, "no bootstrap token could be made: {why}");
+            }
             // Whoever asked gave up: the token ends by itself.
             drop(reply.send(made));
         }
-        Mint::Drop { token, .. } => {
+        Mint::Drop { roster, token } => {
             let Some((id, _)) = token.expose().split_once('.') else { return };
-            if let Err(why) = cluster.drop_bootstrap_token(id).await {
+            if let Err(why) = cluster.drop_bootstrap_token(id).await
+                && let Some(times) = is_due(told, &roster, "drop")
+            {
                 tracing::info!(
+                    %roster, times,
                     "bootstrap token {id} is not needed any more and could not be deleted: {why}; it ends by itself"
                 );
             }
         }
     }
+}
+
+/// How often it happened since it was told last; none where it was told within the minute.
+fn is_due(told: &Told, roster: &RosterName, what: &'static str) -> Option<u64> {
+    let mut lines = told.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.is_due(Instant::now(), roster.clone(), what)
 }
 
 async fn make(cluster: &Cluster, machine: &MachineId, ttl: Span) -> Result<Secret, Sentence> {
@@ -77,10 +97,7 @@ async fn make(cluster: &Cluster, machine: &MachineId, ttl: Span) -> Result<Secre
     let made = tokio::time::timeout(Duration::from_secs(30), cluster.make_bootstrap_token(&token)).await;
     match made {
         Ok(Ok(())) => Ok(Secret::new(&format!("{id}.{secret}"))),
-        Ok(Err(why)) => {
-            tracing::warn!(%machine, "no bootstrap token could be made: {why}");
-            Err(Sentence::cut(&format!("the API server did not take a bootstrap token: {why}")))
-        }
+        Ok(Err(why)) => Err(Sentence::cut(&format!("the API server did not take a bootstrap token: {why}"))),
         Err(_) => Err("the API server did not answer within 30 s".into()),
     }
 }

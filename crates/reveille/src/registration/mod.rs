@@ -4,6 +4,7 @@
 //!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
 //!                                                                   ├▶ NodeAsked ─▶ nodes: what the cluster says of a name
 //!                                                                   └▶ Heard ─▶ between: the log, and each engine's facts
+//!                        its beats ─▶ pulse: does anybody hear the machines ─▶ each engine's facts
 //!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand       each engine's records ─▶ sighted: who is gone ─▶ Hand
 //! ```
 //!
@@ -15,6 +16,7 @@ pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
 pub(crate) mod nodes;
+mod pulse;
 mod rooms;
 pub(crate) mod sighted;
 #[cfg(test)]
@@ -97,6 +99,7 @@ struct Begun {
     heard: mpsc::Receiver<Heard>,
     mints: mpsc::Receiver<Mint>,
     nodes: mpsc::Receiver<NodeAsked>,
+    beats: watch::Receiver<()>,
 }
 
 /// Starts it, where it is asked for.
@@ -137,6 +140,8 @@ pub(crate) async fn begin(
         background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
     let (mut clusters, mut engines, mut sources) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let ears = sites.values().map(|site| site.engine.ears.clone()).collect();
+    background.spawn(pulse::listen(begun.beats, ears, pulse::DEAF_AFTER));
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers.clone()));
         background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
@@ -214,6 +219,8 @@ async fn launch(
 async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) -> Option<Run> {
     let (begun, run) = match start(setup).await {
         Ok(server) => {
+            let (beating, beats) = watch::channel(());
+            tokio::spawn(pulse::beat(server.hand.clone(), beating, pulse::EVERY));
             let begun = Begun {
                 address: server.address,
                 pins: server.pins,
@@ -221,6 +228,7 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
                 heard: server.heard,
                 mints: server.mints,
                 nodes: server.nodes,
+                beats,
             };
             (Ok(begun), Some(server.run))
         }

@@ -6,17 +6,35 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use reveille_core::model::time::Time;
+use reveille_core::event::{AgentFact, Event as EngineEvent};
+use reveille_core::model::time::{Span, Time};
+use reveille_kube::ClusterConfig;
 use reveille_node::link::{Enrolment, Link, Session};
 use reveille_node::pin::Pins;
 use reveille_node::target::Endpoint;
+use reveille_registrar::registry::MachineId;
 use reveille_registrar::registry::plans::sha256;
 use reveille_registrar::server::admin::{Answer, Ask, ask};
 use reveille_wire::agent::frame::{Done, Ended, EvidencePart, Hello};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, ServerFrame, Verb};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
+use crate::cli::logging;
+use crate::worlds::agents::Ears;
+
+fn setup_in(directory: &TempDir) -> Setup {
+    Setup {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        names: vec!["localhost".to_owned()],
+        directory: directory.path().to_owned(),
+        pools: BTreeSet::from([("prod".into(), "workers".into())]),
+        settings: Settings::default(),
+        limits: Limits::default(),
+        version: "0.0.0-test",
+    }
+}
 
 async fn session(directory: &TempDir, link: &Link) -> Session {
     let identity = Identity {
@@ -44,16 +62,7 @@ async fn session(directory: &TempDir, link: &Link) -> Session {
 #[tokio::test]
 async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_state() {
     let directory = TempDir::new().unwrap();
-    let setup = Setup {
-        listen: "127.0.0.1:0".parse().unwrap(),
-        names: vec!["localhost".to_owned()],
-        directory: directory.path().to_owned(),
-        pools: BTreeSet::from([("prod".into(), "workers".into())]),
-        settings: Settings::default(),
-        limits: Limits::default(),
-        version: "0.0.0-test",
-    };
-    let server = start(setup).await.unwrap();
+    let server = start(setup_in(&directory)).await.unwrap();
     drop(server.nodes);
     let pins = server.pins.iter().map(|pin| pin.parse().unwrap()).collect();
     let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: server.address.port() };
@@ -91,4 +100,84 @@ async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_stat
     assert_eq!(std::fs::read(report.file.unwrap()).unwrap(), archive);
     stop.send_replace(true);
     assert!(running.await.unwrap());
+}
+
+/// Its runtime has one thread, and its registry another.
+#[tokio::test]
+async fn while_the_server_stands_still_the_engine_is_told_that_nobody_is_heard() {
+    let directory = TempDir::new().unwrap();
+    let (setup, (stop, stopped)) = (setup_in(&directory), watch::channel(false));
+    let (told, begun) = oneshot::channel();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let server = start(setup).await.unwrap();
+            let (beating, beats) = watch::channel(());
+            tokio::spawn(pulse::beat(server.hand.clone(), beating, Duration::from_millis(20)));
+            assert!(told.send((tokio::runtime::Handle::current(), server.hand, beats)).is_ok());
+            server.run.until(stopped).await
+        })
+    });
+    let (runtime, hand, beats) = begun.await.unwrap();
+    let (inbox, mut events) = mpsc::channel(16);
+    tokio::spawn(pulse::listen(beats, vec![Ears::new(inbox)], Duration::from_millis(500)));
+    let stand_still = || std::thread::sleep(Duration::from_secs(2));
+    for freeze in ["runtime", "registry"] {
+        if freeze == "runtime" {
+            runtime.spawn(async move { stand_still() });
+        } else {
+            let hand = hand.clone();
+            tokio::spawn(async move { hand.view(move |_, _| stand_still()).await });
+        }
+        let mut next = async || tokio::time::timeout(Duration::from_secs(30), events.recv()).await.unwrap();
+        let deaf = next().await;
+        assert!(matches!(deaf, Some(EngineEvent::Agent(AgentFact::Deaf(_)))), "{freeze}: {deaf:?}");
+        assert_eq!(next().await, Some(EngineEvent::Agent(AgentFact::Listening)), "{freeze}");
+    }
+    stop.send_replace(true);
+    assert!(thread.join().unwrap());
+}
+
+/// An API server that refuses, and a rack of machines that wait for their tokens.
+#[tokio::test]
+async fn a_cluster_that_refuses_tokens_is_told_once_and_not_for_each_machine() {
+    let directory = TempDir::new().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let config = directory.path().join("kubeconfig");
+    let address = listener.local_addr().unwrap();
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c, users: [{{name: u, user: {{token: t}}}}],
+        contexts: [{{name: c, context: {{cluster: k, user: u}}}}],
+        clusters: [{{name: k, cluster: {{server: \"http://{address}\"}}}}]}}"
+    );
+    std::fs::write(&config, text).unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let answer = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            tokio::spawn(async move {
+                drop(stream.read(&mut [0; 8192]).await);
+                drop(stream.write_all(answer).await);
+            });
+        }
+    });
+    let config = ClusterConfig { kubeconfig: Some(config), context: None };
+    let cluster = Cluster::connect(&config).await.unwrap();
+    let log = directory.path().join("log");
+    let written = Arc::new(std::fs::File::create(&log).unwrap());
+    let _log = tracing::subscriber::set_default(logging::text(written, false));
+    let (mints, asked) = mpsc::channel(64);
+    let serving = tokio::spawn(mint::serve(asked, BTreeMap::from([("prod".into(), cluster)])));
+    let mut replies = Vec::new();
+    for number in 0..50 {
+        let (reply, made) = oneshot::channel();
+        let (roster, machine) = ("prod".into(), MachineId::new(format!("m-{number}")));
+        mints.send(Mint::Make { roster, machine, ttl: Span::from_min(30), reply }).await.unwrap();
+        replies.push(made);
+    }
+    for made in replies {
+        assert!(made.await.unwrap().is_err());
+    }
+    let text = std::fs::read_to_string(log).unwrap();
+    assert_eq!(text.matches("no bootstrap token could be made").count(), 1, "{text}");
+    serving.abort();
 }

@@ -99,7 +99,6 @@ pub(crate) struct Ears {
     inbox: mpsc::Sender<Event>,
 }
 
-#[allow(dead_code, reason = "a server that stops listening ends its process, so far")]
 impl Ears {
     /// Ears of the driver with this inbox.
     pub(crate) const fn new(inbox: mpsc::Sender<Event>) -> Self {

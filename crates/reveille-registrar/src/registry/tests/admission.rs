@@ -5,7 +5,9 @@ use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
 
 use super::world::*;
-use crate::registry::{Ask, Effect, Event, KeyHash, NodeIds, NodeSaid, Peer, Reimage, Removal, Reply, What};
+use crate::registry::{
+    Ask, AuthorityHash, Effect, Event, KeyHash, NodeIds, NodeSaid, Peer, Reimage, Removal, Reply, What,
+};
 
 #[test]
 fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoever_has_its_secret() {
@@ -391,4 +393,24 @@ fn hello(who: &Claimed) -> reveille_wire::agent::frame::Hello {
         plan: None,
         joined: false,
     }
+}
+
+/// Whoever was judged before, and waited since: for a body, or for the first frame of a socket.
+#[test]
+fn whoever_comes_by_an_authority_that_was_retired_opens_nothing_whenever_it_was_judged() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let other = AuthorityHash([9; 32]);
+    let peer = |authority| Peer { machine: id.clone(), key: machine(1).key, authority, not_after: NEVER };
+    world.step(Event::Retired(vec![AUTHORITY]));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&effects, conn), Some("CERTIFICATE_UNKNOWN"));
+    let ask = world.ask();
+    let effects = world.step(Event::Renew { ask, peer: peer(AUTHORITY), key: KeyHash([8; 32]) });
+    assert!(
+        matches!(&effects[..], [Effect::Reply(_, Reply::Refused(refused))]
+        if refused.reason.code() == "CERTIFICATE_UNKNOWN"),
+        "{effects:?}"
+    );
+    assert_eq!(world.registry.stands(&peer(other)), Ok(()), "and its next certificate counts");
 }

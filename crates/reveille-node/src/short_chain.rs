@@ -1,0 +1,112 @@
+//! Servers that are not ours: verified as rustls does, unless they show more certificates than anybody needs.
+//!
+//! rustls searches what a server shows for a path to an authority, up to 200,000 steps. Whoever stands in between may show
+//! certificates of which each may have signed each, and a search takes seconds then, on an agent's one thread: again and again,
+//! and its machine counts as silent. Through a few certificates every path is searched within milliseconds.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// Longest chain, the server's own certificate included. Public authorities have one or two between it and theirs.
+pub(crate) const CHAIN_MOST: usize = 6;
+
+/// Verifies servers by these authorities.
+#[derive(Debug)]
+pub(crate) struct ShortChain {
+    roots: Arc<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ShortChain {
+    pub(crate) fn new(roots: Arc<RootCertStore>) -> Self {
+        Self { roots, provider: Arc::new(rustls::crypto::aws_lc_rs::default_provider()) }
+    }
+}
+
+impl ServerCertVerifier for ShortChain {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        // Where no authority is known, nobody is.
+        if intermediates.len() >= CHAIN_MOST || self.roots.is_empty() {
+            return Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
+        }
+        let (roots, provider) = (Arc::clone(&self.roots), Arc::clone(&self.provider));
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
+            .build()
+            .map_err(|failure| rustls::Error::General(failure.to_string()))?;
+        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::testing::{Authority, maze};
+
+    #[test]
+    fn a_chain_that_leads_nowhere_costs_little_and_one_of_a_few_authorities_is_followed() {
+        let ours = Authority::new("ours");
+        let mut roots = RootCertStore::empty();
+        roots.add(ours.der()).unwrap();
+        let verifier = ShortChain::new(Arc::new(roots));
+        let cost = |chain: &[CertificateDer<'static>], is_trusted: bool| -> Duration {
+            let took = (0..3).map(|_| {
+                let (begun, now) = (Instant::now(), UnixTime::now());
+                let name = ServerName::try_from("api.test").unwrap();
+                let judged = verifier.verify_server_cert(&chain[0], &chain[1..], &name, &[], now);
+                assert_eq!(judged.is_ok(), is_trusted, "{judged:?}");
+                begun.elapsed()
+            });
+            took.min().unwrap()
+        };
+        let between = ours.authority("between");
+        let honest = cost(&between.server("api.test").shown(), true);
+        let long = cost(&maze(5, "api.test"), false);
+        assert!(long < 10 * honest, "{long:?}, and {honest:?} for an honest chain");
+        // The worst of those that are looked at: each may have signed each.
+        let mut alike = Authority::new("x").server("api.test").shown();
+        alike.truncate(1);
+        alike.extend((1..CHAIN_MOST).map(|_| Authority::forged("x", "x")));
+        let worst = cost(&alike, false);
+        assert!(worst < 100 * honest, "{worst:?}, and {honest:?} for an honest chain");
+    }
+}

@@ -256,8 +256,10 @@ fn judge_errored(witness: Witness<'_>, seen: &Seen) -> Standing {
     let (mut due_after, mut counted_from) = (Span::from_s(30), Time::default());
     // A failed live migration leaves a machine that serves in ERROR for months. When its Node stops being Ready, it may only
     // reboot by itself, and has the time of any other.
-    if let Some(node) = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
-        due_after = due_after.max(witness.deadlines(seen).not_ready_within);
+    let not_ready = witness.deadlines(seen).not_ready_within;
+    let node = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name));
+    if let Some(node) = node.filter(|node| node.ready_since.since(seen.state_since) >= not_ready) {
+        due_after = due_after.max(not_ready);
         counted_from = node.ready_since;
     }
     let (kind, due_after, rests_on_cluster) = (FaultKind::Errored, Some(due_after), false);

@@ -326,6 +326,7 @@ impl State {
         self.record(Record::Diagnosed { at, incident: id, findings });
         let case = Case {
             incident,
+            away_since: self.away_since(&key),
             due_after: fault.due_after,
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
@@ -341,6 +342,14 @@ impl State {
             self.tell_trace(&machine.clone());
         }
         self.ripe.insert(key);
+    }
+
+    /// Since when the machine is away, where a fault of this kind opens now: another may be open, which closes after this one
+    /// opened. Its Node was not Ready for hours, and somebody deletes it.
+    pub(super) fn away_since(&self, key: &IncidentKey) -> Time {
+        let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
+        let since = others.filter_map(|other| Some(self.cases.get(&other)?.away_since)).min();
+        since.filter(|_| key.kind.is_absence()).unwrap_or(self.now)
     }
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault

@@ -176,6 +176,7 @@ impl State {
             let incident = &mut case.incident;
             incident.first_seen = incident.first_seen.min(now);
             incident.counted_from = incident.counted_from.min(now);
+            case.away_since = case.away_since.min(now);
             incident.well_since = incident.well_since.map(|at| at.min(now));
             if let Some(asked) = &mut incident.asked {
                 asked.at = asked.at.min(now);

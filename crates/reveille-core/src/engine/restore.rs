@@ -357,8 +357,10 @@ impl Replay {
             asked: None,
             kept_until: None,
         };
+        let away_since = self.state.away_since(&key).min(at);
         let case = Case {
             incident,
+            away_since,
             due_after: None,
             rests_on_cluster: true,
             gathered: Gathered::default(),

@@ -146,17 +146,17 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         if read_ahead_at(desk, case).is_some_and(|at| at <= desk.now) {
             return Decision::just(Next::Gather(evidence_wanted(desk, case)));
         }
-        let why = format!("waits until {} after first sight", case.due_after.unwrap_or_default());
+        let why = format!("waits until {} after it was first seen", case.due_after.unwrap_or_default());
         return Decision::just(Next::Wait { until: due, why: why.into() });
     }
     if let Some(root) = explained_by(desk, case).filter(|_| stands(Guard::RootFirst)) {
         let kind = root.incident.key.kind;
         if root.incident.given_up || !may_be_mended(desk, root) {
             // What explains it cannot be mended: nothing further down the ladder would help either.
-            let why = format!("its {kind} explains this and could not be mended: {}", ladder::ask(kind));
+            let why = format!("its {kind} explains this and could not be repaired: {}", ladder::ask(kind));
             return Decision::just(Next::Ask(why.into()));
         }
-        let why = format!("first its {kind}: that explains this");
+        let why = format!("its {kind} comes first: it explains this");
         return Decision::just(Next::Wait {
             until: desk.now + desk.roster.timing.backoff_min,
             why: why.into(),
@@ -166,15 +166,15 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         let why = match incident.attempts.last() {
             Some(last) if last.denied() => {
                 let said = last.ending.as_ref().map(Ending::to_string).unwrap_or_default();
-                format!("{}: {said}; tries again: give the credential this right", last.call)
+                format!("{}: {said}. Retries; give the credential this permission", last.call)
             }
-            Some(last) => format!("{}: time is given to show an effect, or to try again", last.call),
-            None => "backs off".to_owned(),
+            Some(last) => format!("{}: waits for its effect, or for the next try", last.call),
+            None => "waits before the next try".to_owned(),
         };
         return Decision::just(Next::Wait { until, why: why.into() });
     }
     if let Some(until) = evidence_under_way(desk, case) {
-        let why = Arc::from("evidence is being read");
+        let why = Arc::from("reading evidence");
         return Decision::just(Next::Wait { until, why });
     }
     let looks = evidence_wanted(desk, case);
@@ -185,7 +185,7 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     if let (true, Some(asked_at)) = (missed, case.gathered.asked_at) {
         let until = asked_at + again_after(desk, case);
-        let why = Arc::from("its evidence could not be read; reads again");
+        let why = Arc::from("its evidence could not be read: retries");
         return Decision::just(Next::Wait { until, why });
     }
     let decision = climb(desk, case, due);
@@ -235,7 +235,7 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
             Err(why) => decision.no_use.push((rung, why)),
             Ok(call) => {
                 if let Some(until) = failed_for_another(desk, case, &call) {
-                    let why = format!("{call}: the same failed a moment ago for another machine");
+                    let why = format!("{call}: the same call failed a moment ago for another machine");
                     decision.next = Next::Wait { until, why: why.into() };
                     return decision;
                 }
@@ -269,7 +269,7 @@ fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, inde
         Err(why) => why,
     };
     if never_joined_for_sure(desk, case) {
-        let nobody = "it has never joined, so its kubelet has nothing to come back to".to_owned();
+        let nobody = "it never joined, so its kubelet has no Node to return to".to_owned();
         let why = if why == Hold::NoAgent { nobody } else { why.to_string() };
         decision.no_use.push((rung, why.into()));
         return None;
@@ -347,11 +347,13 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     })
 }
 
-/// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away.
+/// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away. Where the cluster
+/// was not seen all that time, nobody knows.
 fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
+    let Trust::Since(sighted) = desk.cluster.source.trust(desk.now) else { return false };
     let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
     let had_joined = case.incident.key.kind != FaultKind::NeverJoined && joined;
-    had_joined && case.incident.first_seen.since(root.incident.first_seen) >= SERVED
+    had_joined && case.away_since.since(root.incident.first_seen.max(sighted)) >= SERVED
 }
 
 /// Something is under way for it, it looks mended, or there is a call that may help.

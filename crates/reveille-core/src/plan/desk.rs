@@ -29,6 +29,8 @@ use super::freeze::Freezes;
 pub struct Case {
     /// The incident.
     pub incident: Incident,
+    /// Since when its machine is away, by this fault or by one whose place this one took.
+    pub away_since: Time,
     /// How long this fault is waited for from `counted_from`; `None`: reported, never acted on.
     pub due_after: Option<Span>,
     /// Its timers rest on the cluster's view, too.

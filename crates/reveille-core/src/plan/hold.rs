@@ -254,27 +254,24 @@ impl Hold {
     /// What agents have to do with.
     fn say_of_agents(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AgentHeard(age) => write!(f, "its agent was heard {age} ago: the machine lives"),
-            Self::AgentHolds(why) => write!(f, "its agent leaves its join alone: {why}"),
+            Self::AgentHeard(age) => write!(f, "its agent reported {age} ago: the machine runs"),
+            Self::AgentHolds(why) => write!(f, "its agent does not rejoin: {why}"),
             Self::AgentLeaves(why) => {
-                write!(f, "its agent says that it is to go: {why}; whoever takes it away has to finish")
+                write!(f, "its agent reports decommissioning ({why}). Waits for its owner to delete it")
             }
             Self::AgentWorks { what, attempt, of } => {
-                write!(f, "its agent is at it: {what}, attempt {attempt} of {of}")
+                write!(f, "its agent repairs it: {what}, attempt {attempt} of {of}")
             }
-            Self::AgentLost => f.write_str("its agent does not reach the API server"),
-            Self::AskUnderWay(intent) => write!(f, "its agent was asked already ({intent})"),
+            Self::AgentLost => f.write_str("its agent cannot reach the API server"),
+            Self::AskUnderWay(intent) => write!(f, "its agent was already asked ({intent})"),
             Self::AgentsLost { lost, of } => {
-                write!(
-                    f,
-                    "{lost} of {of} agents say that nobody reaches the API server: this looks like the control plane, not like machines"
-                )
+                write!(f, "{lost} of {of} agents cannot reach the API server. Check the control plane")
             }
             Self::AgentByName => {
-                f.write_str("only a name says that the agent is this machine's, and a name proves nothing")
+                f.write_str("its agent is known by name only, which does not prove that it is this machine's")
             }
-            Self::AgentSilent(why) => write!(f, "its agent cannot be asked: {why}; a person has to do it"),
-            _ => f.write_str("no agent answers there: a person has to do it"),
+            Self::AgentSilent(why) => write!(f, "its agent cannot be asked ({why}): manual action needed"),
+            _ => f.write_str("no agent runs there: manual action needed"),
         }
     }
 
@@ -288,30 +285,30 @@ impl Hold {
             Self::Width { used, width } => {
                 write!(
                     f,
-                    "{used} of {width} under way for this fault in this pool and zone; more when one is proved"
+                    "{used} of {width} repairs of this problem under way in this pool and zone; more after one is confirmed"
                 )
             }
             Self::CoolingDown(left) => {
-                write!(f, "the last repair of this kind here failed; tries again in {left}")
+                write!(f, "the last repair of this problem here failed: retries in {left}")
             }
-            Self::Kept(left) => write!(f, "it is kept for somebody to look at, for {left} more"),
+            Self::Kept(left) => write!(f, "kept for inspection for {left} more"),
             Self::PoolMinimum { live, min } => {
-                write!(f, "the pool has {live} live machines and must keep {min}")
+                write!(f, "the pool has {live} machines and its minimum is {min}")
             }
             Self::SameFault { times: 1, text } => {
-                write!(f, "a machine was deleted for the same fault and it came back: {text}")
+                write!(f, "a machine was deleted for the same fault, and the fault came back: {text}")
             }
             Self::SameFault { times, text } => {
-                write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
+                write!(f, "{times} machines were deleted for the same fault, and the fault came back: {text}")
             }
             Self::Futile { times } => {
                 write!(
                     f,
-                    "the last {times} replacements in this pool did not help: what they are made from is amiss, not they"
+                    "the last {times} replacements in this pool did not help: suspect the image or template"
                 )
             }
             Self::RouterFull { used, limit } => {
-                write!(f, "the router holds {used} of {limit} routes: a successor would get none")
+                write!(f, "the router holds {used} of {limit} routes: a new machine would get none")
             }
             of_agents => of_agents.say_of_agents(f),
         }
@@ -327,75 +324,70 @@ impl fmt::Display for Hold {
             Self::Propose(class) => write!(f, "{}: proposed only, for this pool", class.name()),
             Self::DryRun => f.write_str("dry run: nothing is done"),
             Self::Paused { scope, by } => write!(f, "{scope} is paused {by}"),
-            Self::Blind { source, why } => write!(f, "{source} cannot be believed: {why}"),
+            Self::Blind { source, why } => write!(f, "no reliable data from {source}: {why}"),
             Self::Settling(left) => {
-                write!(f, "sight has only just returned; waits {left} more")
+                write!(f, "its data sources recovered only just now: waits {left} more")
             }
             Self::AgentAwaited(left) => {
-                write!(
-                    f,
-                    "it may have an agent that has not come back to this process yet; waits {left} more"
-                )
+                write!(f, "its agent may not have reconnected yet: waits {left} more")
             }
-            Self::Ready => f.write_str("its node is Ready"),
+            Self::Ready => f.write_str("its Node is Ready"),
             Self::LeaseFresh { age, listed } if *listed > LEASES_MISSED => write!(
                 f,
-                "its lease had been renewed {age} before the leases were last listed, and that was {listed} ago: no later list could be read"
+                "its lease was {age} old when leases were last listed, {listed} ago; no newer list could be read"
             ),
             Self::LeaseFresh { age, .. } => {
-                write!(f, "its kubelet lives: its lease was renewed {age} ago")
+                write!(f, "its kubelet is alive: it renewed its lease {age} ago")
             }
             Self::NotOwned => {
                 f.write_str("no mark on the instance proves that it belongs to exactly one pool")
             }
-            Self::Contested => f.write_str("two claim one identity"),
+            Self::Contested => f.write_str("two machines or Nodes have the same identity"),
             Self::LostTogether { machines } => write!(
                 f,
-                "the Nodes of {machines} machines went missing together: restart their kubelets, or delete what is not wanted"
+                "{machines} Nodes disappeared together. Restart the kubelets of their machines, or delete the machines"
             ),
-            Self::SharedIdentity(what) => write!(f, "{what}; a person has to tell the two apart"),
+            Self::SharedIdentity(what) => {
+                write!(f, "{what}. Manual action: find out which machine this Node belongs to")
+            }
             Self::ZoneDark { zone, machines } => {
-                write!(
-                    f,
-                    "zone {zone} is dark: none of {machines} machines answers; nothing is done to it until one does"
-                )
+                write!(f, "zone {zone} is down: none of its {machines} machines is Ready. Waits until one is")
             }
             Self::FleetDark { silent, total } => {
                 write!(
                     f,
-                    "{silent} of {total} nodes are silent: this looks like the network or the control plane, not like machines"
+                    "{silent} of {total} Nodes do not renew their leases. Check the network and the control plane"
                 )
             }
             Self::MostAway { away, total } => {
                 write!(
                     f,
-                    "{away} of {total} machines do not answer, those that are still expected included; waits until more do"
+                    "{away} of {total} machines are not Ready, machines that are still starting included. Waits until more are Ready"
                 )
             }
             Self::Breaker { scope, amiss, total, tolerated } => {
                 write!(
                     f,
-                    "{amiss} of {total} machines of {scope} are amiss, fresh faults included; more than {tolerated} freezes it"
+                    "{amiss} of {total} machines of {scope} have a problem, at most {tolerated} are allowed (limits.freezeAbove)"
                 )
             }
             Self::Recovering { scope, left } => {
-                write!(f, "machines of {scope} may still come back by themselves; waits {left} more")
+                write!(f, "machines of {scope} may still recover by themselves: waits {left} more")
             }
             Self::Rolling(pool) => write!(f, "pool {pool} is rolling to another image or version"),
-            Self::OtherActor(who) => write!(f, "somebody else is at work: {who}"),
+            Self::OtherActor(who) => write!(f, "another actor is at work: {who}"),
             Self::GroupKeeps(group) => {
-                write!(
-                    f,
-                    "{group} and replaces its machines by its own rules: it is left to it (throughGroup)"
-                )
+                write!(f, "{group}, which replaces its machines itself (throughGroup is not set)")
             }
             Self::Locked => f.write_str("the instance is locked in the cloud"),
-            Self::HistoryUnknown => f.write_str("it is older than our watch and may have joined once"),
+            Self::HistoryUnknown => {
+                f.write_str("it is older than this controller's first listing and may have joined before")
+            }
             Self::NoNode => {
-                f.write_str("no Node exists in the cluster yet: nothing shows that a machine can join it")
+                f.write_str("the cluster has no Node yet: nothing shows that a machine can join it")
             }
             Self::Ledger(why) => write!(f, "the ledger cannot be written: {why}"),
-            Self::NotLeading => f.write_str("another process leads"),
+            Self::NotLeading => f.write_str("another controller process leads"),
             other => other.say_of_limits(f),
         }
     }

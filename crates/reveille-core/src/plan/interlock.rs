@@ -176,7 +176,8 @@ fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
     let rejoins =
         |(cloud, seen): &(&CloudView, &Seen)| class == Class::Rejoin && cloud.is_young(desk.now, seen);
     if let Some((cloud, _)) = missing.filter(|it| class != Class::Cleanup && !rejoins(it)) {
-        let (source, why) = (Arc::from(cloud.name.as_str()), Arc::from("its newest list lacks this machine"));
+        let (source, why) =
+            (Arc::from(cloud.name.as_str()), Arc::from("this machine is missing from its newest list"));
         holds.push(Hold::Blind { source, why });
     }
     let rests_on_cluster = class.is_destructive() || case.rests_on_cluster;
@@ -242,7 +243,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         holds.push(Hold::Locked);
     }
     if let Some(left) = seen.left.as_ref().filter(|_| rung != Rung::Cleanup) {
-        holds.push(Hold::OtherActor(format!("its node was removed on purpose ({})", left.sign).into()));
+        holds.push(Hold::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
     }
     if rung != Rung::Cleanup {
         provider(desk, seen, rung, holds);
@@ -285,7 +286,7 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
     match state {
         InstanceState::Rebooting => Some("the cloud reboots or starts it"),
         InstanceState::Other => {
-            Some("the cloud says a state that only an operator or the cloud itself ends (a rescue, a resize)")
+            Some("it is in a state that an operator or the cloud has to end (rescue, resize)")
         }
         _ => None,
     }
@@ -309,8 +310,10 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     let waits = seen.instance.runs_freely() && (released.is_some() || handled);
     (waits && stands(Guard::JustReleased) && !case.incident.is_asked_for()).then(|| {
         Hold::OtherActor(
-            format!("somebody or something else brought it up a moment ago, and a boot may take {patience}")
-                .into(),
+            format!(
+                "it was started or rebooted a moment ago, not by Reveille, and a boot may take {patience}"
+            )
+            .into(),
         )
     })
 }
@@ -327,7 +330,7 @@ fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds:
                 Identity::Address(address) => format!("address {address}"),
                 _ => "system UUID".to_owned(),
             };
-            let text = format!("node {} has the {by} of {}", node.node.name, other.instance.id);
+            let text = format!("Node {} has the {by} of {}", node.node.name, other.instance.id);
             Some(Hold::SharedIdentity(text.into()))
         }));
         return;
@@ -336,7 +339,7 @@ fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds:
     let lives = |name: &NodeName| desk.cluster.lives(name, silent_after);
     if let Some(sharer) = desk.views().contesting(cloud, seen, lives) {
         let is = if sharer.seen.node.ready == Ready::True { "is Ready with" } else { "has" };
-        let text = format!("node {} {is} {}", sharer.name, sharer.by);
+        let text = format!("Node {} {is} {}", sharer.name, sharer.by);
         holds.push(Hold::SharedIdentity(text.into()));
     }
 }
@@ -468,7 +471,7 @@ fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     });
     if let Some(name) = missing {
         holds.push(Hold::OtherActor(
-            format!("{name} is not listed any more, and nobody knows yet why").into(),
+            format!("{name} is missing from the cloud's list, and the reason is not known yet").into(),
         ));
     }
 }

@@ -161,24 +161,20 @@ impl Rung {
     /// What it does, as an imperative.
     pub const fn says(self) -> &'static str {
         match self {
-            Self::SetGroups => "put the missing security group on the port",
-            Self::AddRules => "put the missing pod rules into the group",
-            Self::NudgeGroup => {
-                "put and take back a harmless rule, so that the data plane reads the group again"
-            }
-            Self::NudgeRouter => {
-                "put and take back a harmless route, so that the router writes its table again"
-            }
-            Self::RemoveRoutes => "remove the routes whose next hop is nobody",
+            Self::SetGroups => "add the missing security group to the port",
+            Self::AddRules => "add the missing rules for pods to the security group",
+            Self::NudgeGroup => "add and remove a harmless rule, so that the network applies the group again",
+            Self::NudgeRouter => "add and remove a harmless route, so that the router writes its table again",
+            Self::RemoveRoutes => "remove the routes with a dead next hop",
             Self::AddRoutes => "add the node's route",
             Self::AddPairs => "allow the node's pod range on its port",
-            Self::DropLeftover => "take back the rule that an interrupted nudge left",
+            Self::DropLeftover => "remove the test rule that an interrupted repair left",
             Self::AssignRoles => "give the service user the roles that it lacks",
             Self::Rejoin => "restart its kubelet",
             Self::Start => "start the instance",
             Self::Reboot => "reboot the instance",
             Self::Replace => "delete the instance, so that its pool makes another",
-            Self::Cleanup => "delete the left-over Node object",
+            Self::Cleanup => "delete the orphaned Node object",
         }
     }
 }
@@ -229,29 +225,29 @@ pub fn no_use(rung: Rung, cause: &Cause) -> Option<Arc<str>> {
 pub const fn ask(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::StuckDeleting => {
-            "another DELETE does nothing: the cloud's operator has to reset its state"
+            "ask the cloud's operator to reset its state; another DELETE does nothing"
         }
-        FaultKind::NotInService => "see what the add-on lacks that takes its startup taint away",
+        FaultKind::NotInService => "find out why the add-on that removes its startup taint does not run",
         FaultKind::StuckLeaving => {
-            "see what holds up its drain, or why its instance outlives its node, or take back the sign: nothing is done beside it"
+            "find out what blocks its drain or its deletion, or remove the deletion mark; Reveille does nothing meanwhile"
         }
-        FaultKind::Stray => "mark it with its pool, or remove it by hand",
+        FaultKind::Stray => "add its pool's tag, or delete it",
         FaultKind::Duplicate => {
-            "two claim one identity: nothing is done to either until a person has told them apart"
+            "find out which of the two is the real one; Reveille repairs neither until then"
         }
-        FaultKind::GroupUnresolved => "name the group in the roster by its id",
+        FaultKind::GroupUnresolved => "name the security group in the roster by its id",
         FaultKind::DuplicateRoute => {
-            "compare the routes with the nodes and remove the wrong ones by hand: the next hops are in use, or the removal failed"
+            "compare the routes with the Nodes and remove the wrong ones: their next hops are in use, or the removal failed"
         }
         FaultKind::RouteLimit => "raise the router's limit or remove routes before more nodes come",
-        FaultKind::RolesMissing => "assign the role by hand",
+        FaultKind::RolesMissing => "assign the role",
         FaultKind::RolesUnreadable => {
             "let the credential list role assignments, or take the user out of the roster"
         }
         FaultKind::ProviderNotice => {
-            "drain it and let its owner replace it in time; nothing is done beside the provider"
+            "drain it and let its owner replace it in time; Reveille does nothing beside the provider"
         }
         FaultKind::SourceSuspect => "check project, endpoint and credentials",
-        _ => "every rung that is allowed was tried",
+        _ => "no allowed repair is left",
     }
 }

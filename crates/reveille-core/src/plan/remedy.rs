@@ -61,7 +61,7 @@ fn machine<'a>(desk: &Desk<'a>, case: &Case) -> Result<(&'a CloudView, &'a Seen)
 
 /// The marks that the machine must carry when it is touched: those of its pool.
 fn marks(desk: &Desk<'_>, seen: &Seen) -> Result<Ownership, NoCall> {
-    desk.pool(seen).map(|pool| pool.owned.clone()).ok_or_else(|| NoCall::from("no pool claims it"))
+    desk.pool(seen).map(|pool| pool.owned.clone()).ok_or_else(|| NoCall::from("it belongs to no pool"))
 }
 
 fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
@@ -90,7 +90,7 @@ fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
             Verdict::NotApplicable(why) => refused = Some(why.to_string()),
         }
     }
-    again.ok_or_else(|| Arc::from(refused.as_deref().unwrap_or("every port has its groups")))
+    again.ok_or_else(|| Arc::from(refused.as_deref().unwrap_or("every port has its security groups")))
 }
 
 fn add_rules(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
@@ -105,7 +105,7 @@ fn add_rules(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 
 fn nudge_group(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = machine(desk, case)?;
-    let pool = desk.pool(seen).ok_or_else(|| NoCall::from("no pool claims it"))?;
+    let pool = desk.pool(seen).ok_or_else(|| NoCall::from("it belongs to no pool"))?;
     let group: Option<GroupId> = pool.groups.iter().find_map(|group| cloud.resolve(group).ok());
     let group = group.ok_or_else(|| NoCall::from("its pool names no security group"))?;
     let mark = format!("{NUDGE_MARK}-{}", desk.next_intent.0).into();
@@ -141,7 +141,8 @@ fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
         let destination = ipnet::IpNet::from(std::net::IpAddr::from([198, 51, 100, last]));
         (!held.routes.iter().any(|route| route.destination == destination)).then_some(destination)
     });
-    let destination = free.ok_or_else(|| NoCall::from("no documentation address is free for a nudge"))?;
+    let destination =
+        free.ok_or_else(|| NoCall::from("no documentation address is free for a test route"))?;
     Ok(Call::NudgeRouter {
         cloud: cloud.clone(),
         router: router.clone(),
@@ -153,7 +154,7 @@ fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, _) = router(desk)?;
     let (routes, dead) = one_by_one(desk, route_faults::stale_routes(&route_view(desk, &[]), cloud, router));
     if routes.is_empty() {
-        return no_call("no route is proved stale");
+        return no_call("no route is proved dead");
     }
     let unless_used = dead.into_iter().collect();
     Ok(Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes, unless_used })
@@ -180,7 +181,7 @@ fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (_, seen) = machine(desk, case)?;
     let routes = route_faults::routes_needed(desk.roster, view, desk.cluster, router, seen);
     if routes.is_empty() {
-        return no_call("its routes are there");
+        return no_call("its routes exist");
     }
     if !has_room(desk, view, router, routes.len()) {
         return no_call("the router is full");
@@ -222,7 +223,7 @@ fn drop_leftover(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
         let nudges = desk.book.router_nudges(cloud);
         let routes = route_view(desk, &nudges).nudge_leftovers(cloud, router);
         if routes.is_empty() {
-            return no_call("nothing is left over");
+            return no_call("no test rule is left");
         }
         // A leftover goes whether or not its next hop is in use: nothing is routed to a documentation address.
         let (cloud, router, unless_used) = (cloud.clone(), router.clone(), Vec::new());
@@ -232,7 +233,7 @@ fn drop_leftover(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let view = desk.clouds.get(cloud).ok_or_else(|| NoCall::from("its cloud is not in the roster"))?;
     match faults::nudge_leftover(view, group) {
         Some(rule) => Ok(Call::DropRule { cloud: cloud.clone(), group: group.clone(), rule }),
-        None => no_call("nothing is left over"),
+        None => no_call("no test rule is left"),
     }
 }
 
@@ -243,17 +244,13 @@ fn assign_roles(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let wanted = wanted.ok_or_else(|| NoCall::from("the roster does not name it"))?;
     let heard = desk.clouds.get(cloud).and_then(|view| view.access.heard(user));
     let said = heard.and_then(|heard| heard.said.as_ref()).map(|(said, _)| said);
-    let said = said.ok_or_else(|| NoCall::from("nobody has told yet what it holds"))?;
+    let said = said.ok_or_else(|| NoCall::from("its roles were not read yet"))?;
     let Some(id) = &said.user else { return no_call("the cloud knows no such user") };
     let missing = access_faults::lacking(wanted, said);
     let known = said.lacking.iter().filter(|role| missing.iter().any(|wanted| wanted.means(role)));
     let roles: Vec<Role> = known.cloned().collect();
     if roles.is_empty() {
-        return no_call(if missing.is_empty() {
-            "it holds every role"
-        } else {
-            "the cloud has no such role"
-        });
+        return no_call(if missing.is_empty() { "it has every role" } else { "the cloud has no such role" });
     }
     let project = said.project.clone();
     Ok(Call::AssignRoles { cloud: cloud.clone(), project, user: id.clone(), roles })
@@ -280,7 +277,7 @@ pub fn rejoin(desk: &Desk<'_>, case: &Case) -> Result<Call, Hold> {
     let mildest = case.incident.key.kind != FaultKind::NeverJoined && case.incident.tries == 0;
     let order = if mildest { [Ask::RestartKubelet, Ask::Rejoin] } else { [Ask::Rejoin, Ask::RestartKubelet] };
     let Some(ask) = order.into_iter().find(|ask| seen.report.may.contains(ask)) else {
-        return Err(Hold::AgentSilent(Arc::from("it takes no orders to rejoin")));
+        return Err(Hold::AgentSilent(Arc::from("it does not accept orders to rejoin")));
     };
     let Some((_, machine)) = desk.seen(&key) else { return Err(Hold::NotOwned) };
     let node = machine.joined.clone().or_else(|| machine.nodes.first().cloned());
@@ -303,18 +300,18 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
     let (cloud, instance) = (view.name.clone(), seen.instance.id.clone());
     let state = seen.instance.state;
     if state.is_leaving() {
-        return no_call("it is being deleted already");
+        return no_call("it is already being deleted");
     }
     // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
     let group = hosting::group(seen).filter(|_| stands(Guard::GroupKeeps));
     let owned = marks(desk, seen)?;
     match rung {
-        Rung::Start if group.is_some() => no_call("a group of its cloud keeps it, and replaces what stops"),
+        Rung::Start if group.is_some() => no_call("its Auto Scaling group replaces machines that stop"),
         Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance, owned }),
         Rung::Start => no_call("it is not shut off"),
         // A guest that still answers its cloud is asked first; one that was asked in vain is power-cycled.
         Rung::Reboot if case.gathered.newest_reboot.is_none() => {
-            no_call("its action log could not be read, so a reboot could not be verified")
+            no_call("its action log could not be read, so a reboot could not be confirmed")
         }
         Rung::Reboot if state == InstanceState::Active => {
             let said = hosting::of(seen);
@@ -323,14 +320,16 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
             let rung = ladder::ladder(case.incident.key.kind).get(usize::from(case.incident.rung));
             let hard = host || rung == Some(&Rung::Reboot) && case.incident.tries > 0;
             if hard && group.is_some() {
-                return no_call("only stopping it is left, and a group of its cloud replaces what stops");
+                return no_call(
+                    "only a stop is left, and its Auto Scaling group replaces machines that stop",
+                );
             }
             if hard && said.is_some_and(|said| said.loses_disks) && stands(Guard::DisksKept) {
                 let replaced = desk.pool(seen).is_some_and(|pool| pool.repair.replace == Mode::Act);
                 return no_call(if replaced {
-                    "stopping it would lose the data on its instance store; so does replacing it, which the roster allows"
+                    "a stop loses the data on its instance store; so does a replacement, which the roster allows"
                 } else {
-                    "stopping it would lose the data on its instance store: a person has to decide"
+                    "a stop loses the data on its instance store: manual decision needed"
                 });
             }
             Ok(Call::Reboot { cloud, instance, hard, owned })
@@ -347,12 +346,12 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
 fn cleanup(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (_, seen) = machine(desk, case)?;
     if case.incident.key.kind != FaultKind::Ghost || !seen.is_gone() {
-        return no_call("its instance is not proved gone");
+        return no_call("its instance is not proved to be gone");
     }
     match desk.node(seen) {
         Some((name, NodeSeen { node, .. })) => {
             Ok(Call::DeleteNode { name: name.clone(), uid: node.uid.clone(), boot_id: node.boot_id.clone() })
         }
-        None => no_call("it has no node"),
+        None => no_call("it has no Node"),
     }
 }

@@ -78,7 +78,7 @@ pub fn unconfirmed(desk: &Desk<'_>, case: &Case) -> Option<Arc<str>> {
     }
     let node = seen.nodes.first().map_or("NODE", |name| name.as_str());
     let how = format!(
-        "it looks well; confirm that it is over: kubectl annotate node {node} --overwrite {}={number}",
+        "it looks well. Confirm that the problem is over: kubectl annotate node {node} --overwrite {}={number}",
         signs::CONFIRM
     );
     Some(Arc::from(how))

@@ -57,7 +57,7 @@ fn nodes_that_were_deleted_while_no_watch_ran_are_believed_after_each_was_denied
     field.watch_for(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i001", FaultKind::Vanished);
-    assert!(held.contains("the Nodes of 4 machines went missing together"), "{held}");
+    assert!(held.contains("4 Nodes disappeared together"), "{held}");
     // Three are back, and what is left goes the way of each vanished node no more than before: a person was told.
     bring_back(&mut field, &FOUR[1..]);
     field.watch_for(Span::from_min(120));
@@ -126,7 +126,7 @@ fn one_that_is_back_does_not_make_the_others_less_lost_together() {
     assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i002", FaultKind::Vanished);
-    assert!(held.contains("the Nodes of 3 machines went missing together"), "{held}");
+    assert!(held.contains("3 Nodes disappeared together"), "{held}");
 }
 
 /// A store that is restored twice: each list lacks too few to be doubted by itself, with the Nodes that went before too many.
@@ -148,7 +148,7 @@ fn nodes_that_go_in_two_lists_are_held_against_the_fleet_together() {
         assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
         assert_eq!(field.destructive_calls(), 0, "{restarts}: {:?}", field.calls);
         let held = field.held("i001", FaultKind::Vanished);
-        assert!(held.contains("the Nodes of 5 machines went missing together"), "{held}");
+        assert!(held.contains("5 Nodes disappeared together"), "{held}");
     }
 }
 
@@ -203,7 +203,7 @@ fn nodes_that_went_a_while_before_many_others_went_with_them() {
             field.calls
         );
         let held = field.held("i000", FaultKind::Vanished);
-        assert!(held.contains("the Nodes of 5 machines went missing together"), "{before} {restart}: {held}");
+        assert!(held.contains("5 Nodes disappeared together"), "{before} {restart}: {held}");
     }
 }
 
@@ -217,7 +217,7 @@ fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
     field.watch_for(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i007", FaultKind::Vanished);
-    assert!(held.contains("the Nodes of 5 machines went missing together"), "{held}");
+    assert!(held.contains("5 Nodes disappeared together"), "{held}");
 }
 
 /// Two clouds. A backup that is older than some machines is restored while no process runs, and the next process does not reach

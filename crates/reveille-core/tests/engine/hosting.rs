@@ -141,7 +141,7 @@ fn without_an_agent_the_word_is_to_restart_its_kubelet_and_nothing_is_destroyed(
     assert_eq!(finding.cause, Cause::NodeDeletedByCloudController);
     assert!(finding.cause.remedy().starts_with("restart the kubelet"));
     assert!(finding.evidence.iter().any(|it| it.text.contains("so young a denial is not believed")));
-    assert!(field.held(NEW, FaultKind::Vanished).contains("a person has to do it"));
+    assert!(field.held(NEW, FaultKind::Vanished).contains("manual action needed"));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
 

@@ -71,7 +71,7 @@ fn stopped_machine_with_ready_adopted_node_is_not_started() {
     field.run(Span::from_min(60));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     let held = field.held("new", FaultKind::Stopped);
-    assert!(held.contains("node w-1") && held.contains("system UUID"), "{held}");
+    assert!(held.contains("Node w-1") && held.contains("system UUID"), "{held}");
 }
 
 /// The Node that was taken over names an instance that we knew, and that is gone: it is no left-over.

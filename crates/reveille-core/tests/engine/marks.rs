@@ -39,7 +39,7 @@ fn old_machine_that_is_tagged_late_is_no_newborn() {
     assert!(field.case("old", FaultKind::NeverJoined).is_some());
     assert!(!replaced(&field), "{:?}", field.calls);
     let held = field.held("old", FaultKind::NeverJoined);
-    assert!(held.contains("older than our watch"), "{held}");
+    assert!(held.contains("older than this controller's first listing"), "{held}");
 }
 
 /// What its console says of a first boot may be of years ago, and only a proof is enough to delete what may hold data.

@@ -159,7 +159,7 @@ fn empty_node_list_of_new_cluster_is_believed() {
     assert!(field.case("new", FaultKind::NeverJoined).is_some(), "it is told");
     assert_eq!(field.destructive_calls(), 0);
     let held = field.held("new", FaultKind::NeverJoined);
-    assert!(held.contains("no Node exists in the cluster yet"), "{held}");
+    assert!(held.contains("the cluster has no Node yet"), "{held}");
 }
 
 /// While the node list is doubted, ports are repaired all the same: that rests on the cloud alone.

@@ -49,7 +49,7 @@ fn a_zone_that_went_dark_is_left_alone() {
     field.run(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i001", FaultKind::NotReady);
-    assert!(held.contains("zone dark is dark: none of 4 machines answers"), "{held}");
+    assert!(held.contains("zone dark is down: none of its 4 machines is Ready"), "{held}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn above_the_breaker_nothing_is_done() {
     field.run(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i001", FaultKind::NotReady);
-    assert!(held.contains("4 of 10 machines of pool workers are amiss"), "{held}");
+    assert!(held.contains("4 of 10 machines of pool workers have a problem"), "{held}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn while_most_machines_do_not_answer_yet_nothing_is_done() {
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     let held = field.held("bad", FaultKind::Errored);
     assert!(
-        held.contains("9 of 13 machines do not answer, those that are still expected included"),
+        held.contains("9 of 13 machines are not Ready, machines that are still starting included"),
         "{held}"
     );
     for number in 0..8 {
@@ -184,7 +184,7 @@ fn while_nobody_can_say_what_became_of_a_machine_its_pool_is_left_alone() {
         assert!(field.calls.is_empty(), "marked: {marked}: {:?}", field.calls);
         let held = field.held("bad", FaultKind::Errored);
         assert!(
-            held.contains("is not listed any more, and nobody knows yet why"),
+            held.contains("is missing from the cloud's list, and the reason is not known yet"),
             "marked: {marked}: {held}"
         );
         field.run(Span::from_min(40));
@@ -215,7 +215,7 @@ fn machine_that_went_while_no_process_ran_holds_its_pool_until_its_fate_is_known
         assert_eq!(field.destructive_calls(), 0, "joined: {joined}: {:?}", field.calls);
         let held = field.held("bad", FaultKind::Errored);
         assert!(
-            held.contains("is not listed any more, and nobody knows yet why"),
+            held.contains("is missing from the cloud's list, and the reason is not known yet"),
             "joined: {joined}: {held}"
         );
         field.run(Span::from_min(50));

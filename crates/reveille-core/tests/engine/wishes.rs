@@ -103,7 +103,7 @@ fn a_request_does_not_move_what_stands_against_an_act() {
                     set_ready(field, id, Ready::Unknown);
                 }
             }),
-            "more than",
+            "at most 3 are allowed",
         ),
     ] {
         let mut field = Field::new(roster()).populate(10);
@@ -211,7 +211,7 @@ fn a_failed_machine_is_kept_for_its_time_over_a_restart_and_then_deleted() {
     set_ready(&mut field, "i001", Ready::Unknown);
     field.run(min(30));
     let held = field.held("i001", FaultKind::NotReady);
-    assert!(held.contains("it is kept for somebody to look at, for"), "{held}");
+    assert!(held.contains("kept for inspection for"), "{held}");
     let kept = field.records.iter().filter(|record| matches!(record, Record::Kept { .. })).count();
     assert_eq!((kept, field.calls.len()), (1, 0));
     let until = field.case("i001", FaultKind::NotReady).unwrap().incident.kept_until;
@@ -399,7 +399,8 @@ fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alo
 }
 
 /// A person rebooted the machine, or had it in a rescue, and asks for a repair while it may still boot. The answer to each
-/// record is an event of its own, as in production; a hundred intents are enough to see that they would go on at the pace of the disk.
+/// record is an event of its own, as in production; a hundred intents are enough to see that they would go on at the pace of the
+/// disk.
 fn intents_for_a_request(rescued: bool) -> u32 {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(20));

@@ -39,6 +39,8 @@ const SLACK: Span = Span::from_s(10);
 const ASKED: Span = Span::from_s(12);
 /// So many percent of the nodes missing after a restore are seen by everybody who looks.
 const RESTORED_PCT: usize = 45;
+/// Who served for so long with a fault of the network is away for another reason.
+const SERVED: Span = Span::from_min(29);
 /// Evidence older than this is none.
 const EVIDENCE_LASTS: Span = Span::from_min(15);
 
@@ -374,8 +376,11 @@ impl Referee {
         if absence && !read && !scene.world.cloud_is_silent() {
             self.foul("no evidence", format!("{call}: nobody has read its console or its log of actions"));
         }
-        let may_mend = pool.repair.network != Mode::Off;
-        if absence && may_mend && self.also_open(id, FaultKind::GroupMissing) {
+        let root = self.open_since(id, FaultKind::GroupMissing).filter(|_| pool.repair.network != Mode::Off);
+        // A port without port security takes no group, and who served without one for long is away for another reason.
+        let mendable = pool.repair.network == Mode::Act && ground.takes_groups;
+        let explains = |at: Time| mendable || self.ago(at) < open + SERVED;
+        if absence && root.is_some_and(explains) {
             self.foul("the root first", format!("{call}: it lacks its security group"));
         }
         if kind == FaultKind::NeverJoined

@@ -280,13 +280,13 @@ impl Referee {
         Some((opened.key.kind, self.felt(opened.at)))
     }
 
-    /// Another fault of the same machine that is open.
-    pub(super) fn also_open(&self, id: &InstanceId, kind: FaultKind) -> bool {
-        self.open.values().any(|opened| {
-            let same =
-                matches!(&opened.key.subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
-            same && opened.key.kind == kind
-        })
+    /// Since when another fault of the same machine is open.
+    pub(super) fn open_since(&self, id: &InstanceId, kind: FaultKind) -> Option<Time> {
+        let is_it = |opened: &&Opened| {
+            let own = |subject: &Subject| matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
+            own(&opened.key.subject) && opened.key.kind == kind
+        };
+        self.open.values().filter(is_it).map(|opened| opened.at).min()
     }
 
     /// When sight last came back.

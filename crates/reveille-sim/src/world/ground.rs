@@ -33,6 +33,8 @@ pub(crate) struct Ground {
     pub(crate) first_boot_failed: bool,
     /// It is on its way up, and nothing inside it is broken: it comes back by itself.
     pub(crate) comes_up: bool,
+    /// Security groups can be put on its ports.
+    pub(crate) takes_groups: bool,
     /// What a person wrote on it about keeping it for a look.
     pub(crate) keep: Option<bool>,
     /// Why its cloud gave it up, without what differs from machine to machine.
@@ -71,6 +73,12 @@ impl World {
             leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_shown_removed(id),
             nodes: own().filter(|node| !self.lies.unseen_twins.contains(&node.name)).count(),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
+            takes_groups: self
+                .project
+                .ports
+                .values()
+                .filter(|(owner, _)| owner == id)
+                .all(|(_, port)| port.security),
             keep: {
                 let on_node = own().filter_map(|node| node.intent.asks.as_ref()?.keep);
                 let on_instance = instance.marks.iter().filter_map(|mark| match mark {

@@ -159,7 +159,7 @@ const CONTRARY: &[(&str, &str, &str, &str)] = &[
         "by 12m  the agent of workers-1 joins it",
         "restarts the kubelet",
     ),
-    ("E59", "is dark: none of 4", "is dark: none of 5", "zone a is dark: none of 4 machines"),
+    ("E59", "is down: none of its 4", "is down: none of its 5", "zone a is down: none of its 4 machines"),
     (
         "E59",
         "every machine in zone a are absent as not-ready",

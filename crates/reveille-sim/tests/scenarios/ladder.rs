@@ -101,7 +101,7 @@ fn what_a_missing_group_explains_is_not_rebooted() {
     field.run(min(90));
     assert_eq!(field.calls(), [], "{}", field.tail());
     let next = field.next(&victim, FaultKind::NotReady);
-    assert!(next.contains("first its group-missing: that explains this"), "{next}");
+    assert!(next.contains("its group-missing comes first: it explains this"), "{next}");
     field.clean();
 }
 
@@ -122,7 +122,7 @@ fn a_machine_of_unknown_history_is_replaced_only_on_proof() {
     assert!(!field.exists(&proved), "{}", field.tail());
     assert!(field.exists(&unknown), "{}", field.tail());
     let why = field.held(&unknown, FaultKind::NeverJoined);
-    assert!(why.contains("older than our watch"), "{why}");
+    assert!(why.contains("older than this controller's first listing"), "{why}");
     field.clean();
 }
 
@@ -326,6 +326,6 @@ fn a_missing_route_is_made_and_a_full_router_is_told() {
     field.run(min(10));
     assert_eq!(field.deletes(), 0, "{}", field.tail());
     let why = field.held(&errored, FaultKind::Errored);
-    assert!(why.contains("a successor would get none"), "{why}");
+    assert!(why.contains("a new machine would get none"), "{why}");
     field.clean();
 }

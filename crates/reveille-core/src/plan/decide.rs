@@ -347,8 +347,8 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     })
 }
 
-/// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away. Where the cluster
-/// was not seen all that time, nobody knows.
+/// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away. Where the
+/// cluster was not seen all that time, nobody knows.
 fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
     let Trust::Since(sighted) = desk.cluster.source.trust(desk.now) else { return false };
     let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());

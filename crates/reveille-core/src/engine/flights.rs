@@ -191,6 +191,10 @@ impl State {
         }
         self.note_begun(key, incident, intent);
         if let Some(case) = self.cases.get_mut(key) {
+            // The log that was read directly before shows nothing of the one before this.
+            if matches!(call, Call::Reboot { .. }) {
+                case.gathered.unconfirmed = None;
+            }
             if position != case.incident.rung {
                 case.incident.rung = position;
                 case.incident.tries = 0;

@@ -168,8 +168,9 @@ impl State {
     pub(super) fn note_late_reboot(&mut self, key: &IncidentKey, shown: &ActionMark) {
         let until = self.now + self.boot_patience(key);
         let Some(case) = self.cases.get_mut(key) else { return };
-        let Some(before) = case.gathered.unconfirmed.take() else { return };
-        if before != *shown && stands(Guard::UnseenPatience) {
+        // While the log shows nothing new it may come yet: it did so between two reads (seeds 4000609, 4001004).
+        let Some(_) = case.gathered.unconfirmed.take_if(|before| before != shown) else { return };
+        if stands(Guard::UnseenPatience) {
             case.incident.not_before = case.incident.not_before.max(Some(until));
         }
     }

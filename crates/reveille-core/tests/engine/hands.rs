@@ -131,15 +131,21 @@ fn machine_that_a_person_rebooted_during_a_pause_has_the_time_of_a_boot() {
     assert_eq!(field.calls, []);
 }
 
-/// We rebooted it softly, in vain; a person looks at it and reboots it once more.
-#[test]
-fn machine_that_a_person_rebooted_after_we_did_has_the_time_of_a_boot() {
+/// We rebooted a machine softly, in vain, and a person has rebooted it once more just now.
+fn rebooted_after_us() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
     field.run(Span::from_min(12));
     rebooted_by_a_person(&mut field, "i004");
+    field
+}
+
+/// We rebooted it softly, in vain; a person looks at it and reboots it once more.
+#[test]
+fn machine_that_a_person_rebooted_after_we_did_has_the_time_of_a_boot() {
+    let mut field = rebooted_after_us();
     field.run(Span::from_min(14));
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
 }
@@ -147,12 +153,7 @@ fn machine_that_a_person_rebooted_after_we_did_has_the_time_of_a_boot() {
 /// The same, where a list shows the person's reboot while it lasts.
 #[test]
 fn machine_that_a_person_was_seen_to_reboot_after_we_did_has_the_time_of_a_boot() {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(Span::from_min(20));
-    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-    field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
-    field.run(Span::from_min(12));
-    rebooted_by_a_person(&mut field, "i004");
+    let mut field = rebooted_after_us();
     field.instances.get_mut("i004").unwrap().state = InstanceState::Rebooting;
     field.run(Span::from_min(1));
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;

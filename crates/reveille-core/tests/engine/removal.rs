@@ -176,36 +176,8 @@ fn cordoned_node_that_is_deleted_while_its_machine_has_no_marks_was_removed_on_p
     }
 }
 
-/// Machines that people took away on purpose and stopped are not expected, and keep no other from its repair.
-#[test]
-fn machines_that_left_and_are_stopped_freeze_nobody() {
-    for stopped in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(5));
-        for id in ["i005", "i006", "i007", "i008"] {
-            field.nodes.get_mut(id).unwrap().cordoned = true;
-            field.run(Span::from_min(1));
-            field.nodes.remove(id);
-            field.run(Span::from_min(1));
-            if stopped {
-                field.instances.get_mut(id).unwrap().state = InstanceState::Stopped;
-            }
-            field.run(Span::from_min(1));
-        }
-        field.run(Span::from_min(20));
-        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run(Span::from_min(60));
-        assert!(
-            field.destructive_calls() > 0,
-            "stopped: {stopped}: {}",
-            field.held("i004", FaultKind::NotReady)
-        );
-    }
-}
-
-/// The same of machines that are in ERROR.
-#[test]
-fn machines_that_left_and_are_in_error_freeze_nobody() {
+/// Machines that people took away on purpose are in this state then.
+fn freeze_nobody(state: InstanceState) {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     for id in ["i005", "i006", "i007", "i008"] {
@@ -213,13 +185,24 @@ fn machines_that_left_and_are_in_error_freeze_nobody() {
         field.run(Span::from_min(1));
         field.nodes.remove(id);
         field.run(Span::from_min(1));
-        field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
+        field.instances.get_mut(id).unwrap().state = state;
         field.run(Span::from_min(1));
     }
     field.run(Span::from_min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(60));
-    assert!(field.destructive_calls() > 0, "{}", field.held("i004", FaultKind::NotReady));
+    assert!(field.destructive_calls() > 0, "{state:?}: {}", field.held("i004", FaultKind::NotReady));
+}
+
+/// They are not expected, and keep no other from its repair.
+#[test]
+fn machines_that_left_and_are_stopped_freeze_nobody() {
+    [InstanceState::Active, InstanceState::Stopped].into_iter().for_each(freeze_nobody);
+}
+
+#[test]
+fn machines_that_left_and_are_in_error_freeze_nobody() {
+    freeze_nobody(InstanceState::Errored);
 }
 
 /// A Node was drained and deleted once, and came back. Months later it vanishes while no process runs.

@@ -128,32 +128,44 @@ fn fault_that_the_roster_leaves_alone_keeps_no_machine_from_its_repair() {
     assert!(field.destructive_calls() > 0, "{}", field.held(ONE, FaultKind::NotReady));
 }
 
+/// A machine was rebooted, was well for half a minute and is silent again; another process begins, with a rotated ledger or a
+/// plain one.
+fn relapsed_and_restarted(rotated: bool) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
+    field.run(Span::from_min(2));
+    field.boots("i004");
+    field.run(Span::from_s(30));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(1));
+    if rotated {
+        field.records = field.state.checkpoint();
+    }
+    let calls = std::mem::take(&mut field.calls);
+    let mut next = field.restarted(roster());
+    next.calls = calls;
+    next
+}
+
+/// The step after the reboot is a power cycle.
+fn power_cycled_next(field: &mut Field, rotated: bool) {
+    field.run_until(Span::from_min(180), |field| field.calls.len() >= 2);
+    let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
+    assert!(matches!(field.calls[1], Call::Reboot { hard: true, .. }), "rotated: {rotated}: {made:?}");
+}
+
 /// One reboot that did not last is one try, whichever process looks, with a rotated ledger or a plain one.
 #[test]
 fn lapse_is_one_try_over_a_restart_too() {
     for rotated in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(5));
-        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
-        field.run(Span::from_min(2));
-        field.boots("i004");
-        field.run(Span::from_s(30));
-        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run(Span::from_min(1));
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
-        let calls = std::mem::take(&mut field.calls);
-        field = field.restarted(roster());
-        field.calls = calls;
+        let mut field = relapsed_and_restarted(rotated);
         field.run(Span::from_min(1));
         field.nodes.get_mut("i004").unwrap().ready = Ready::True;
         field.run(Span::from_s(30));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run_until(Span::from_min(180), |field| field.calls.len() >= 2);
-        let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
-        assert!(matches!(field.calls[1], Call::Reboot { hard: true, .. }), "rotated: {rotated}: {made:?}");
+        power_cycled_next(&mut field, rotated);
     }
 }
 
@@ -161,24 +173,8 @@ fn lapse_is_one_try_over_a_restart_too() {
 #[test]
 fn lapse_is_known_to_the_next_process() {
     for rotated in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(5));
-        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run_until(Span::from_min(90), |field| !field.calls.is_empty());
-        field.run(Span::from_min(2));
-        field.boots("i004");
-        field.run(Span::from_s(30));
-        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run(Span::from_min(1));
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
-        let calls = std::mem::take(&mut field.calls);
-        field = field.restarted(roster());
-        field.calls = calls;
-        field.run_until(Span::from_min(180), |field| field.calls.len() >= 2);
-        let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
-        assert!(matches!(field.calls[1], Call::Reboot { hard: true, .. }), "rotated: {rotated}: {made:?}");
+        let mut field = relapsed_and_restarted(rotated);
+        power_cycled_next(&mut field, rotated);
     }
 }
 

@@ -159,6 +159,12 @@ fn a_full_router_is_neither_given_a_route_nor_nudged() {
     }
 }
 
+/// The machine that is not Ready was repaired; else what comes next for it is told.
+fn is_repaired(field: &Field, when: &str) {
+    let next = field.case("i004", FaultKind::NotReady).map(|case| decide(&field.state.desk(), case).next);
+    assert!(field.destructive_calls() > 0, "{when}: {next:?}");
+}
+
 /// Port security is off on the machine's only port, as some networks are built: it serves so for months. Then its kubelet dies.
 #[test]
 fn machine_whose_port_takes_no_group_is_repaired_all_the_same() {
@@ -171,9 +177,7 @@ fn machine_whose_port_takes_no_group_is_repaired_all_the_same() {
         field.run(Span::from_min(24 * 60));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         field.run(Span::from_min(24 * 60));
-        let case = field.case("i004", FaultKind::NotReady).map(|case| case.clone());
-        let next = case.map(|case| decide(&field.state.desk(), &case).next);
-        assert!(field.destructive_calls() > 0, "security: {security}: {next:?}");
+        is_repaired(&field, &format!("security: {security}"));
     }
 }
 
@@ -195,9 +199,7 @@ fn machine_whose_port_is_full_of_pairs_is_repaired_all_the_same() {
         field.run(Span::from_min(60));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         field.run(Span::from_min(24 * 60));
-        let case = field.case("i004", FaultKind::NotReady).map(|case| case.clone());
-        let next = case.map(|case| decide(&field.state.desk(), &case).next);
-        assert!(field.destructive_calls() > 0, "pairs: {pairs}: {next:?}");
+        is_repaired(&field, &format!("pairs: {pairs}"));
     }
 }
 
@@ -221,8 +223,6 @@ fn machine_whose_route_finds_no_place_is_repaired_all_the_same() {
         field.run(Span::from_min(60));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         field.run(Span::from_min(24 * 60));
-        let case = field.case("i004", FaultKind::NotReady).map(|case| case.clone());
-        let next = case.map(|case| decide(&field.state.desk(), &case).next);
-        assert!(field.destructive_calls() > 0, "full: {full}: {next:?}");
+        is_repaired(&field, &format!("full: {full}"));
     }
 }

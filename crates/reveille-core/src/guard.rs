@@ -65,6 +65,10 @@ crate::guards! {
     IntentFirst = "intent-first",
     /// what stands against an act is asked again when the ledger has it
     AskedAgain = "asked-again",
+    /// the action log is read again when it is older than half a minute before what can hurt
+    LogAgain = "log-again",
+    /// a reboot that was not confirmed is looked for in every read of the action log, not in the next one alone
+    LateReboot = "late-reboot",
     /// a fresh read, not an accepted call, tells that it worked
     FreshRead = "fresh-read",
     /// an accepted act whose effect cannot be seen gets its whole patience before the next step
@@ -123,6 +127,8 @@ crate::guards! {
     FreezeSettles = "freeze-settles",
     /// a pool that is rolled is left alone
     Rollout = "rollout",
+    /// while it is open why a machine went from the list, no other of its pool is touched
+    OpenFate = "open-fate",
     /// where somebody else is at work we wait
     OtherActors = "other-actors",
     /// a machine whose node was cordoned until it was deleted is left alone
@@ -149,6 +155,8 @@ crate::guards! {
     Kept = "kept",
     /// a pool keeps its minimum
     PoolMinimum = "pool-minimum",
+    /// a machine that is described as ended, or proved gone, does not count for its pool's minimum
+    GoingUncounted = "going-uncounted",
     /// replacing stops when replacements do not help, or the same fault returns
     Futile = "futile",
     /// no machine is replaced whose successor would get no route

@@ -1,8 +1,8 @@
 //! Which machines count as amiss, where, and what is frozen by it.
 //!
 //! ```text
-//!  standing of a machine ─▶ Place { pool, zone, rank } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
-//!  leases of a zone ──────▶ hushed ─────────────────────────────┴─▶ a zone is dark ────────────────┴─▶ Freezes
+//!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
+//!  leases of a zone ──────▶ hushed ────────────────────────────────────┴─▶ a zone is dark ────────────────┴─▶ Freezes
 //! ```
 //!
 //! What a freeze holds is `plan::interlock`'s.
@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::absence::{Absence, Standing};
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, NodeName, ZoneName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
@@ -55,7 +56,8 @@ impl State {
                 _ => Rank::Amiss,
             },
         };
-        Some(Place { pool, zone: desk.zone(seen), rank })
+        let goes = seen.goes() && stands(Guard::GoingUncounted);
+        Some(Place { pool, zone: desk.zone(seen), rank, goes })
     }
 
     /// Its cloud has denied it for so long that an outage of the cloud is no likely reason.

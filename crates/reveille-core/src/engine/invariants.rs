@@ -19,7 +19,7 @@ use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, RouterId};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::network::Route;
-use crate::model::roster::Mode;
+use crate::model::roster::{Mode, Pool};
 use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::LinkedBy;
@@ -425,11 +425,23 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     ensure(allowed == Mode::Act, 8, || format!("{call}: the roster does not allow it"))?;
     if let Call::DeleteInstance { .. } = call {
         ensure(!seen.instance.state.is_leaving(), 7, || format!("{call}: it is being deleted already"))?;
-        let errored = seen.instance.state == crate::model::instance::InstanceState::Errored;
-        let live = state.desk().live(&pool.name, Some(&seen.instance.id));
-        ensure(errored || live > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))?;
+        check_minimum(state, call, pool, seen)?;
     }
     Ok(())
+}
+
+/// The pool keeps its minimum without this machine, counted here from what is seen and by the engine as it goes along.
+fn check_minimum(state: &State, call: &Call, pool: &Pool, seen: &Seen) -> Result<(), Violation> {
+    let going = state.clouds.values().flat_map(|cloud| {
+        let going = cloud.instances.values().filter(|seen| seen.goes());
+        going.map(|seen| MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone()))
+    });
+    let going = going.filter(|key| state.tally.counted(key, &pool.name).is_some()).count();
+    let counted = state.tally.pool(&pool.name).going;
+    ensure(going == counted as usize, 5, || format!("{call}: {going} machines go, {counted} are counted"))?;
+    let errored = seen.instance.state == crate::model::instance::InstanceState::Errored;
+    let live = state.desk().live(&pool.name, key_of(state, seen).as_ref());
+    ensure(errored || live > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))
 }
 
 /// No outage that agents tell of, unless most of the fleet, of which they are less than a fifth, is seen to renew its leases.

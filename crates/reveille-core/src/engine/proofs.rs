@@ -169,7 +169,13 @@ impl State {
         let until = self.now + self.boot_patience(key);
         let Some(case) = self.cases.get_mut(key) else { return };
         // While the log shows nothing new it may come yet: it did so between two reads (seeds 4000609, 4001004).
-        let Some(_) = case.gathered.unconfirmed.take_if(|before| before != shown) else { return };
+        let every = stands(Guard::LateReboot);
+        let unconfirmed = &mut case.gathered.unconfirmed;
+        let seen =
+            unconfirmed.take_if(|before| before != shown || !every).is_some_and(|before| before != *shown);
+        if !seen {
+            return;
+        }
         if stands(Guard::UnseenPatience) {
             case.incident.not_before = case.incident.not_before.max(Some(until));
         }
@@ -362,7 +368,7 @@ impl State {
             let (cloud, id) = Desk::instance_of(&flight.key.subject)?;
             let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
             let goes = match seen {
-                Some(seen) => seen.is_gone() || seen.instance.state.is_leaving(),
+                Some(seen) => seen.goes(),
                 None => self.has_gone(cloud, id),
             };
             (goes && self.book.flight_of(flight.incident).is_none()).then_some(intent)

@@ -168,6 +168,12 @@ impl Seen {
     pub fn is_gone(&self) -> bool {
         self.unlisted.is_some_and(|unlisted| unlisted.is_gone())
     }
+
+    /// It does not stay: proved gone, or described as being deleted or gone, as EC2 describes an instance for an hour after its
+    /// end.
+    pub fn goes(&self) -> bool {
+        self.is_gone() || self.instance.state.is_leaving()
+    }
 }
 
 /// A cloud.

@@ -22,6 +22,8 @@ pub struct Place {
     pub zone: Option<ZoneName>,
     /// As what it counts.
     pub rank: Rank,
+    /// It does not stay, whatever it counts as: a machine that was amiss when it went counts as amiss for a while.
+    pub goes: bool,
 }
 
 /// What a machine counts as.
@@ -53,6 +55,8 @@ pub struct Count {
     pub amiss: u32,
     /// Those of whom nobody can say.
     pub undecided: u32,
+    /// Of all these, those that do not stay.
+    pub going: u32,
 }
 
 impl Count {
@@ -131,15 +135,16 @@ impl Tally {
         };
         let zone_of = zone_of.map(|zone| self.zones_of.entry(zone).or_default());
         for count in [Some(pool), zone, zone_of, Some(&mut self.all)].into_iter().flatten() {
-            if let Some(slot) = count.slot(place.rank) {
-                *slot = if enters { *slot + 1 } else { *slot - 1 };
-            }
+            let goes = place.goes && place.rank != Rank::Leaving;
+            let going = goes.then_some(&mut count.going);
+            move_one(going, enters);
+            move_one(count.slot(place.rank), enters);
         }
     }
 
-    /// Whether this machine is counted among those of the pool.
-    pub fn counts(&self, key: &MachineKey, pool: &PoolName) -> bool {
-        self.places.get(key).is_some_and(|place| place.pool == *pool && place.rank != Rank::Leaving)
+    /// The place of a machine that is counted among those of the pool.
+    pub fn counted(&self, key: &MachineKey, pool: &PoolName) -> Option<&Place> {
+        self.place(key).filter(|place| place.pool == *pool && place.rank != Rank::Leaving)
     }
 
     /// Counts of one pool.
@@ -193,13 +198,19 @@ impl Tally {
     }
 }
 
+fn move_one(slot: Option<&mut u32>, enters: bool) {
+    if let Some(slot) = slot {
+        *slot = if enters { *slot + 1 } else { *slot - 1 };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::id::NodeName;
 
     fn place(rank: Rank) -> Option<Place> {
-        Some(Place { pool: PoolName::from("p"), zone: Some(ZoneName::from("z")), rank })
+        Some(Place { pool: PoolName::from("p"), zone: Some(ZoneName::from("z")), rank, goes: false })
     }
 
     #[test]
@@ -208,7 +219,7 @@ mod tests {
         let key = MachineKey::Node(NodeName::from("n"));
         tally.set(&key, place(Rank::Present));
         tally.set(&key, place(Rank::Amiss));
-        assert_eq!(tally.all(), Count { present: 0, amiss: 1, undecided: 0 });
+        assert_eq!(tally.all(), Count { amiss: 1, ..Count::default() });
         assert_eq!(tally.zone(&ZoneName::from("z")).total(), 1);
         tally.set(&key, place(Rank::Leaving));
         assert_eq!(tally.pool(&PoolName::from("p")).total(), 0);

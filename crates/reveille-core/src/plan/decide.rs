@@ -201,7 +201,8 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
 fn log_wanted(desk: &Desk<'_>, case: &Case, next: &Next) -> Vec<Look> {
     let hurts = |rung: &Rung| matches!(rung.class(), Class::Reboot | Class::Replace);
     let fresh = case.gathered.asked_at.is_some_and(|at| desk.now.since(at) <= LOG_FRESH);
-    let wants = has_evidence_to_read(case.incident.key.kind) && stands(Guard::EvidenceFirst);
+    let stand = stands(Guard::EvidenceFirst) && stands(Guard::LogAgain);
+    let wants = has_evidence_to_read(case.incident.key.kind) && stand;
     if fresh || !wants || !matches!(next, Next::Act { rung, .. } if hurts(rung)) {
         return Vec::new();
     }

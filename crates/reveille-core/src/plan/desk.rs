@@ -156,20 +156,17 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Machines of the pool that are there and stay: of those that are counted, not those that are proved to be gone, nor those
-    /// that a deletion of ours takes away, at once or late. The one that is decided about counts as there.
-    pub fn live(&self, pool: &PoolName, but: Option<&InstanceId>) -> u32 {
-        let deleted = self.book.deletions(self.now);
-        let gone = self.clouds.values().flat_map(|view| {
-            let gone = view.unlisted().filter(|seen| seen.is_gone());
-            gone.map(|seen| (&view.name, &seen.instance.id))
-        });
-        let counts = |(cloud, id): &(&CloudName, &InstanceId)| {
-            let key = MachineKey::Instance((*cloud).clone(), (*id).clone());
-            Some(*id) != but && self.tally.counts(&key, pool)
+    /// Machines of the pool that are there and stay: of those that are counted, not those that go, nor those that a deletion of
+    /// ours takes away, at once or late. The one that is decided about counts as there.
+    pub fn live(&self, pool: &PoolName, but: Option<&MachineKey>) -> u32 {
+        let deletions = self.book.deletions(self.now);
+        let deleted = deletions.map(|(cloud, id)| MachineKey::Instance(cloud.clone(), id.clone()));
+        let stays = |key: &MachineKey| {
+            Some(key) != but && self.tally.counted(key, pool).is_some_and(|place| !place.goes)
         };
-        let going: BTreeSet<_> = deleted.chain(gone).filter(counts).collect();
-        self.tally.pool(pool).total().saturating_sub(going.len() as u32)
+        let deleted: BTreeSet<MachineKey> = deleted.filter(stays).collect();
+        let count = self.tally.pool(pool);
+        count.total().saturating_sub(count.going + deleted.len() as u32)
     }
 
     /// Machines of this cloud that no view holds, with their pools as far as those are known: the ledger or an open incident

@@ -452,7 +452,10 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
 /// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
 /// deleting there.
 fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
+    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject).filter(|_| stands(Guard::OpenFate))
+    else {
+        return;
+    };
     let lately = |since: Time| desk.now.since(since) < FATE_OPEN;
     // One whose marks do not tell whose it is may be of any pool.
     let beside = |id: &InstanceId, pool: Option<&PoolName>| {
@@ -517,7 +520,8 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
             holds.push(Hold::Kept(left));
         }
         let errored = case.incident.key.kind == FaultKind::Errored;
-        let live = desk.live(&pool.name, Some(&seen.instance.id));
+        let machine = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
+        let live = desk.live(&pool.name, Some(&machine));
         if !errored && live <= pool.min {
             holds.push(Hold::PoolMinimum { live, min: pool.min });
         }

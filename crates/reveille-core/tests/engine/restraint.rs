@@ -277,6 +277,24 @@ fn deletion_that_comes_late_counts_against_the_minimum_of_the_pool() {
     assert!(field.instances.len() >= 9, "{} are left: {:?}", field.instances.len(), field.calls);
 }
 
+/// EC2 describes an instance for an hour after its end, and its Node stays as long as nobody removes it (hunt, seed 4000381).
+#[test]
+fn machine_that_is_described_as_ended_does_not_count_for_the_minimum_of_the_pool() {
+    let mut roster = roster();
+    let pool = roster.pools.values_mut().next().unwrap();
+    pool.min = 9;
+    (pool.repair.rejoin, pool.repair.reboot, pool.repair.cleanup) = (Mode::Off, Mode::Off, Mode::Off);
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Gone;
+    field.run(Span::from_min(2));
+    field.nodes.get_mut("i007").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(30));
+    assert!(field.calls.is_empty(), "nine are there: {:?}", field.calls);
+}
+
 /// When a clock is set ahead by an hour, seen from the processes.
 #[derive(Clone, Copy, Debug)]
 enum SetAhead {

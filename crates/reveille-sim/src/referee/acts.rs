@@ -33,6 +33,8 @@ const REMEMBERED: Span = Span::from_min(360);
 const ENDLESS: usize = 14;
 /// What interrupts a machine is done softly once and hard once; one more is forgiven to a process that died meanwhile.
 const TOO_OFTEN: usize = 3;
+/// The log of actions is read again before a reboot or a deletion when it is older than this.
+const LOG_LASTS: Span = Span::from_s(30);
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
 /// Somebody's denial is believed for so long, and the act and the call's way come after it.
@@ -81,8 +83,9 @@ impl Referee {
             if self.intents.values().any(is_it) {
                 continue;
             }
-            // What no listing holds and each read denies is gone already for all that anybody can see (seed 2304123).
-            if !self.foreign.contains_key(id) && scene.world.hides_server(id) {
+            // What no listing holds and each read denies is gone already for all that anybody can see (seed 2304123). Where no
+            // read tells anything, it is open what became of it, and its pool is left alone.
+            if !self.foreign.contains_key(id) && scene.world.is_denied(id) {
                 self.unseen_ends.insert(id.clone());
             }
             if self.unseen_ends.contains(id) {
@@ -291,7 +294,7 @@ impl Referee {
     }
 
     /// A machine that an operator let boot, and that will be back, has the time that its roster gives it, from when the log of
-    /// actions was read after that.
+    /// actions was read after that, or had to be.
     fn judge_let_boot(
         &mut self,
         call: &Call,
@@ -302,7 +305,8 @@ impl Referee {
     ) {
         let time = time_to_boot(pool);
         let Some(at) = scene.world.let_boot_at(id).filter(|_| ground.comes_up) else { return };
-        let is_known = self.evidence.get(id).is_some_and(|read| at < *read);
+        let had_to_be_read = |read: Time| self.ago(read) > LOG_LASTS + SLACK;
+        let is_known = self.evidence.get(id).is_some_and(|read| at < *read || had_to_be_read(*read));
         if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode { .. }) {
             self.foul("let boot", format!("{call}: a person let it boot a moment ago"));
         }

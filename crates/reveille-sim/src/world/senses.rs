@@ -407,7 +407,8 @@ impl World {
         self.hides(id).is_some()
     }
 
-    pub(super) fn is_denied(&self, id: &InstanceId) -> bool {
+    /// True while listings lack this server and every read by its id says that there is none.
+    pub(crate) fn is_denied(&self, id: &InstanceId) -> bool {
         self.hides(id) == Some(true)
     }
 

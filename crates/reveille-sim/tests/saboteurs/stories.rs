@@ -175,6 +175,10 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::FreezeSettles => recovering(seed),
         Guard::JustReleased => released(seed),
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
+        Guard::LateReboot => hunted(include_str!("../seeds/4000609.txt")),
+        Guard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
+        Guard::OpenFate => deleted_beside_a_person(seed),
+        Guard::LogAgain => rebooted_by_a_person(seed),
         Guard::ZoneDark
         | Guard::FleetDark
         | Guard::Breaker
@@ -194,6 +198,37 @@ fn released(seed: u64) -> Drive {
     let first = stage.id(0);
     stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
     stage.at(s(20), Fault::Rescued(first, min(20)));
+    stage.run(min(30))
+}
+
+/// All repair is paused while a person looks at a machine whose kubelet hangs. She reboots it and ends the pause at once.
+fn rebooted_by_a_person(seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12).pool(|pool| pool.repair.rejoin = Mode::Off));
+    let first = stage.id(0);
+    stage.drive.set_pauses([pause(PauseScope::Roster)].into());
+    stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
+    let was_read =
+        |drive: &Drive| drive.state().desk().cases.values().any(|case| case.gathered.asked_at.is_some());
+    stage.drive.run_until(min(40), was_read);
+    stage.drive.run_for(min(1));
+    stage.drive.fault(Fault::Rebooted(first));
+    stage.drive.run_for(s(12));
+    stage.drive.set_pauses([].into());
+    stage.run(min(30))
+}
+
+/// A machine in ERROR may be deleted from now on. A person has just deleted another one, of which the cloud says nothing, because
+/// that part of it does not answer.
+fn deleted_beside_a_person(seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12));
+    let (first, second) = (stage.id(0), stage.id(1));
+    stage.drive.set_pauses([pause(PauseScope::Roster)].into());
+    stage.at(s(10), Fault::Errored(first));
+    stage.drive.run_for(min(10));
+    stage.drive.fault(Fault::SomeUnlisted { machines: vec![second.clone()], lasts: min(15), denies: false });
+    stage.at(s(1), Fault::ForeignDelete(second));
+    stage.drive.run_for(min(4));
+    stage.drive.set_pauses([].into());
     stage.run(min(30))
 }
 

@@ -22,10 +22,11 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::pin::PinVerifier;
+use crate::pin;
 use crate::short_chain::ShortChain;
 use crate::target::Endpoint;
 use crate::target::kubeconfig::Client;
+use crate::verifier::Judged;
 
 /// No answer that is read here is longer: a Node with many images is some hundred KiB.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -144,9 +145,9 @@ impl Api {
             .with_safe_default_protocol_versions()
             .map_err(|failure| credentials(failure.to_string()))?;
         let config = match trust {
-            Trust::Authorities(roots) => {
-                config.dangerous().with_custom_certificate_verifier(Arc::new(ShortChain::new(roots)))
-            }
+            Trust::Authorities(roots) => config
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Judged::by(ShortChain::new(roots)))),
             Trust::Verifier(verifier) => config.dangerous().with_custom_certificate_verifier(verifier),
         };
         let mut config = match shown {
@@ -247,7 +248,7 @@ impl Api {
             if let Some(cause) = out_of_date(untrusted) {
                 return ApiError::OutOfDate { endpoint, cause };
             }
-            return ApiError::Untrusted { endpoint, cause: PinVerifier::explain(untrusted) };
+            return ApiError::Untrusted { endpoint, cause: pin::explain(untrusted) };
         }
         ApiError::Unreachable { endpoint, cause: cause.to_string() }
     }

@@ -22,10 +22,7 @@ use thiserror::Error;
 use tokio_rustls::rustls;
 
 use rustls::RootCertStore;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::pki_types::CertificateDer;
 
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::bundle_hash::{Bundle, BundleHash};
@@ -34,6 +31,7 @@ use crate::pin::{PinError, Pins, TrustError};
 use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Target, TargetError, Token};
+use crate::verifier::{Anybody, Judged};
 
 pub(crate) const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
@@ -152,7 +150,7 @@ pub async fn discover(
     target: &Target,
     within: Duration,
 ) -> Result<Discovered, DiscoveryError> {
-    let anybody = Trust::Verifier(Arc::new(Anybody::default()));
+    let anybody = Trust::Verifier(Arc::new(Judged::by(Anybody)));
     let asked = Api::new(endpoint, anybody, Shown::Nothing)?;
     let answer = asked.get(distribution.authority_path(), within).await?;
     distribution.judge(endpoint, target, &answer)
@@ -267,51 +265,6 @@ struct ConfigMap {
 struct JwsHeader {
     alg: String,
     kid: String,
-}
-
-/// Believes whoever answers. For questions whose answer is held against something else, and that carry nothing secret.
-#[derive(Debug)]
-pub(crate) struct Anybody(Arc<CryptoProvider>);
-
-impl Default for Anybody {
-    fn default() -> Self {
-        Self(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-    }
-}
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]

@@ -42,3 +42,4 @@ pub mod target;
 #[cfg(test)]
 mod testing;
 pub mod undumped;
+mod verifier;

@@ -1,7 +1,7 @@
 //! Whom this machine trusts as a server: the keys that it was told, and nobody because a public authority says so.
 //!
 //! ```text
-//!  "sha256:<64 hex>" ─▶ Pin ─▶ Pins ─┬─ PinVerifier   the pinned key is in the chain that is presented (the registration server)
+//!  "sha256:<64 hex>" ─▶ Pin ─▶ Pins ─┬─ verifier      the pinned key is in the chain that is presented (the registration server)
 //!                                    └─ Pins::trust   the authority came as a document (cluster-info); it must be pinned
 //! ```
 //!
@@ -20,12 +20,13 @@ use thiserror::Error;
 use tokio_rustls::rustls;
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, OtherError, RootCertStore};
 
 use crate::certificate::Presented;
+use crate::verifier::{Chain, Judge, Judged};
 
 /// More pins than this at once mean that nobody knows which one is right.
 pub const PINS_MOST: usize = 8;
@@ -169,6 +170,11 @@ impl Pins {
         Ok(roots)
     }
 
+    /// Verifies a server's certificate by a pinned one that is presented with it and signed it.
+    pub fn verifier(self) -> Arc<dyn ServerCertVerifier> {
+        Arc::new(Judged::by(self))
+    }
+
     /// Those of a document's authorities whose keys are pinned. Nobody vouches for the others.
     pub fn pinned<'c>(&self, authorities: &[CertificateDer<'c>]) -> Vec<CertificateDer<'c>> {
         let keyed = authorities.iter().filter(|der| {
@@ -179,21 +185,34 @@ impl Pins {
     }
 }
 
-/// Verifies a certificate by a pinned one that is presented with it and signed it.
-#[derive(Debug)]
-pub struct PinVerifier {
-    pins: Pins,
-    provider: Arc<CryptoProvider>,
+impl Judge for Pins {
+    fn judge(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        chain: &Chain<'_>,
+        name: &ServerName<'_>,
+    ) -> Result<(), rustls::Error> {
+        let presented: Vec<CertificateDer<'_>> =
+            std::iter::once(chain.leaf).chain(chain.rest).cloned().collect();
+        let anchor = self.find(&presented).map_err(rustls::Error::from)?;
+        let mut roots = RootCertStore::empty();
+        roots.add(anchor.clone().into_owned())?;
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()
+            .map_err(|failure| rustls::Error::General(failure.to_string()))?;
+        verifier.verify_server_cert(chain.leaf, &[], name, &[], chain.now).map(|_| ())
+    }
 }
 
-impl PinVerifier {
-    /// Trusts these pins.
-    pub fn new(pins: Pins) -> Self {
-        Self { pins, provider: Arc::new(rustls::crypto::aws_lc_rs::default_provider()) }
+impl From<PinMismatch> for rustls::Error {
+    fn from(mismatch: PinMismatch) -> Self {
+        Self::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(mismatch))))
     }
+}
 
+impl PinMismatch {
     /// The mismatch, where a handshake failed because of one.
-    pub fn mismatch(failure: &rustls::Error) -> Option<&PinMismatch> {
+    pub fn of(failure: &rustls::Error) -> Option<&Self> {
         match failure {
             rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) => {
                 cause.downcast_ref()
@@ -201,64 +220,18 @@ impl PinVerifier {
             _ => None,
         }
     }
-
-    /// A failed handshake, for people: rustls prints the cause of another's making as code.
-    pub fn explain(failure: &rustls::Error) -> String {
-        Self::mismatch(failure).map_or_else(|| failure.to_string(), ToString::to_string)
-    }
 }
 
-impl ServerCertVerifier for PinVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let chain: Vec<CertificateDer<'_>> =
-            std::iter::once(end_entity).chain(intermediates).cloned().collect();
-        let anchor = self.pins.find(&chain).map_err(|mismatch| {
-            rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(mismatch))))
-        })?;
-        let mut roots = RootCertStore::empty();
-        roots.add(anchor.clone().into_owned())?;
-        let verifier =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&self.provider))
-                .build()
-                .map_err(|failure| rustls::Error::General(failure.to_string()))?;
-        verifier.verify_server_cert(end_entity, &[], server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
+/// A failed handshake, for people: rustls prints the cause of another's making as code.
+pub fn explain(failure: &rustls::Error) -> String {
+    PinMismatch::of(failure).map_or_else(|| failure.to_string(), ToString::to_string)
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
+
+    use rustls::pki_types::UnixTime;
 
     use super::*;
     use crate::testing::{Authority, maze, shake_hands};
@@ -314,9 +287,9 @@ mod tests {
             (theirs.server("api.test").presenting(&ours), "api.test", Err("UnknownIssuer")),
             (ours.server_of("api.test", 2001..2002), "api.test", Err("expired")),
         ] {
-            let verifier = Arc::new(PinVerifier::new(pins.clone()));
+            let verifier = pins.clone().verifier();
             let found = shake_hands(server, name, verifier).await;
-            let found = found.map_err(|failure| PinVerifier::explain(&failure));
+            let found = found.map_err(|failure| explain(&failure));
             match (wanted, found) {
                 (Ok(()), found) => assert_eq!(found, Ok(())),
                 (Err(word), Err(found)) => assert!(found.contains(word), "{found}"),
@@ -333,13 +306,13 @@ mod tests {
         let mut chain = maze(5, "api.test");
         chain.push(ours.der());
         let cost = |pinned: &Authority, wanted: &str| {
-            let verifier = PinVerifier::new(Pins::new(vec![pinned.pin()]).unwrap());
+            let verifier = Pins::new(vec![pinned.pin()]).unwrap().verifier();
             let name = ServerName::try_from("api.test").unwrap();
             let took = (0..3).map(|_| {
                 let begun = Instant::now();
                 let now = UnixTime::now();
                 let judged = verifier.verify_server_cert(&chain[0], &chain[1..], &name, &[], now);
-                let found = PinVerifier::explain(&judged.unwrap_err());
+                let found = explain(&judged.unwrap_err());
                 assert!(found.contains(wanted), "{found}");
                 begun.elapsed()
             });
@@ -353,12 +326,12 @@ mod tests {
     #[tokio::test]
     async fn a_mismatch_says_who_answered() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-        let verifier = Arc::new(PinVerifier::new(Pins::new(vec![ours.pin()]).unwrap()));
+        let verifier = Pins::new(vec![ours.pin()]).unwrap().verifier();
         let failure = shake_hands(theirs.server("api.test"), "api.test", verifier).await.unwrap_err();
-        let mismatch = PinVerifier::mismatch(&failure).unwrap();
+        let mismatch = PinMismatch::of(&failure).unwrap();
         assert_eq!(mismatch.wanted, [ours.pin()]);
         assert_eq!(mismatch.presented.last().and_then(|cert| cert.key), Some(theirs.pin()));
-        assert!(PinVerifier::explain(&failure).contains("\"CN=theirs\""), "{failure}");
+        assert!(explain(&failure).contains("\"CN=theirs\""), "{failure}");
     }
 
     #[test]

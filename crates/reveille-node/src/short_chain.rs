@@ -9,69 +9,41 @@ use std::sync::Arc;
 use tokio_rustls::rustls;
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::ServerCertVerifier as _;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, RootCertStore};
+
+use crate::verifier::{Chain, Judge};
 
 /// Longest chain, the server's own certificate included. Public authorities have one or two between it and theirs.
 pub(crate) const CHAIN_MOST: usize = 6;
 
-/// Verifies servers by these authorities.
+/// Believes servers of these authorities.
 #[derive(Debug)]
-pub(crate) struct ShortChain {
-    roots: Arc<RootCertStore>,
-    provider: Arc<CryptoProvider>,
-}
+pub(crate) struct ShortChain(Arc<RootCertStore>);
 
 impl ShortChain {
-    pub(crate) fn new(roots: Arc<RootCertStore>) -> Self {
-        Self { roots, provider: Arc::new(rustls::crypto::aws_lc_rs::default_provider()) }
+    pub(crate) const fn new(roots: Arc<RootCertStore>) -> Self {
+        Self(roots)
     }
 }
 
-impl ServerCertVerifier for ShortChain {
-    fn verify_server_cert(
+impl Judge for ShortChain {
+    fn judge(
         &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
+        provider: &Arc<CryptoProvider>,
+        chain: &Chain<'_>,
+        name: &ServerName<'_>,
+    ) -> Result<(), rustls::Error> {
         // Where no authority is known, nobody is.
-        if intermediates.len() >= CHAIN_MOST || self.roots.is_empty() {
+        if chain.rest.len() >= CHAIN_MOST || self.0.is_empty() {
             return Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
         }
-        let (roots, provider) = (Arc::clone(&self.roots), Arc::clone(&self.provider));
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.0), Arc::clone(provider))
             .build()
             .map_err(|failure| rustls::Error::General(failure.to_string()))?;
-        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        verifier.verify_server_cert(chain.leaf, chain.rest, name, &[], chain.now).map(|_| ())
     }
 }
 
@@ -79,15 +51,18 @@ impl ServerCertVerifier for ShortChain {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use rustls::pki_types::{CertificateDer, UnixTime};
+
     use super::*;
     use crate::testing::{Authority, maze};
+    use crate::verifier::Judged;
 
     #[test]
     fn a_chain_that_leads_nowhere_costs_little_and_one_of_a_few_authorities_is_followed() {
         let ours = Authority::new("ours");
         let mut roots = RootCertStore::empty();
         roots.add(ours.der()).unwrap();
-        let verifier = ShortChain::new(Arc::new(roots));
+        let verifier = Judged::by(ShortChain::new(Arc::new(roots)));
         let cost = |chain: &[CertificateDer<'static>], is_trusted: bool| -> Duration {
             let took = (0..3).map(|_| {
                 let (begun, now) = (Instant::now(), UnixTime::now());

@@ -22,7 +22,7 @@ use rustls::{ClientConfig, InvalidMessage};
 
 use super::http::{self, Line};
 use super::{Credential, Link, LinkError, STEP_WITHIN};
-use crate::pin::PinVerifier;
+use crate::pin::{self, PinMismatch};
 
 /// Connects, with the machine's certificate where there is one.
 pub(super) async fn dial(link: &Link, credential: Option<&Credential>) -> Result<Line, LinkError> {
@@ -74,7 +74,7 @@ async fn shake_hands(
     let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return Err(failed(error.to_string()));
     };
-    if let Some(mismatch) = PinVerifier::mismatch(tls) {
+    if let Some(mismatch) = PinMismatch::of(tls) {
         let pins = mismatch.presented.iter().filter_map(|certificate| certificate.key);
         let presented = List::first(pins.map(|pin| Word::cut(&pin.to_string())));
         return Err(LinkError::refused(Reason::CaPinMismatch { presented }));
@@ -84,7 +84,7 @@ async fn shake_hands(
             .await
             .unwrap_or_else(|| failed("it does not speak TLS".to_owned())));
     }
-    Err(failed(PinVerifier::explain(tls)))
+    Err(failed(pin::explain(tls)))
 }
 
 /// TLS 1.3 alone: both ends are ours, so nothing older is ever needed, and a downgrade is a failure.
@@ -93,7 +93,7 @@ fn configure(link: &Link, credential: Option<&Credential>) -> Result<ClientConfi
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(PinVerifier::new(link.pins.clone())));
+        .with_custom_certificate_verifier(link.pins.clone().verifier());
     let mut config = match credential {
         Some(credential) => {
             builder.with_client_auth_cert(credential.chain.clone(), credential.key.clone_key())?

@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, OtherError, ServerConfig,
-    SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::link::Keyring;
 use crate::pin::{Pins, TrustError};
 use crate::short_chain::CHAIN_MOST;
+use crate::verifier::{Chain, Judge, Judged};
 
 /// What this machine shows as who asks and as who is asked.
 pub(super) fn configure(keyring: &Keyring) -> Result<(Arc<ClientConfig>, Arc<ServerConfig>), String> {
@@ -32,7 +32,7 @@ pub(super) fn configure(keyring: &Keyring) -> Result<(Arc<ClientConfig>, Arc<Ser
     if chain.len() < 2 {
         return Err("the authority's certificate is not there until this machine's is renewed".to_owned());
     }
-    let members = Arc::new(Members { pins, provider: Arc::clone(&provider) });
+    let members = Arc::new(Judged::by(Members(pins)));
     let failed = |error: rustls::Error| error.to_string();
     let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -63,120 +63,71 @@ const PROTOCOL: &[u8] = b"reveille-peer/1";
 
 /// Accepts the machines of one registration server.
 #[derive(Debug)]
-struct Members {
-    pins: Pins,
-    provider: Arc<CryptoProvider>,
-}
+struct Members(Pins);
 
 impl Members {
-    fn judge(
-        &self,
-        leaf: &CertificateDer<'_>,
-        rest: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<(), rustls::Error> {
-        if rest.len() >= CHAIN_MOST {
+    fn admit(&self, provider: &Arc<CryptoProvider>, chain: &Chain<'_>) -> Result<(), rustls::Error> {
+        if chain.rest.len() >= CHAIN_MOST {
             return Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
         }
-        let roots = self.pins.trust(rest).map_err(|failure| match failure {
-            TrustError::Pin(mismatch) => {
-                rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(mismatch))))
-            }
+        let roots = self.0.trust(chain.rest).map_err(|failure| match failure {
+            TrustError::Pin(mismatch) => mismatch.into(),
             TrustError::Unreadable(why) => rustls::Error::General(why),
         })?;
-        let provider = Arc::clone(&self.provider);
-        let judge = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        let judge = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
             .map_err(|failure| rustls::Error::General(failure.to_string()))?;
-        judge.verify_client_cert(leaf, rest, now).map(|_| ())
-    }
-
-    fn verify(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, leaf, signed, algorithms)
+        judge.verify_client_cert(chain.leaf, chain.rest, chain.now).map(|_| ())
     }
 }
 
-/// TLS 1.2 is not offered; whoever speaks it was refused before.
-fn outdated() -> rustls::Error {
-    rustls::Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered)
-}
-
-impl ServerCertVerifier for Members {
-    fn verify_server_cert(
+impl Judge for Members {
+    fn judge(
         &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
+        provider: &Arc<CryptoProvider>,
+        chain: &Chain<'_>,
         // Which machine it is is read from its certificate's name, after the handshake.
         _: &ServerName<'_>,
-        _: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        self.judge(end_entity, intermediates, now).map(|()| ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(outdated())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+    ) -> Result<(), rustls::Error> {
+        self.admit(provider, chain)
     }
 }
 
-impl ClientCertVerifier for Members {
+impl ClientCertVerifier for Judged<Members> {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
 
     fn verify_client_cert(
         &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
+        leaf: &CertificateDer<'_>,
+        rest: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        self.judge(end_entity, intermediates, now).map(|()| ClientCertVerified::assertion())
+        let chain = Chain { leaf, rest, now };
+        self.judge.admit(&self.provider, &chain).map(|()| ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
         &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(outdated())
+        ServerCertVerifier::verify_tls12_signature(self, message, leaf, signed)
     }
 
     fn verify_tls13_signature(
         &self,
         message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify(message, cert, dss)
+        ServerCertVerifier::verify_tls13_signature(self, message, leaf, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        ServerCertVerifier::supported_verify_schemes(self)
     }
 }
 

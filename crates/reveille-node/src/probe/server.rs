@@ -31,11 +31,12 @@ use super::machine::{Files, is_joined};
 use super::{Probe, kubelet, node, supervisor};
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::certificate::Presented;
-use crate::discovery::{Anybody, CLUSTER_INFO};
+use crate::discovery::CLUSTER_INFO;
 use crate::short_chain::ShortChain;
 use crate::signing_request;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Kind, Target, ToldBy};
+use crate::verifier::{Anybody, Judged};
 
 /// All that was asked of servers.
 pub(super) struct Asked {
@@ -182,7 +183,7 @@ impl Probe {
 
     /// A handshake with whoever answers.
     async fn shake(&self, stream: TcpStream, endpoint: &Endpoint) -> Tls {
-        match self.handshake(stream, endpoint, Arc::new(Anybody::default())).await {
+        match self.handshake(stream, endpoint, Arc::new(Judged::by(Anybody))).await {
             Ok(Ok(chain)) => Tls::Shown(chain.iter().map(certificate).collect()),
             Ok(Err(Failure::Silent)) => Tls::Silent,
             Ok(Err(Failure::Tls(rustls::Error::InvalidMessage(_)))) => {
@@ -205,7 +206,7 @@ impl Probe {
             Ok(Err(error)) => return Reading::cannot_tell(format!("a second connection: {error}")),
             Err(_) => return Reading::cannot_tell("a second connection was not made in time"),
         };
-        match self.handshake(stream, endpoint, Arc::new(ShortChain::new(roots))).await {
+        match self.handshake(stream, endpoint, Arc::new(Judged::by(ShortChain::new(roots)))).await {
             Ok(Ok(_)) => Reading::Read(Verified::Yes),
             Ok(Err(Failure::Tls(error))) => Reading::Read(unverified(&error)),
             Ok(Err(Failure::Silent)) => Reading::cannot_tell("the second handshake did not end in time"),
@@ -267,7 +268,7 @@ impl Probe {
         own: &Own<'_>,
         server: &mut Server,
     ) -> Vec<(CertificateDer<'static>, String)> {
-        let anybody = Trust::Verifier(Arc::new(Anybody::default()));
+        let anybody = Trust::Verifier(Arc::new(Judged::by(Anybody)));
         let is_kubeadms = own.layout.kind == Kind::Kubeadm;
         let path = if is_kubeadms { CLUSTER_INFO } else { supervisor::BUNDLE };
         let asked = match Api::new(endpoint, anybody, Shown::Nothing) {

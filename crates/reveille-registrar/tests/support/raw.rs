@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
 use reveille_node::link::{Credential, Kept, Keyring, Link};
-use reveille_node::pin::PinVerifier;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Refused, ServerFrame};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -78,7 +77,7 @@ pub(crate) async fn dial(
         .with_protocol_versions(versions)
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(PinVerifier::new(link.pins.clone())));
+        .with_custom_certificate_verifier(link.pins.clone().verifier());
     let config = match shown {
         Some(shown) => builder.with_client_auth_cert(shown.chain.clone(), shown.key.clone_key()).unwrap(),
         None => builder.with_no_client_auth(),

@@ -94,7 +94,8 @@ fn play_spoils(lab: &Props<'_>, names: &[String], waiting: &Mutex<VecDeque<usize
         let ((spoil, cause), name) = (SPOILS[number], names[number].as_str());
         let log = lab.rig.spoiled_node(name, spoil)?;
         let described = matches!(spoil, "disk-pressure" | "no-cni");
-        until(&format!("{spoil} to be told as {cause}"), s(90), || {
+        // A kubelet that fails is started again every ten seconds; beside other lanes and a build, 90 s were too few once.
+        until(&format!("{spoil} to be told as {cause}"), s(180), || {
             if described {
                 fs::write(log.join("describe.txt"), lab.kube.ctl(&["describe", "node", name])?)?;
             }

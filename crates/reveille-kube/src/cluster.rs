@@ -12,21 +12,21 @@ use reveille_core::event::{Answer, ClusterFact};
 use tokio::sync::mpsc::Sender;
 
 use crate::config::{ClusterConfig, ConnectError};
-use crate::heat::Heat;
+use crate::hot_object_hook::HotObjectHook;
 use crate::intern::Interner;
-use crate::outlet::Outlet;
+use crate::liveness::{self, Liveness};
 use crate::page::Limit;
-use crate::pulse::{self, Pulse};
 use crate::requests::Recent;
+use crate::sender::FactSender;
 use crate::session::Session;
-use crate::{act, identity, leases, listing, look, roll, sayings};
+use crate::{act, identity, leases, listing, look, node_events, node_watch};
 
 /// How often what is read. The defaults suit a controller; tests of a driver may want shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rhythm {
     /// How long one watch request lasts; a bookmark comes shortly before its end. Bounds how late a silent watch is found
     /// (this, and five seconds). Whole seconds.
-    pub watch_turn: Duration,
+    pub watch_length: Duration,
     /// How often the store is asked for its count of nodes.
     pub probe_period: Duration,
     /// How often all node leases are listed.
@@ -42,7 +42,7 @@ pub struct Rhythm {
 impl Default for Rhythm {
     fn default() -> Self {
         Self {
-            watch_turn: Duration::from_secs(10),
+            watch_length: Duration::from_secs(10),
             probe_period: Duration::from_secs(5),
             lease_period: Duration::from_secs(10),
             audit_period: Duration::from_secs(1800),
@@ -63,9 +63,9 @@ pub(crate) struct Inner {
     pub(crate) session: Session,
     pub(crate) interner: Interner,
     pub(crate) rhythm: Rhythm,
-    pub(crate) pulse: Pulse,
+    pub(crate) liveness: Liveness,
     pub(crate) requests: Recent,
-    pub(crate) heat: Heat,
+    pub(crate) hot_objects: HotObjectHook,
     /// Nodes of the next page of their list.
     pub(crate) page: Limit,
 }
@@ -87,9 +87,9 @@ impl Cluster {
     }
 
     fn of(session: Session) -> Self {
-        let (interner, rhythm, pulse) = (Interner::default(), Rhythm::default(), Pulse::default());
-        let (requests, heat, page) = (Recent::default(), Heat::default(), Limit::default());
-        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat, page }) }
+        let (interner, rhythm, liveness) = (Interner::default(), Rhythm::default(), Liveness::default());
+        let (requests, hot_objects, page) = (Recent::default(), HotObjectHook::default(), Limit::default());
+        Self { inner: Arc::new(Inner { session, interner, rhythm, liveness, requests, hot_objects, page }) }
     }
 
     /// The same cluster in another rhythm, with a watch of its own.
@@ -99,9 +99,20 @@ impl Cluster {
             Ok(inner) => Self { inner: Arc::new(Inner { rhythm, ..inner }) },
             Err(shared) => {
                 let session = shared.session.another();
-                let (interner, pulse) = (Interner::default(), Pulse::default());
-                let (requests, heat, page) = (Recent::default(), Heat::default(), Limit::default());
-                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat, page }) }
+                let (interner, liveness) = (Interner::default(), Liveness::default());
+                let (requests, hot_objects, page) =
+                    (Recent::default(), HotObjectHook::default(), Limit::default());
+                Self {
+                    inner: Arc::new(Inner {
+                        session,
+                        interner,
+                        rhythm,
+                        liveness,
+                        requests,
+                        hot_objects,
+                        page,
+                    }),
+                }
             }
         }
     }
@@ -115,18 +126,18 @@ impl Cluster {
     /// receiver is dropped. Failures are facts (`Failed`) and never end it. One watch per handle at a time.
     ///
     /// In order: `Identity` and one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive`
-    /// follows the rule of the `pulse` module. A full channel slows the reading down; nothing is dropped but `Alive`.
+    /// follows the rule of the `liveness` module. A full channel slows the reading down; nothing is dropped but `Alive`.
     pub async fn watch(&self, facts: Sender<ClusterFact>, shutdown: impl Future<Output = ()>) {
         let cluster = &*self.inner;
-        let outlet = Outlet::new(facts.clone());
-        cluster.pulse.holds(None);
-        cluster.pulse.is_up(false);
+        let sender = FactSender::new(facts.clone());
+        cluster.liveness.holds(None);
+        cluster.liveness.is_up(false);
         let told = async {
             tokio::select! {
-                ended = roll::call(cluster, &outlet) => ended,
-                ended = leases::tell(cluster, &outlet) => ended,
-                ended = sayings::tell(cluster, &outlet) => ended,
-                ended = pulse::beat(cluster, &outlet) => ended,
+                ended = node_watch::run(cluster, &sender) => ended,
+                ended = leases::tell(cluster, &sender) => ended,
+                ended = node_events::tell(cluster, &sender) => ended,
+                ended = liveness::beat(cluster, &sender) => ended,
             }
         };
         tokio::select! {
@@ -155,7 +166,7 @@ impl Cluster {
             ClusterFact::Synced(nodes.nodes.into_values().collect()),
             ClusterFact::Leases(leases.leases),
         ];
-        match sayings::list(cluster, None).await {
+        match node_events::list(cluster, None).await {
             Ok((events, _)) => {
                 let telling = events.into_iter().filter(crate::mapping::is_telling);
                 facts.extend(telling.map(ClusterFact::NodeEvent));
@@ -179,7 +190,7 @@ impl Cluster {
 
     /// Node objects that are written without end now, as far as the watch tells; empty while nobody watches.
     pub fn hot_nodes(&self) -> Vec<reveille_hot::Verdict> {
-        self.inner.heat.verdicts()
+        self.inner.hot_objects.verdicts()
     }
 
     /// What all parts share.

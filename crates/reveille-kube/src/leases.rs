@@ -19,8 +19,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::backoff::Backoff;
 use crate::cluster::Inner;
 use crate::failure::Failure;
-use crate::outlet::{Closed, Outlet};
 use crate::paths;
+use crate::sender::{Closed, FactSender};
 use crate::session::Question;
 use crate::wire::{LeaseDoc, ListMeta};
 
@@ -35,29 +35,29 @@ pub(crate) struct Reading {
 }
 
 /// Lists the leases again and again.
-pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+pub(crate) async fn tell(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
     let mut ticks = interval(cluster.rhythm.lease_period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     let mut last = Reading::default();
     loop {
         ticks.tick().await;
-        cluster.pulse.while_down().await;
+        cluster.liveness.while_down().await;
         match read(cluster, &last).await {
             Ok(reading) if reading.is_before(&last) => {
                 tracing::debug!("cluster: a list of leases is older than the last one and left out");
-                // Once is a slow cache; the same again is a new history, and the roll finds out about that.
+                // Once is a slow cache; the same again is a new history, and the node watch finds out about that.
                 last.version = None;
             }
             Ok(reading) => {
                 backoff.worked();
                 last = reading;
-                outlet.tell(ClusterFact::Leases(last.leases.clone())).await?;
+                sender.tell(ClusterFact::Leases(last.leases.clone())).await?;
             }
             Err(failure) => {
-                cluster.pulse.broken();
+                cluster.liveness.broken();
                 let wait = backoff.failed(failure.retry_after);
-                outlet.fail(failure.read_error("list node leases", Some(wait))).await?;
+                sender.fail(failure.read_error("list node leases", Some(wait))).await?;
                 tokio::time::sleep(wait).await;
                 ticks.reset_immediately();
             }
@@ -124,13 +124,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::pieces::Pieces;
+    use crate::list_stream::ListStream;
 
     fn decode(body: &[u8], last: &Reading) -> Result<Reading, Failure> {
-        let (mut pieces, mut taking) = (Pieces::default(), Taking::new(last));
+        let (mut stream, mut taking) = (ListStream::default(), Taking::new(last));
         let unreadable = |error: serde_json::Error| Failure::malformed(error.to_string());
-        pieces.take(body, &mut |raw| taking.take(raw)).map_err(unreadable)?;
-        let meta = pieces.end(&mut |raw| taking.take(raw)).map_err(unreadable)?;
+        stream.take(body, &mut |raw| taking.take(raw)).map_err(unreadable)?;
+        let meta = stream.end(&mut |raw| taking.take(raw)).map_err(unreadable)?;
         taking.end(meta)
     }
 

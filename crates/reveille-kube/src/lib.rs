@@ -1,13 +1,13 @@
 //! The cluster's API as one more world: `ClusterFact`s in, `Look`s and `Call`s out.
 //!
 //! ```text
-//!                 list, watch (turns of 10 s)  ┌──────────┐  Synced, Applied, Deleted, Failed(Gap)
-//!  nodes ────────────────────────────────────▶ │ roll     │ ─────────────────────────────┐
-//!  kube-system ── get, before each list ──▶ identity: Identity
-//!  node leases ── list every 10 s ───────────▶ │ leases   │ ── Leases ──────────────────┤  bounded
-//!  events about nodes ── list, watch ────────▶ │ sayings  │ ── NodeEvent ───────────────┼─▶ channel
-//!  one node, with the count of all ── 10 s ──▶ │ pulse    │ ── Alive, Failed ───────────┘
-//!                                              └──────────┘
+//!                 list, watch (10 s each)      ┌─────────────┐  Synced, Applied, Deleted, Failed(Gap)
+//!  nodes ────────────────────────────────────▶ │ node_watch  │ ──────────────────────────┐
+//!  kube-system ── get, before each list ─────▶ │ identity    │ ── Identity ─────────────┤
+//!  node leases ── list every 10 s ───────────▶ │ leases      │ ── Leases ───────────────┤  bounded
+//!  events about nodes ── list, watch ────────▶ │ node_events │ ── NodeEvent ────────────┼─▶ channel
+//!  one node, with the count of all ── 10 s ──▶ │ liveness    │ ── Alive, Failed ────────┘
+//!                                              └─────────────┘
 //!  certificate requests ── list, when asked ─▶ requests
 //!  any kind, for hot objects ── list, watch ─▶ writes
 //!
@@ -19,13 +19,13 @@
 //! Every request goes through one `session`: it holds the credentials, gives each request a deadline, logs in once more
 //! after a 401 or shortly before the credentials end, and turns each refusal into one `Failure`. What comes back is decoded
 //! by `wire` into a few borrowed fields and mapped by `mapping` into the core's words. Long lists are split into their items
-//! by `pieces` while they arrive, so that memory holds what is kept of them and never their text.
+//! by `list_stream` while they arrive, so that memory holds what is kept of them and never their text.
 //!
 //! # Why not kube's `watcher`
 //!
 //! kube's client is used whole: kubeconfigs, credentials, TLS, requests. Its `watcher` is not, because it keeps bookmarks
 //! and the end of each watch request to itself, and those are the only proofs that a quiet watch is a current one. The
-//! loop in `roll` is the same list-then-watch with the proofs handed on (see `pulse` for the rule).
+//! loop in `node_watch` is the same list-then-watch with the proofs handed on (see `liveness` for the rule).
 //!
 //! # What it does not do
 //!
@@ -33,41 +33,41 @@
 //! that it was told to write, and never hands over half a list.
 
 mod act;
+mod api_client;
 mod backoff;
 mod beginning;
 mod bootstrap;
 mod claim;
 mod cluster;
 mod config;
-mod door;
 mod failure;
-mod heat;
+mod hot_object_hook;
 mod identity;
 mod intern;
 mod leases;
+mod list_stream;
 mod listing;
+mod liveness;
 mod look;
 mod mapping;
-mod outlet;
+mod node_events;
+mod node_watch;
 mod page;
 mod paths;
-mod pieces;
 mod plugin;
 mod proxy;
-mod pulse;
 pub mod rbac;
 mod requests;
-mod roll;
-mod sayings;
+mod sender;
 mod session;
-mod spending;
-mod turn;
+mod watch_request;
 mod wire;
+mod write_budget;
 pub mod writes;
 
+pub use api_client::{Denied, Granted, Wish};
 pub use bootstrap::BootstrapToken;
 pub use claim::{Claim, ClaimError, Renewal, claim_name};
 pub use cluster::{Cluster, Rhythm};
 pub use config::{ClusterConfig, ConnectError, ContextInfo, contexts};
-pub use door::{Denied, Granted, Wish};
 pub use http::Method;

@@ -18,7 +18,7 @@ use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
 use crate::mapping::read_node;
 use crate::session::Question;
-use crate::{paths, requests, sayings};
+use crate::{node_events, paths, requests};
 
 const LOOK_WITHIN: Duration = Duration::from_secs(30);
 
@@ -71,7 +71,7 @@ async fn events(cluster: &Inner, name: &NodeName) -> Result<Answer, Failure> {
 
 async fn list(cluster: &Inner, name: &NodeName) -> Result<Vec<NodeEvent>, Failure> {
     check(name)?;
-    sayings::list(cluster, Some(name)).await.map(|(events, _)| events)
+    node_events::list(cluster, Some(name)).await.map(|(events, _)| events)
 }
 
 /// What explains a machine by words. Each part fails by itself, and says so.

@@ -7,7 +7,7 @@
 //! (kube's own retries are off): loops that may repeat have a backoff and say so.
 //!
 //! Whatever writes passes here, too, and is counted for its object first: above a budget it is refused and never sent
-//! ([`Ledger`]). A loop of ours that will not end costs the API server twelve requests and no more.
+//! ([`RecentWrites`]). A loop of ours that will not end costs the API server twelve requests and no more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,10 +27,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::config::ClusterConfig;
 use crate::failure::{Failure, Reached};
+use crate::list_stream::ListStream;
 use crate::paths::Ask;
-use crate::pieces::Pieces;
-use crate::spending::Ledger;
 use crate::wire::{ListMeta, Refusal};
+use crate::write_budget::RecentWrites;
 
 /// A body larger than this is no list of nodes: 50,000 nodes of 4 KiB in one page would fit.
 const BODY_MAX_BYTES: usize = 256 << 20;
@@ -71,7 +71,7 @@ pub(crate) struct Session {
     /// `host:port`, for people.
     server: Arc<str>,
     /// What was written of late; one for all handles of a login.
-    spent: Arc<Ledger>,
+    spent: Arc<RecentWrites>,
 }
 
 /// A request and what it is about.
@@ -130,7 +130,7 @@ impl Session {
         let unreadable =
             |error: serde_json::Error| Failure::malformed(format!("the {what} cannot be read: {error}"));
         let reading = async {
-            let (mut pieces, mut length) = (Pieces::default(), 0);
+            let (mut stream, mut length) = (ListStream::default(), 0);
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|error| Failure::of_transport(&error, &self.server))?;
                 let Ok(data) = frame.into_data() else { continue };
@@ -138,9 +138,9 @@ impl Session {
                 if length > BODY_MAX_BYTES {
                     return Err(too_long(BODY_MAX_BYTES, &self.server));
                 }
-                pieces.take(&data, each).map_err(unreadable)?;
+                stream.take(&data, each).map_err(unreadable)?;
             }
-            let metadata = pieces.end(each).map_err(unreadable)?;
+            let metadata = stream.end(each).map_err(unreadable)?;
             Ok(ListMeta { date, ..metadata })
         };
         timeout_at(by, reading).await.unwrap_or_else(|_| Err(Failure::timed_out(within, &self.server)))

@@ -80,7 +80,7 @@ async fn a_proof_from_before_a_failure_does_not_count_after_it() {
     let api = three();
     let rhythm = Rhythm { probe_period: Duration::from_secs(12), ..Rhythm::default() };
     let mut told = Told::in_rhythm(&api, rhythm);
-    // The first turn ends at ten seconds, which proves the watch; the next one is refused and tried again.
+    // The first watch ends at ten seconds, which proves the watch; the next one is refused and tried again.
     told.during(9).await;
     api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Status(500, "InternalError", None))));
     let refused = told.during(2).await;

@@ -24,7 +24,7 @@ use reveille_kube::{Cluster, ClusterConfig, rbac};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// As long as a proof of life counts (the `pulse` module of the adapter).
+/// As long as a proof of life counts (the `liveness` module of the adapter).
 const FRESH: Duration = Duration::from_secs(15);
 
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());

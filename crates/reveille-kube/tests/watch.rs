@@ -46,7 +46,7 @@ async fn a_quiet_cluster_is_alive_all_the_time_and_costs_few_requests() {
     // Once more quietly listed after half an hour, and nothing of it told.
     assert_eq!(news(&hour), ["Synced(3)"]);
     let requests = api.requests().len();
-    // Per minute: six turns, six lists of leases, twelve counts; and a turn of the events every four minutes.
+    // Per minute: six watches, six lists of leases, twelve counts; and a watch of the events every four minutes.
     assert!((1400..1500).contains(&requests), "{requests} requests in an hour");
 }
 

@@ -15,7 +15,7 @@ use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::paths;
 use crate::session::Question;
-use crate::turn::{Step, Turn};
+use crate::watch_request::{Step, WatchRequest};
 
 const READ_WITHIN: Duration = Duration::from_secs(20);
 /// The detector has seen enough before.
@@ -40,8 +40,8 @@ async fn follow(
     check(object)?;
     let seconds = u32::try_from(FOLLOW_FOR.as_secs()).unwrap_or(u32::MAX);
     let ask = paths::object_watch(kind, object, seconds);
-    let mut turn = Turn::open(&cluster.session, ask, FOLLOW_FOR).await?;
-    while let Some(step) = turn.next().await? {
+    let mut watch = WatchRequest::open(&cluster.session, ask, FOLLOW_FOR).await?;
+    while let Some(step) = watch.next().await? {
         if let Step::Put(raw) = step
             && let Some(whole) = whole(raw)
             && events.send(Event::Version(object.clone(), Box::new(whole))).await.is_err()

@@ -1,7 +1,7 @@
 //! Each change of a kind, told by its name alone.
 //!
 //! ```text
-//!  list ─▶ Listed … ─▶ watch ─▶ Watched ─▶ Written, Gone, … ─┬ turn ends: the next one, from the same place
+//!  list ─▶ Listed … ─▶ watch ─▶ Watched ─▶ Written, Gone, … ─┬ watch ends: the next one, from the same place
 //!   ▲                                                       └ place lost ─▶ Blind
 //!   └───────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -24,13 +24,13 @@ use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::paths;
 use crate::session::Question;
-use crate::turn::{Step, Turn};
+use crate::watch_request::{Step, WatchRequest};
 
 /// Fifty thousand objects, a kilobyte or two of metadata each.
 const LIST_WITHIN: Duration = Duration::from_secs(60);
-/// A turn of a watch. Longer ones cost the server less, and a watch that fell silent is found that much later.
-const TURN: Duration = Duration::from_secs(120);
-/// A server that ends its turns at once is asked no faster.
+/// Length of one watch. Longer ones cost the server less, and a watch that fell silent is found that much later.
+const WATCH_FOR: Duration = Duration::from_secs(120);
+/// A server that ends its watches at once is asked no faster.
 const TURN_MIN: Duration = Duration::from_secs(1);
 
 /// The few fields of an object's metadata that are read.
@@ -112,7 +112,7 @@ pub(super) async fn changes(cluster: &Inner, kind: &Kind, events: &Sender<Event>
     Ok(())
 }
 
-/// Turn after turn, until one fails.
+/// Watch after watch, until one fails.
 async fn follow(
     cluster: &Inner,
     kind: &Kind,
@@ -120,13 +120,15 @@ async fn follow(
     mut version: String,
     backoff: &mut Backoff,
 ) -> Failure {
-    let seconds = u32::try_from(TURN.as_secs()).unwrap_or(u32::MAX);
+    let seconds = u32::try_from(WATCH_FOR.as_secs()).unwrap_or(u32::MAX);
     let mut is_first = true;
     loop {
         let began = tokio::time::Instant::now();
-        let opened = Turn::open(&cluster.session, paths::heads_watch(kind, &version, seconds), TURN).await;
-        let mut turn = match opened {
-            Ok(turn) => turn,
+        let opened =
+            WatchRequest::open(&cluster.session, paths::heads_watch(kind, &version, seconds), WATCH_FOR)
+                .await;
+        let mut watch = match opened {
+            Ok(watch) => watch,
             Err(failure) => return failure,
         };
         if std::mem::take(&mut is_first) && events.send(Event::Watched(kind.resource.clone())).await.is_err()
@@ -134,7 +136,7 @@ async fn follow(
             return unheard();
         }
         loop {
-            let (raw, is_there) = match turn.next().await {
+            let (raw, is_there) = match watch.next().await {
                 Ok(Some(Step::Put(raw))) => (raw, true),
                 Ok(Some(Step::Gone(raw))) => (raw, false),
                 Ok(Some(Step::Mark(mark))) => {

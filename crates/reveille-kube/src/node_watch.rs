@@ -1,12 +1,12 @@
 //! The nodes: one complete list, then every change, for ever.
 //!
 //! ```text
-//!   kube-system, list (pages) ──▶ Identity, Synced ──▶ turn ──▶ turn ──▶ … ──▶ Applied, Deleted
+//!   kube-system, list (pages) ──▶ Identity, Synced ──▶ watch ──▶ watch ──▶ … ──▶ Applied, Deleted
 //!     ▲                           │ 410, count differs, store went back
 //!     └────── Failed(Gap) ◀───────┘
 //! ```
 //!
-//! A turn is one watch request of a few seconds (`turn`). It takes up where the last one ended, so a broken one costs
+//! Each watch request takes a few seconds (`watch_request`) and continues where the last one ended, so a broken one costs
 //! nothing but a `Failed`; only a lost place needs a new list. The last node told is kept for each name, and shared with
 //! the engine: a heartbeat that changes nothing we read is not told. Every `audit_period` the nodes are listed once more,
 //! quietly; one that fails is repeated after waits of its own, while the watch goes on. What differs is told as the change
@@ -35,25 +35,25 @@ use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::identity;
 use crate::listing::{Listing, list};
+use crate::liveness::Held;
 use crate::look;
 use crate::mapping::read_node;
-use crate::outlet::{Closed, Outlet};
 use crate::paths;
-use crate::pulse::Held;
-use crate::turn::{Step, Turn};
+use crate::sender::{Closed, FactSender};
+use crate::watch_request::{Step, WatchRequest};
 use crate::wire::{Headed, Meta};
 
 /// An audit that lacks more nodes than this is a list of its own, and judged as one.
 const AUDIT_LACKS_MAX: usize = 1;
 
-/// A turn that ends sooner proves nothing and must not be repeated at once.
-const TURN_MIN: Duration = Duration::from_secs(1);
+/// A watch that ends sooner proves nothing and must not be repeated at once.
+const WATCH_MIN: Duration = Duration::from_secs(1);
 
-/// A node that is read by its name holds up the turn, whose end may be so much late (`turn`).
+/// A node that is read by its name holds up the watch, whose end may be so much late (`watch_request`).
 const LONG_WITHIN: Duration = Duration::from_secs(5);
 
 /// The list as it goes on.
-struct Roll {
+struct NodeList {
     known: BTreeMap<NodeName, Arc<Node>>,
     nameless: u64,
     version: String,
@@ -71,23 +71,23 @@ struct Audits {
 }
 
 /// Lists and watches until nobody listens any more.
-pub(crate) async fn call(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+pub(crate) async fn run(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     loop {
-        let (identity, mut roll) = match identified(cluster).await {
-            Ok((identity, listing)) => (identity, Roll::of(listing)),
+        let (identity, mut nodes) = match identified(cluster).await {
+            Ok((identity, listing)) => (identity, NodeList::of(listing)),
             Err((what, failure)) => {
-                report(cluster, outlet, &mut backoff, what, &failure).await?;
+                report(cluster, sender, &mut backoff, what, &failure).await?;
                 continue;
             }
         };
-        outlet.identify(identity).await?;
-        outlet.tell(ClusterFact::Synced(roll.known.values().cloned().collect())).await?;
-        cluster.pulse.holds(Some(roll.held()));
-        cluster.pulse.is_up(true);
-        let gap = follow(cluster, outlet, &mut roll, &mut backoff).await?;
-        cluster.pulse.holds(None);
-        report(cluster, outlet, &mut backoff, "follow the nodes", &gap).await?;
+        sender.identify(identity).await?;
+        sender.tell(ClusterFact::Synced(nodes.known.values().cloned().collect())).await?;
+        cluster.liveness.holds(Some(nodes.held()));
+        cluster.liveness.is_up(true);
+        let gap = follow(cluster, sender, &mut nodes, &mut backoff).await?;
+        cluster.liveness.holds(None);
+        report(cluster, sender, &mut backoff, "follow the nodes", &gap).await?;
     }
 }
 
@@ -102,57 +102,57 @@ async fn identified(cluster: &Inner) -> Result<(ClusterFact, Listing), (&'static
 /// Says what failed and when the next try is, and waits until then.
 async fn report(
     cluster: &Inner,
-    outlet: &Outlet,
+    sender: &FactSender,
     backoff: &mut Backoff,
     what: &str,
     failure: &Failure,
 ) -> Result<(), Closed> {
-    cluster.pulse.broken();
-    cluster.pulse.is_up(false);
+    cluster.liveness.broken();
+    cluster.liveness.is_up(false);
     let wait = backoff.failed(failure.retry_after);
-    outlet.fail(failure.read_error(what, Some(wait))).await?;
+    sender.fail(failure.read_error(what, Some(wait))).await?;
     tokio::time::sleep(wait).await;
     Ok(())
 }
 
-/// Turn after turn, until the place in history is lost.
+/// Watch after watch, until the place in history is lost.
 async fn follow(
     cluster: &Inner,
-    outlet: &Outlet,
-    roll: &mut Roll,
+    sender: &FactSender,
+    nodes: &mut NodeList,
     backoff: &mut Backoff,
 ) -> Result<Failure, Closed> {
     let mut audits = Audits::new(cluster);
     loop {
         let began = Instant::now();
-        let turn = tokio::select! {
+        let watched = tokio::select! {
             biased;
-            why = cluster.pulse.gap() => return Ok(Failure::gap(why)),
-            turn = turn(cluster, outlet, roll, backoff, &mut audits) => turn?,
+            why = cluster.liveness.gap() => return Ok(Failure::gap(why)),
+            watched = watch_once(cluster, sender, nodes, backoff, &mut audits) => watched?,
         };
-        match turn {
-            Ok(()) if began.elapsed() < TURN_MIN => tokio::time::sleep(TURN_MIN).await,
+        match watched {
+            Ok(()) if began.elapsed() < WATCH_MIN => tokio::time::sleep(WATCH_MIN).await,
             Ok(()) => {
                 backoff.worked();
-                proved(cluster, outlet);
+                proved(cluster, sender);
             }
             // A place that the server does not understand (400, after its store was replaced) is as lost as an old one.
             Err(failure) if matches!(failure.kind, ReadErrorKind::Gap | ReadErrorKind::Malformed) => {
                 return Ok(Failure { kind: ReadErrorKind::Gap, ..failure });
             }
-            Err(failure) => report(cluster, outlet, backoff, "watch nodes", &failure).await?,
+            Err(failure) => report(cluster, sender, backoff, "watch nodes", &failure).await?,
         }
         if audits.due <= Instant::now() {
             match identified(cluster).await {
                 Ok((identity, listing)) => {
                     audits.worked();
-                    outlet.identify(identity).await?;
-                    audit(cluster, outlet, roll, listing).await?;
+                    sender.identify(identity).await?;
+                    audit(cluster, sender, nodes, listing).await?;
                 }
                 Err((what, failure)) => {
-                    cluster.pulse.broken();
+                    cluster.liveness.broken();
                     let wait = audits.failed(&failure);
-                    outlet.fail(failure.read_error(what, Some(wait))).await?;
+                    sender.fail(failure.read_error(what, Some(wait))).await?;
                 }
             }
         }
@@ -162,7 +162,7 @@ async fn follow(
 impl Audits {
     fn new(cluster: &Inner) -> Self {
         let (period, floor) = (cluster.rhythm.audit_period, cluster.rhythm.backoff_min);
-        // Not the watch's: each turn that goes well would have the next audit wait the shortest time.
+        // Not the watch's: each watch that goes well would have the next audit wait the shortest time.
         let waits = || Backoff::new(floor, period.max(floor));
         Self { period, due: Instant::now() + period, backoff: waits(), owing: waits(), owes: false }
     }
@@ -191,53 +191,54 @@ impl Audits {
 }
 
 /// One watch request from its first line to its end.
-async fn turn(
+async fn watch_once(
     cluster: &Inner,
-    outlet: &Outlet,
-    roll: &mut Roll,
+    sender: &FactSender,
+    nodes: &mut NodeList,
     backoff: &mut Backoff,
     audits: &mut Audits,
 ) -> Result<Result<(), Failure>, Closed> {
-    let length = cluster.rhythm.watch_turn;
+    let length = cluster.rhythm.watch_length;
     let seconds = u32::try_from(length.as_secs()).unwrap_or(u32::MAX).max(1);
-    let mut turn =
-        match Turn::open(&cluster.session, paths::nodes_watch(&roll.version, seconds), length).await {
-            Ok(turn) => turn,
+    let mut watch =
+        match WatchRequest::open(&cluster.session, paths::nodes_watch(&nodes.version, seconds), length).await
+        {
+            Ok(watch) => watch,
             Err(failure) => return Ok(Err(failure)),
         };
-    cluster.pulse.is_up(true);
+    cluster.liveness.is_up(true);
     loop {
-        let fact = match turn.next().await {
+        let fact = match watch.next().await {
             Ok(Some(Step::Put(raw))) => {
-                let fact = roll.put(raw, cluster);
-                cluster.heat.pass();
+                let fact = nodes.put(raw, cluster);
+                cluster.hot_objects.pass();
                 fact
             }
             Ok(Some(Step::Gone(raw))) => {
-                roll.gone(serde_json::from_str::<Headed>(raw.get()).unwrap_or_default().metadata)
+                nodes.gone(serde_json::from_str::<Headed>(raw.get()).unwrap_or_default().metadata)
             }
-            Ok(Some(Step::Long(beginning))) => roll.long(beginning, cluster, audits).await,
+            Ok(Some(Step::Long(beginning))) => nodes.long(beginning, cluster, audits).await,
             Ok(Some(Step::Mark(version))) => {
-                roll.reach(version);
-                cluster.heat.pass();
-                cluster.pulse.holds(Some(roll.held()));
+                nodes.reach(version);
+                cluster.hot_objects.pass();
+                cluster.liveness.holds(Some(nodes.held()));
                 backoff.worked();
-                proved(cluster, outlet);
+                proved(cluster, sender);
                 None
             }
             Ok(None) => return Ok(Ok(())),
             Err(failure) => return Ok(Err(failure)),
         };
         if let Some(fact) = fact {
-            cluster.pulse.holds(Some(roll.held()));
-            outlet.tell(fact).await?;
+            cluster.liveness.holds(Some(nodes.held()));
+            sender.tell(fact).await?;
         }
     }
 }
 
-fn proved(cluster: &Inner, outlet: &Outlet) {
-    if cluster.pulse.watch_proved(Instant::now()) {
-        outlet.alive();
+fn proved(cluster: &Inner, sender: &FactSender) {
+    if cluster.liveness.watch_proved(Instant::now()) {
+        sender.alive();
     }
 }
 
@@ -247,29 +248,34 @@ fn proved(cluster: &Inner, outlet: &Outlet) {
 /// pass by the doubt of a list that shrank: an API server whose etcd was restored from a backup, or is empty, answers with
 /// 200 and a complete list. Its revisions, which are the versions, then begin again at those of the backup (etcd, "Disaster
 /// recovery": restored members start with the revision of the snapshot, unless `--bump-revision` is given).
-async fn audit(cluster: &Inner, outlet: &Outlet, roll: &mut Roll, listing: Listing) -> Result<(), Closed> {
-    let fresh = Roll::of(listing);
-    let old = std::mem::replace(roll, fresh);
-    cluster.pulse.holds(Some(roll.held()));
-    let gone: Vec<_> = old.known.iter().filter(|(name, _)| !roll.known.contains_key(*name)).collect();
-    if gone.len() > AUDIT_LACKS_MAX || went_back(&old.version, &roll.version) {
+async fn audit(
+    cluster: &Inner,
+    sender: &FactSender,
+    nodes: &mut NodeList,
+    listing: Listing,
+) -> Result<(), Closed> {
+    let fresh = NodeList::of(listing);
+    let old = std::mem::replace(nodes, fresh);
+    cluster.liveness.holds(Some(nodes.held()));
+    let gone: Vec<_> = old.known.iter().filter(|(name, _)| !nodes.known.contains_key(*name)).collect();
+    if gone.len() > AUDIT_LACKS_MAX || went_back(&old.version, &nodes.version) {
         tracing::warn!(
             missing = gone.len(),
             known = old.known.len(),
             "cluster: the audit of nodes differs from the watch: version {} then, {} now; it is taken as a new list",
             old.version,
-            roll.version
+            nodes.version
         );
-        return outlet.tell(ClusterFact::Synced(roll.known.values().cloned().collect())).await;
+        return sender.tell(ClusterFact::Synced(nodes.known.values().cloned().collect())).await;
     }
     for (name, node) in gone {
-        outlet.tell(ClusterFact::Deleted { name: name.clone(), uid: node.uid.clone() }).await?;
+        sender.tell(ClusterFact::Deleted { name: name.clone(), uid: node.uid.clone() }).await?;
     }
-    for (name, node) in &mut roll.known {
+    for (name, node) in &mut nodes.known {
         match old.known.get(name) {
             // The engine holds the old copy already; keeping it keeps one in memory.
             Some(told) if told == node => *node = told.clone(),
-            _ => outlet.tell(ClusterFact::Applied(node.clone())).await?,
+            _ => sender.tell(ClusterFact::Applied(node.clone())).await?,
         }
     }
     Ok(())
@@ -282,7 +288,7 @@ fn went_back(told: &str, listed: &str) -> bool {
     matches!((number(told), number(listed)), (Some(told), Some(listed)) if listed < told)
 }
 
-impl Roll {
+impl NodeList {
     fn of(listing: Listing) -> Self {
         let Listing { nodes, nameless, version } = listing;
         Self { known: nodes, nameless, version }
@@ -301,7 +307,7 @@ impl Roll {
     /// The fact in an added or changed object; `None` when nothing that we read has changed.
     fn put(&mut self, raw: &RawValue, cluster: &Inner) -> Option<ClusterFact> {
         let read = read_node(raw, &cluster.interner)?;
-        cluster.heat.written(&read.node.name);
+        cluster.hot_objects.written(&read.node.name);
         self.reach(read.version);
         self.now(read.node)
     }
@@ -328,7 +334,7 @@ impl Roll {
         if of.is_gone {
             return self.gone(of.meta);
         }
-        cluster.heat.written(&name);
+        cluster.hot_objects.written(&name);
         // Its version is not that of the place in history: other nodes may have changed before.
         self.reach(of.meta.resource_version);
         let late = || Failure::timed_out(LONG_WITHIN, cluster.session.server());

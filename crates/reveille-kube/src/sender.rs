@@ -12,11 +12,11 @@ use tokio::sync::mpsc::Sender;
 pub(crate) struct Closed;
 
 /// Where facts go.
-pub(crate) struct Outlet {
+pub(crate) struct FactSender {
     facts: Sender<ClusterFact>,
 }
 
-impl Outlet {
+impl FactSender {
     /// Facts go into this channel.
     pub(crate) const fn new(facts: Sender<ClusterFact>) -> Self {
         Self { facts }

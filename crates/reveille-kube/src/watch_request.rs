@@ -1,13 +1,13 @@
-//! One turn of a watch: a single request, from its first byte to its end, with a deadline for all of it.
+//! One watch: a single request, from its first byte to its end, with a deadline for all of it.
 //!
-//! A turn asks the server to end it after so many seconds, and the server does (it sends a bookmark shortly before). So
-//! a turn that neither ends nor breaks has lost its server, and one that ended as asked was current up to its end: what
+//! A watch asks the server to end it after so many seconds, and the server does (it sends a bookmark shortly before). So
+//! a watch that neither ends nor breaks has lost its server, and one that ended as asked was current up to its end: what
 //! was sent before the end has arrived, because one connection keeps its order. Lines come out one by one, undecoded.
 //!
 //! Whoever writes an object chooses how long its line is, and one object must not end the watch of all the others. So the
 //! bound is above anything that etcd takes by default; a line that is longer all the same is read to its end without being
 //! kept, and what its beginning says comes out in its place (`beginning`). The listener asks for that object by itself. The
-//! turn goes on, and proves what it proves otherwise: what was sent before has arrived.
+//! watch goes on, and proves what it proves otherwise: what was sent before has arrived.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::failure::{Failure, Reached};
 use crate::session::{Question, Session};
 use crate::wire::{Headed, Line, Refusal};
 
-/// How much later than asked a turn may end.
+/// How much later than asked a watch may end.
 pub(crate) const MARGIN: Duration = Duration::from_secs(5);
 
-/// How long the server may take to begin a turn.
+/// How long the server may take to begin a watch.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
 
 /// etcd takes no object above 1.5 MiB unless told to, and JSON writes a control character or a `<` in six bytes: 9 MiB,
@@ -33,7 +33,7 @@ const OPEN_WITHIN: Duration = Duration::from_secs(10);
 const LINE_MAX_BYTES: usize = 16 << 20;
 
 /// A watch request under way.
-pub(crate) struct Turn {
+pub(crate) struct WatchRequest {
     body: Body,
     /// Bytes read and not yet handed out; those before `taken` have been.
     pending: Vec<u8>,
@@ -55,14 +55,14 @@ pub(crate) enum Step<'a> {
     Mark(Option<String>),
 }
 
-impl Turn {
-    /// Sends the request; it was asked to end after `turn`.
+impl WatchRequest {
+    /// Sends the request; it was asked to end after `length`.
     pub(crate) async fn open(
         session: &Session,
         ask: Result<crate::paths::Ask, kube::core::request::Error>,
-        turn: Duration,
+        length: Duration,
     ) -> Result<Self, Failure> {
-        let within = turn + MARGIN;
+        let within = length + MARGIN;
         let ends_by = Instant::now() + within;
         let ask = ask.map_err(|error| Failure::unsendable(&error))?;
         let response = session.open(Question { ask, within: OPEN_WITHIN, about: None }).await?;
@@ -70,7 +70,7 @@ impl Turn {
         Ok(Self { body, pending: Vec::new(), taken: 0, within, ends_by, server: session.server().to_owned() })
     }
 
-    /// The next line; `None` when the server has ended the turn.
+    /// The next line; `None` when the server has ended the watch.
     pub(crate) async fn next(&mut self) -> Result<Option<Step<'_>>, Failure> {
         let mut scanned = self.taken;
         let end = loop {

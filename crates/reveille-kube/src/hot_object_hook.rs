@@ -15,13 +15,13 @@ use reveille_hot::{Effect, Event, Object, Resource, Settings, State, Verdict};
 use tokio::time::Instant;
 
 /// The nodes' detector of one cluster.
-pub(crate) struct Heat {
+pub(crate) struct HotObjectHook {
     since: Instant,
     nodes: Resource,
     state: Mutex<State>,
 }
 
-impl Default for Heat {
+impl Default for HotObjectHook {
     fn default() -> Self {
         // Nothing is followed: each verdict is told with what the watch tells.
         let settings = Settings { followed_max: 0, ..Settings::default() };
@@ -30,7 +30,7 @@ impl Default for Heat {
     }
 }
 
-impl Heat {
+impl HotObjectHook {
     fn now(&self) -> Time {
         Time::from_ms(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX))
     }

@@ -23,7 +23,7 @@ const HEAD_MAX_BYTES: usize = 64 << 10;
 
 /// A list on its way.
 #[derive(Default)]
-pub(crate) struct Pieces {
+pub(crate) struct ListStream {
     place: Place,
     /// Bytes that are not used up yet: the head, or the beginning of an item.
     pending: Vec<u8>,
@@ -56,7 +56,7 @@ struct Frame {
     metadata: ListMeta,
 }
 
-impl Pieces {
+impl ListStream {
     /// Takes in some bytes, and hands on each item that is complete with them.
     pub(crate) fn take(
         &mut self,
@@ -167,12 +167,12 @@ mod tests {
         "items":[{"a":"]}"},{"b":[1,{"c":"\"}"}]} , {"d":null}],"more":{"items":[]}}"#;
 
     fn read(list: &str, by: usize) -> Result<(Vec<String>, ListMeta), serde_json::Error> {
-        let (mut pieces, mut items) = (Pieces::default(), Vec::new());
+        let (mut stream, mut items) = (ListStream::default(), Vec::new());
         let mut each = |item: &RawValue| items.push(item.get().to_owned());
         for bytes in list.as_bytes().chunks(by) {
-            pieces.take(bytes, &mut each)?;
+            stream.take(bytes, &mut each)?;
         }
-        let meta = pieces.end(&mut each)?;
+        let meta = stream.end(&mut each)?;
         Ok((items, meta))
     }
 
@@ -188,14 +188,14 @@ mod tests {
 
     #[test]
     fn an_item_is_handed_on_before_the_list_is_whole_and_nothing_of_it_is_kept() {
-        let (mut pieces, mut count) = (Pieces::default(), 0);
-        pieces.take(br#"{"metadata":{"resourceVersion":"7"},"items":["#, &mut |_| count += 1).unwrap();
+        let (mut stream, mut count) = (ListStream::default(), 0);
+        stream.take(br#"{"metadata":{"resourceVersion":"7"},"items":["#, &mut |_| count += 1).unwrap();
         for _ in 0..1_000 {
-            pieces.take(br#"{"metadata":{"name":"a"}},"#, &mut |_| count += 1).unwrap();
+            stream.take(br#"{"metadata":{"name":"a"}},"#, &mut |_| count += 1).unwrap();
         }
         assert_eq!(count, 1_000);
-        assert!(pieces.pending.len() <= 1, "a comma at most");
-        assert!(pieces.pending.capacity() < 1_000);
+        assert!(stream.pending.len() <= 1, "a comma at most");
+        assert!(stream.pending.capacity() < 1_000);
     }
 
     /// Whoever writes an object of a list chooses how long it is, and everything else waits while it is read.
@@ -204,14 +204,14 @@ mod tests {
         let long = format!(r#"{{"message":"{}"}}"#, r"\u0001".repeat(100_000));
         let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{long},{{"a":1}},{long}]}}"#);
         for by in [1 << 10, 16 << 10, list.len()] {
-            let (mut pieces, mut items) = (Pieces::default(), Vec::new());
+            let (mut stream, mut items) = (ListStream::default(), Vec::new());
             let mut each = |item: &RawValue| items.push(item.get().len());
             for bytes in list.as_bytes().chunks(by) {
-                pieces.take(bytes, &mut each).unwrap();
+                stream.take(bytes, &mut each).unwrap();
             }
-            let parsed = pieces.parsed_bytes;
+            let parsed = stream.parsed_bytes;
             assert!(parsed <= 4 * list.len(), "by {by}: {parsed} bytes parsed of {}", list.len());
-            assert!(pieces.end(&mut each).is_ok(), "by {by}");
+            assert!(stream.end(&mut each).is_ok(), "by {by}");
             assert_eq!(items, [long.len(), 7, long.len()], "by {by}");
         }
     }

@@ -20,10 +20,10 @@ use crate::backoff::Backoff;
 use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::{is_telling, said};
-use crate::outlet::{Closed, Outlet};
 use crate::page::{Limit, page};
 use crate::paths;
-use crate::turn::{Step, Turn};
+use crate::sender::{Closed, FactSender};
+use crate::watch_request::{Step, WatchRequest};
 
 /// Pages read at most: a cluster that writes more events about nodes in an hour is telling the same thing again.
 const PAGES_MAX: usize = 20;
@@ -32,23 +32,23 @@ const PAGES_MAX: usize = 20;
 const TOLD_MAX: usize = 1000;
 
 /// One watch request. Shorter than etcd's usual compaction of five minutes: events have no bookmarks that would move us on.
-const TURN: Duration = Duration::from_secs(240);
+const WATCH_FOR: Duration = Duration::from_secs(240);
 
 /// How often a refused right is tried again.
 const REFUSED_WAIT: Duration = Duration::from_secs(600);
 
 /// Tells events until nobody listens any more.
-pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+pub(crate) async fn tell(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     let mut refused = false;
     loop {
-        cluster.pulse.while_down().await;
+        cluster.liveness.while_down().await;
         let failure = match list(cluster, None).await {
             Ok((events, version)) => {
                 for event in events.into_iter().filter(is_telling) {
-                    outlet.tell(ClusterFact::NodeEvent(event)).await?;
+                    sender.tell(ClusterFact::NodeEvent(event)).await?;
                 }
-                follow(cluster, outlet, version, &mut backoff).await?
+                follow(cluster, sender, version, &mut backoff).await?
             }
             Err(failure) => failure,
         };
@@ -72,20 +72,22 @@ pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
 
 async fn follow(
     cluster: &Inner,
-    outlet: &Outlet,
+    sender: &FactSender,
     mut version: String,
     backoff: &mut Backoff,
 ) -> Result<Failure, Closed> {
     loop {
-        let seconds = u32::try_from(TURN.as_secs()).unwrap_or(u32::MAX);
-        let mut turn = match Turn::open(&cluster.session, paths::events_watch(&version, seconds), TURN).await
-        {
-            Ok(turn) => turn,
-            Err(failure) => return Ok(failure),
-        };
+        let seconds = u32::try_from(WATCH_FOR.as_secs()).unwrap_or(u32::MAX);
+        let mut watch =
+            match WatchRequest::open(&cluster.session, paths::events_watch(&version, seconds), WATCH_FOR)
+                .await
+            {
+                Ok(watch) => watch,
+                Err(failure) => return Ok(failure),
+            };
         let began = tokio::time::Instant::now();
         loop {
-            let told = match turn.next().await {
+            let told = match watch.next().await {
                 Ok(Some(Step::Put(raw))) => said(raw, &cluster.interner),
                 Ok(Some(Step::Gone(_))) => None,
                 Ok(Some(Step::Long(beginning))) => {
@@ -104,7 +106,7 @@ async fn follow(
             let Some(told) = told else { continue };
             version = told.version.filter(|reached| !reached.is_empty()).unwrap_or(version);
             if is_telling(&told.event) {
-                outlet.tell(ClusterFact::NodeEvent(told.event)).await?;
+                sender.tell(ClusterFact::NodeEvent(told.event)).await?;
             }
         }
         if began.elapsed() < Duration::from_secs(1) {

@@ -1,4 +1,4 @@
-//! A door to the API server for worlds that keep their objects there and are not this one: Rancher's records, hot objects.
+//! Requests to the API server for adapters that keep their objects there and are not this one: Rancher's records, hot objects.
 //!
 //! A [`Wish`] is a request that somebody else spelled; what comes back is the body, or why there is none. It goes through the
 //! same `session` as everything here: its credentials, its deadline, its bound on the body, one new login after a 401. Nothing is

@@ -4,8 +4,8 @@
 //!
 //! An `Alive` spends two proofs, one of each kind, neither older than [`FRESH`]:
 //!
-//! 1. **The watch is current.** Its turn ended as asked, or a bookmark came, within the turn's deadline (see `turn`). An
-//!    ordinary event is no such proof: it may come out of a backlog.
+//! 1. **The watch is current.** Its request ended as asked, or a bookmark came, within the request's deadline (see
+//!    `watch_request`). An ordinary event is no such proof: it may come out of a backlog.
 //! 2. **The API answers from its store**, and agrees with us: a read of one node, past every cache, tells how many nodes
 //!    there are. The count must be ours.
 //!
@@ -16,8 +16,8 @@
 //!
 //! A count that still differs after the watch has proved itself once more means that an event was lost; a store whose
 //! version is lower than the one we have seen is another store, or one restored from a backup. Both are reported to the
-//! roll, which says `Failed(Gap)` and lists anew. A change of a node that neither adds nor removes one is found by the
-//! roll's own quiet listing (`roll`).
+//! node watch, which says `Failed(Gap)` and lists anew. A change of a node that neither adds nor removes one is found by the
+//! node watch's own quiet listing (`node_watch`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -28,8 +28,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::backoff::Backoff;
 use crate::cluster::Inner;
 use crate::failure::Failure;
-use crate::outlet::{Closed, Outlet};
 use crate::paths;
+use crate::sender::{Closed, FactSender};
 use crate::session::Question;
 use crate::wire::List;
 
@@ -41,7 +41,7 @@ const PROBE_WITHIN: Duration = Duration::from_secs(10);
 
 /// What is known of the watch and of the API at this moment.
 #[derive(Debug, Default)]
-pub(crate) struct Pulse {
+pub(crate) struct Liveness {
     state: Mutex<State>,
     gap_found: Notify,
     up: watch::Sender<bool>,
@@ -53,14 +53,14 @@ struct State {
     api_proof: Option<Instant>,
     /// The newest proof of the watch, spent or not.
     watch_proved_at: Option<Instant>,
-    /// What the roll holds; `None` while it has no complete list.
-    roll: Option<Held>,
+    /// What the node watch holds; `None` while it has no complete list.
+    nodes: Option<Held>,
     /// Since when the counts differ.
     differs_since: Option<Instant>,
     gap: Option<String>,
 }
 
-/// What the roll holds.
+/// What the node watch holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     /// How many nodes.
@@ -76,15 +76,15 @@ pub(crate) struct Counted {
     pub(crate) count: Option<u64>,
     /// At which version of the store.
     pub(crate) version: Option<u64>,
-    /// Up to which version the roll held it when the question was sent. The watch goes on while the answer is on its way, and
-    /// an answer that is older than that is no other store.
+    /// Up to which version the node watch held it when the question was sent. The watch goes on while the answer is on its way,
+    /// and an answer that is older than that is no other store.
     pub(crate) held_before: Option<u64>,
 }
 
-impl Pulse {
-    /// Up to which version of the store the roll holds it.
+impl Liveness {
+    /// Up to which version of the store the node watch holds it.
     fn held_version(&self) -> Option<u64> {
-        self.with(|state| state.roll.and_then(|held| held.version))
+        self.with(|state| state.nodes.and_then(|held| held.version))
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -92,10 +92,10 @@ impl Pulse {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The roll changed; `None` when it lost its list.
+    /// The node watch changed; `None` when it lost its list.
     pub(crate) fn holds(&self, held: Option<Held>) {
         self.with(|state| {
-            state.roll = held;
+            state.nodes = held;
             if held.is_none() {
                 state.watch_proof = None;
                 state.differs_since = None;
@@ -116,7 +116,7 @@ impl Pulse {
     /// The API answered. True when that makes the cluster alive.
     pub(crate) fn counted(&self, now: Instant, counted: Counted) -> bool {
         let (alive, gap) = self.with(|state| {
-            let Some(held) = state.roll else { return (false, false) };
+            let Some(held) = state.nodes else { return (false, false) };
             if let Some(why) = state.compare(now, held, counted) {
                 state.gap = Some(why);
                 state.api_proof = None;
@@ -134,13 +134,13 @@ impl Pulse {
         alive
     }
 
-    /// The roll reaches the API server, or does not. While it does not, it alone tries again: one sign of a fault is enough,
-    /// and a server that comes back is not met by everybody at once.
+    /// The node watch reaches the API server, or does not. While it does not, it alone tries again: one sign of a fault is
+    /// enough, and a server that comes back is not met by everybody at once.
     pub(crate) fn is_up(&self, up: bool) {
         self.up.send_if_modified(|was| std::mem::replace(was, up) != up);
     }
 
-    /// Waits while the roll does not reach the API server.
+    /// Waits while the node watch does not reach the API server.
     pub(crate) async fn while_down(&self) {
         // The sender lives as long as this does, so waiting cannot fail.
         let _ = self.up.subscribe().wait_for(|up| *up).await;
@@ -200,25 +200,25 @@ impl State {
 }
 
 /// Asks the store for one node and the count of all, again and again.
-pub(crate) async fn beat(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+pub(crate) async fn beat(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
     let mut ticks = interval(cluster.rhythm.probe_period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     let mut body = Vec::new();
     loop {
         ticks.tick().await;
-        cluster.pulse.while_down().await;
+        cluster.liveness.while_down().await;
         match probe(cluster, &mut body).await {
             Ok(counted) => {
                 backoff.worked();
-                if cluster.pulse.counted(Instant::now(), counted) {
-                    outlet.alive();
+                if cluster.liveness.counted(Instant::now(), counted) {
+                    sender.alive();
                 }
             }
             Err(failure) => {
-                cluster.pulse.broken();
+                cluster.liveness.broken();
                 let wait = backoff.failed(failure.retry_after);
-                outlet.fail(failure.read_error("count nodes", Some(wait))).await?;
+                sender.fail(failure.read_error("count nodes", Some(wait))).await?;
                 tokio::time::sleep(wait).await;
                 ticks.reset_immediately();
             }
@@ -228,7 +228,7 @@ pub(crate) async fn beat(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
 
 async fn probe(cluster: &Inner, body: &mut Vec<u8>) -> Result<Counted, Failure> {
     let ask = paths::nodes_count().map_err(|error| Failure::unsendable(&error))?;
-    let held_before = cluster.pulse.held_version();
+    let held_before = cluster.liveness.held_version();
     cluster.session.read(Question { ask, within: PROBE_WITHIN, about: None }, body).await?;
     let list: List<'_> = serde_json::from_slice(body)
         .map_err(|error| Failure::malformed(format!("the count of nodes cannot be read: {error}")))?;
@@ -262,71 +262,71 @@ mod tests {
 
     #[test]
     fn alive_spends_one_fresh_proof_of_each_kind() {
-        let (pulse, t) = (Pulse::default(), Instant::now());
-        pulse.holds(held(3, 10));
-        assert!(!pulse.watch_proved(t));
-        assert!(pulse.counted(after(t, 1), counted(3, 10)));
-        assert!(!pulse.counted(after(t, 2), counted(3, 11)), "the watch's proof was spent");
-        assert!(pulse.watch_proved(after(t, 10)));
-        assert!(!pulse.watch_proved(after(t, 20)));
-        assert!(!pulse.counted(after(t, 36), counted(3, 11)), "the watch's proof is 16 s old");
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 10));
+        assert!(!liveness.watch_proved(t));
+        assert!(liveness.counted(after(t, 1), counted(3, 10)));
+        assert!(!liveness.counted(after(t, 2), counted(3, 11)), "the watch's proof was spent");
+        assert!(liveness.watch_proved(after(t, 10)));
+        assert!(!liveness.watch_proved(after(t, 20)));
+        assert!(!liveness.counted(after(t, 36), counted(3, 11)), "the watch's proof is 16 s old");
     }
 
     #[test]
     fn a_failure_and_a_lost_list_take_proofs_back() {
-        let (pulse, t) = (Pulse::default(), Instant::now());
-        pulse.holds(held(3, 10));
-        pulse.watch_proved(t);
-        pulse.broken();
-        assert!(!pulse.counted(after(t, 1), counted(3, 10)));
-        pulse.holds(None);
-        assert!(!pulse.counted(after(t, 2), counted(3, 10)));
-        pulse.holds(held(3, 10));
-        assert!(!pulse.counted(after(t, 3), counted(3, 10)), "no proof of the new watch yet");
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 10));
+        liveness.watch_proved(t);
+        liveness.broken();
+        assert!(!liveness.counted(after(t, 1), counted(3, 10)));
+        liveness.holds(None);
+        assert!(!liveness.counted(after(t, 2), counted(3, 10)));
+        liveness.holds(held(3, 10));
+        assert!(!liveness.counted(after(t, 3), counted(3, 10)), "no proof of the new watch yet");
     }
 
     #[tokio::test]
     async fn a_count_that_differs_is_a_gap_only_after_the_watch_had_its_chance() {
-        let (pulse, t) = (Pulse::default(), Instant::now());
-        pulse.holds(held(3, 10));
-        pulse.watch_proved(t);
-        assert!(!pulse.counted(after(t, 1), counted(2, 11)));
-        assert!(!pulse.counted(after(t, 2), counted(2, 11)));
-        assert!(pulse.with(|state| state.gap.is_none()));
-        pulse.watch_proved(after(t, 3));
-        assert!(!pulse.counted(after(t, 4), counted(2, 11)));
-        assert_eq!(pulse.gap().await, "the store holds 2 nodes, the watch has told of 3");
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 10));
+        liveness.watch_proved(t);
+        assert!(!liveness.counted(after(t, 1), counted(2, 11)));
+        assert!(!liveness.counted(after(t, 2), counted(2, 11)));
+        assert!(liveness.with(|state| state.gap.is_none()));
+        liveness.watch_proved(after(t, 3));
+        assert!(!liveness.counted(after(t, 4), counted(2, 11)));
+        assert_eq!(liveness.gap().await, "the store holds 2 nodes, the watch has told of 3");
     }
 
     #[test]
     fn a_count_that_agrees_again_is_no_gap() {
-        let (pulse, t) = (Pulse::default(), Instant::now());
-        pulse.holds(held(3, 10));
-        assert!(!pulse.counted(t, counted(2, 11)));
-        pulse.holds(held(2, 11));
-        pulse.watch_proved(after(t, 1));
-        assert!(pulse.counted(after(t, 2), counted(2, 11)));
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 10));
+        assert!(!liveness.counted(t, counted(2, 11)));
+        liveness.holds(held(2, 11));
+        liveness.watch_proved(after(t, 1));
+        assert!(liveness.counted(after(t, 2), counted(2, 11)));
     }
 
     /// On a busy machine the watch told of version 1851 while an answer of version 1850 was on its way, and for 18 s the cluster
     /// was not believed.
     #[test]
     fn answer_that_the_watch_overtook_is_no_store_that_went_back() {
-        let (pulse, t) = (Pulse::default(), Instant::now());
-        pulse.holds(held(3, 1849));
-        pulse.watch_proved(t);
-        let asked = pulse.held_version();
-        pulse.holds(held(3, 1851));
-        assert!(pulse.counted(t, Counted { held_before: asked, ..counted(3, 1850) }));
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 1849));
+        liveness.watch_proved(t);
+        let asked = liveness.held_version();
+        liveness.holds(held(3, 1851));
+        assert!(liveness.counted(t, Counted { held_before: asked, ..counted(3, 1850) }));
     }
 
     #[tokio::test]
     async fn a_store_that_goes_back_is_a_gap_at_once() {
-        let (pulse, t) = (Pulse::default(), Instant::now());
-        pulse.holds(held(3, 1000));
-        pulse.watch_proved(t);
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 1000));
+        liveness.watch_proved(t);
         let back = Counted { held_before: Some(1000), ..counted(3, 900) };
-        assert!(!pulse.counted(t, back));
-        assert!(pulse.gap().await.contains("went back"));
+        assert!(!liveness.counted(t, back));
+        assert!(liveness.gap().await.contains("went back"));
     }
 }

@@ -1,4 +1,4 @@
-//! What we ourselves wrote of late, object by object: the last door before a write leaves.
+//! What we ourselves wrote of late, object by object: the last check before a write leaves.
 //!
 //! ```text
 //!  Ask ─▶ reads? ─ yes ─▶ goes out
@@ -22,18 +22,18 @@ use crate::paths::Ask;
 use crate::wire::Headed;
 
 /// The writes of one login.
-pub(crate) struct Ledger {
+pub(crate) struct RecentWrites {
     since: Instant,
     budget: Mutex<Budget>,
 }
 
-impl Default for Ledger {
+impl Default for RecentWrites {
     fn default() -> Self {
         Self { since: Instant::now(), budget: Mutex::default() }
     }
 }
 
-impl Ledger {
+impl RecentWrites {
     /// Counts a request that is about to go out, if it writes.
     pub(crate) fn allow(&self, ask: &Ask) -> Result<(), Failure> {
         if matches!(*ask.method(), Method::GET | Method::HEAD) {
@@ -79,7 +79,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reads_cost_nothing_and_a_write_too_many_is_not_sent() {
-        let ledger = Ledger::default();
+        let ledger = RecentWrites::default();
         let delete = paths::delete_node(&NodeName::from("a"), &NodeUid::from("u")).unwrap();
         let refused = (0..100).find_map(|nth| ledger.allow(&delete).err().map(|failure| (nth, failure)));
         let (sent, failure) = refused.unwrap();

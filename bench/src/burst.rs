@@ -21,9 +21,9 @@ use reveille_core::model::time::Span;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::cycle::thread_cpu;
-use super::driver::helm::Helm;
-use super::driver::scribe::{Ack, Scribe};
-use super::driver::shelf;
+use super::driver::engine_host::EngineHost;
+use super::driver::ledger_store;
+use super::driver::ledger_writer::{Ack, LedgerWriter};
 use super::fleet::Fleet;
 
 const MACHINES: usize = 10_000;
@@ -38,7 +38,7 @@ const HELD_FOR: Span = Span::from_min(10);
 /// One fleet behind the owner that `run` has.
 struct Bench {
     fleet: Fleet,
-    helm: Helm,
+    engine_host: EngineHost,
     acks: UnboundedReceiver<Ack>,
     _directory: tempfile::TempDir,
     calls: usize,
@@ -50,10 +50,10 @@ impl Bench {
     fn new() -> Result<Self, Box<dyn Error>> {
         let fleet = Fleet::new(MACHINES);
         let directory = tempfile::tempdir()?;
-        let opened = shelf::open(directory.path(), "bench", fleet.now)?;
-        let (scribe, acks) = Scribe::start(Box::new(opened.shelf))?;
-        let helm = Helm::new(fleet.state.clone(), scribe);
-        Ok(Self { fleet, helm, acks, _directory: directory, calls: 0, work: Duration::ZERO })
+        let opened = ledger_store::open(directory.path(), "bench", fleet.now)?;
+        let (ledger_writer, acks) = LedgerWriter::start(Box::new(opened.ledger_store))?;
+        let engine_host = EngineHost::new(fleet.state.clone(), ledger_writer);
+        Ok(Self { fleet, engine_host, acks, _directory: directory, calls: 0, work: Duration::ZERO })
     }
 
     /// Takes in an event and all that follows from it, until nothing is under way.
@@ -63,10 +63,10 @@ impl Bench {
         let mut events = VecDeque::from([event]);
         loop {
             let effects = if let Some(event) = events.pop_front() {
-                self.helm.take(now, event)
-            } else if self.helm.unanswered() > 0 {
+                self.engine_host.take(now, event)
+            } else if self.engine_host.unanswered() > 0 {
                 let ack = self.acks.blocking_recv().ok_or("the ledger's thread ended")?;
-                self.helm.acknowledge(now, ack)
+                self.engine_host.acknowledge(now, ack)
             } else {
                 break;
             };
@@ -90,12 +90,12 @@ impl Bench {
         Ok(())
     }
 
-    /// Ten seconds pass, with what the worlds say in them and the loop's heartbeat.
+    /// Ten seconds pass, with what the adapters say in them and the loop's heartbeat.
     fn pass(&mut self) -> Result<(), Box<dyn Error>> {
         self.fleet.now = self.fleet.now + Span::from_s(10);
         let now = self.fleet.now;
         let begun = thread_cpu();
-        self.helm.beat(now);
+        self.engine_host.beat(now);
         self.work += thread_cpu().saturating_sub(begun);
         let round = (now.ms / 10_000) as u64;
         let leases = self.fleet.renewed(round);
@@ -109,12 +109,12 @@ impl Bench {
     }
 
     fn open(&self) -> usize {
-        self.helm.state().desk().cases.len()
+        self.engine_host.state().desk().cases.len()
     }
 
     fn end(self) -> Result<(), Box<dyn Error>> {
-        let broken = self.helm.violations().first().map(ToString::to_string);
-        drop(self.helm.end());
+        let broken = self.engine_host.violations().first().map(ToString::to_string);
+        drop(self.engine_host.end());
         broken.map_or(Ok(()), |broken| Err(broken.into()))
     }
 }
@@ -131,7 +131,7 @@ struct Cost {
 fn lost_groups(faults: usize) -> Result<Cost, Box<dyn Error>> {
     let mut bench = Bench::new()?;
     let event = bench.fleet.listed(&|number| number >= faults);
-    let (begun, from, decisions) = (Instant::now(), bench.fleet.now, bench.helm.state().decisions());
+    let (begun, from, decisions) = (Instant::now(), bench.fleet.now, bench.engine_host.state().decisions());
     bench.take(event)?;
     // Repairs that found no room in the ledger's queue are written again, and a dwell ends each incident.
     while bench.open() > 0 {
@@ -145,7 +145,7 @@ fn lost_groups(faults: usize) -> Result<Cost, Box<dyn Error>> {
 
 fn not_ready(faults: usize) -> Result<Cost, Box<dyn Error>> {
     let mut bench = Bench::new()?;
-    let (begun, from, decisions) = (Instant::now(), bench.fleet.now, bench.helm.state().decisions());
+    let (begun, from, decisions) = (Instant::now(), bench.fleet.now, bench.engine_host.state().decisions());
     for number in 0..faults {
         bench.take(Event::Cluster(ClusterFact::Applied(bench.fleet.turned(number, Ready::False))))?;
     }
@@ -166,7 +166,7 @@ fn finish(
     let cost = Cost {
         work: bench.work,
         wall: begun.elapsed(),
-        decisions: bench.helm.state().decisions() - decisions,
+        decisions: bench.engine_host.state().decisions() - decisions,
         calls: bench.calls,
         lasted: bench.fleet.now.since(from),
     };

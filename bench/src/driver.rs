@@ -1,25 +1,25 @@
 //! The program's own owner of the engine, compiled from the program's files: what `run` goes through is what is measured.
 //!
 //! ```text
-//!  Event ─▶ scrub ─▶ step ─▶ invariants ─▶ log line, ledger thread ─▶ a ledger on disk ─▶ Ack
+//!  Event ─▶ redact ─▶ step ─▶ invariants ─▶ log line, ledger thread ─▶ a ledger on disk ─▶ Ack
 //! ```
 //!
-//! It leaves out the flight recorder, which `run` does not start by itself, and the hands, which the benchmark plays.
+//! It leaves out the flight recorder, which `run` does not start by itself, and the executor, which the benchmark plays.
 
 #![allow(dead_code, reason = "the program uses more of these files than the benchmark")]
 
-#[path = "../../crates/reveille/src/driver/helm.rs"]
-pub(crate) mod helm;
+#[path = "../../crates/reveille/src/driver/engine_host.rs"]
+pub(crate) mod engine_host;
 #[path = "../../crates/reveille/src/driver/journal.rs"]
 mod journal;
-#[path = "../../crates/reveille/src/driver/keeper.rs"]
-mod keeper;
-#[path = "../../crates/reveille/src/driver/scribe.rs"]
-pub(crate) mod scribe;
-#[path = "../../crates/reveille/src/driver/scrub.rs"]
-mod scrub;
-#[path = "../../crates/reveille/src/driver/shelf.rs"]
-pub(crate) mod shelf;
+#[path = "../../crates/reveille/src/driver/ledger_backend.rs"]
+mod ledger_backend;
+#[path = "../../crates/reveille/src/driver/ledger_store.rs"]
+pub(crate) mod ledger_store;
+#[path = "../../crates/reveille/src/driver/ledger_writer.rs"]
+pub(crate) mod ledger_writer;
+#[path = "../../crates/reveille/src/driver/redact.rs"]
+mod redact;
 
 /// Nothing is recorded here, so there is no recorder.
 mod recorder {

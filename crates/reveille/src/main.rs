@@ -4,7 +4,7 @@
 //!  arguments ─▶ cli ─▶ command ─▶ answer on standard output, exit code
 //!                        │
 //!                        ├─ worlds: adapters behind one seam, one poller for each project
-//!                        ├─ driver: the loop of one roster, its ledger thread, its hands
+//!                        ├─ driver: the loop of one roster, its ledger thread, its executor
 //!                        ├─ replay: a recording, played through the engine again and compared
 //!                        └─ view ─▶ render: what the engine knows, as reports for programs and for people
 //! ```
@@ -17,9 +17,11 @@
 )]
 
 #[cfg(feature = "controller")]
-mod beside;
+mod adapters;
 mod cli;
 mod command;
+#[cfg(feature = "controller")]
+mod control_socket;
 #[cfg(feature = "controller")]
 mod driver;
 #[cfg(test)]
@@ -38,8 +40,6 @@ mod replay;
 mod survey;
 #[cfg(feature = "controller")]
 mod view;
-#[cfg(feature = "controller")]
-mod worlds;
 
 use std::process::ExitCode;
 

@@ -53,7 +53,7 @@ pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer,
 
 /// For people.
 pub(crate) fn page(report: &CollectedReport) -> String {
-    let node = crate::render::paper::one_line(&report.node);
+    let node = crate::render::output_style::one_line(&report.node);
     let says = report.says.trim_end();
     match &report.file {
         Some(file) => format!(

@@ -21,7 +21,7 @@ use super::{Answer, Context};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::play::Simulate;
-use crate::render::paper::Tone;
+use crate::render::output_style::Tone;
 
 /// `simulate --compare`, `simulate --policy NAME`.
 pub(super) fn compare(context: &Context, args: &Simulate) -> Result<Answer, Failure> {

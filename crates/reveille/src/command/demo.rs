@@ -1,7 +1,7 @@
 //! `demo`: a story on a made-up cluster, played through the same engine, ledger and invariants as `run`.
 //!
 //! ```text
-//!  sim::Demo ─ moment ─▶ helm: step, ledger on disk ─▶ effects ─▶ sim::Demo
+//!  sim::Demo ─ moment ─▶ engine host: step, ledger on disk ─▶ effects ─▶ sim::Demo
 //!                          └─ records, told events ─▶ stage: lines, and on a terminal the roll above them
 //! ```
 //!
@@ -30,10 +30,10 @@ use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
-use crate::driver::helm::Helm;
+use crate::driver::engine_host::EngineHost;
+use crate::driver::ledger_store;
+use crate::driver::ledger_writer::{Ack, LedgerWriter};
 use crate::driver::recorder::{ENGINE, Recorder};
-use crate::driver::scribe::{Ack, Scribe};
-use crate::driver::shelf;
 use crate::render::stage::{Stage, epilogue};
 
 /// Wall time that the story takes when it is not fast.
@@ -44,17 +44,18 @@ const LEDGER_WITHIN: Duration = Duration::from_secs(30);
 /// `demo`.
 pub(crate) async fn demo(context: &Context, args: &cli::play::Demo) -> Result<Answer, Failure> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder for the demo's ledger")?;
-    let opened = shelf::open(folder.path(), "reveille demo", clock::wall())
+    let opened = ledger_store::open(folder.path(), "reveille demo", clock::wall())
         .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
     let mut story = Demo::new(args.seed);
     story.lead(opened.fence);
     let start = Start { fence: opened.fence, acting: true };
     let recorder = record(args, &story, start)?;
     let state = State::new(story.roster().clone(), start);
-    let (scribe, acks) = Scribe::start(Box::new(opened.shelf)).context("cannot start the ledger's thread")?;
+    let (ledger_writer, acks) =
+        LedgerWriter::start(Box::new(opened.ledger_store)).context("cannot start the ledger's thread")?;
     let mut play = Play {
         judge: context.judge()?,
-        helm: Helm::new(state, scribe).recorded_by(recorder),
+        engine_host: EngineHost::new(state, ledger_writer).recorded_by(recorder),
         acks,
         stage: Stage::new(&context.paper, story.start()),
         pace: (!args.fast).then(|| Pace { began: Instant::now(), start: story.start() }),
@@ -62,11 +63,13 @@ pub(crate) async fn demo(context: &Context, args: &cli::play::Demo) -> Result<An
     };
     play.stage.prologue(args.seed);
     play.tell().await?;
-    let summary = play.story.summary(play.helm.state());
-    let broken = play.helm.violations().len();
+    let summary = play.story.summary(play.engine_host.state());
+    let broken = play.engine_host.violations().len();
     let start = play.story.start();
     play.stage.end();
-    tokio::task::spawn_blocking(move || drop(play.helm.end())).await.context("cannot end the ledger")?;
+    tokio::task::spawn_blocking(move || drop(play.engine_host.end()))
+        .await
+        .context("cannot end the ledger")?;
     let well = summary.ended_well() && broken == 0;
     let exit = match (well, broken > 0 || !summary.violations.is_empty()) {
         (true, _) => Exit::AllAnswer,
@@ -94,7 +97,7 @@ fn record(args: &cli::play::Demo, story: &Demo, start: Start) -> Result<Option<R
 
 struct Play {
     judge: Arc<Judge>,
-    helm: Helm,
+    engine_host: EngineHost,
     acks: mpsc::UnboundedReceiver<Ack>,
     story: Demo,
     stage: Stage,
@@ -122,7 +125,7 @@ impl Play {
                     self.story.perform(at, effect);
                 }
             }
-            self.stage.moment(at, self.helm.state());
+            self.stage.moment(at, self.engine_host.state());
             if self.stage.is_gone() {
                 break;
             }
@@ -140,7 +143,7 @@ impl Play {
     fn step(&mut self, at: Time, event: Event) -> (Vec<Effect>, Vec<Record>) {
         let story = &mut self.story;
         let mut records = Vec::new();
-        let effects = self.helm.take_watched(at, event, &mut |state, event, effects| {
+        let effects = self.engine_host.take_watched(at, event, &mut |state, event, effects| {
             story.after_step(state, event, effects);
             note_records(story, at, effects, &mut records);
         });
@@ -150,7 +153,7 @@ impl Play {
     fn acknowledge(&mut self, at: Time, ack: Ack) -> (Vec<Effect>, Vec<Record>) {
         let story = &mut self.story;
         let mut records = Vec::new();
-        let effects = self.helm.acknowledge_watched(at, ack, &mut |state, event, effects| {
+        let effects = self.engine_host.acknowledge_watched(at, ack, &mut |state, event, effects| {
             story.after_step(state, event, effects);
             note_records(story, at, effects, &mut records);
         });
@@ -159,7 +162,7 @@ impl Play {
 
     /// The next answer of the ledger, as long as one is due: in the story no time passes while the disk writes.
     async fn outstanding(&mut self) -> Result<Option<Ack>, Failure> {
-        if self.helm.unanswered() == 0 {
+        if self.engine_host.unanswered() == 0 {
             return Ok(None);
         }
         let answer = tokio::time::timeout(LEDGER_WITHIN, self.acks.recv()).await;

@@ -23,13 +23,13 @@ use reveille_wire::roster::render::{Proposal, render};
 use reveille_wire::roster::{self, ClusterRef, Origin};
 
 use super::{Answer, Context};
+use crate::adapters::providers;
+use crate::adapters::providers::site::{Opened, Site};
 use crate::cli::exit::Exit;
 use crate::cli::init::CloudChoice;
 use crate::cli::{self, failure::Failure};
 use crate::survey::propose::Gap;
 use crate::survey::{Survey, plain_name, propose, read};
-use crate::worlds::kinds;
-use crate::worlds::kinds::site::{Opened, Site};
 
 /// `init`.
 pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, Failure> {
@@ -86,7 +86,7 @@ async fn open(
     let choice =
         CloudChoice { clouds_file: absolute(args.choice.clouds_file.as_deref())?, ..args.choice.clone() };
     if let Some(kind) = choice.kind()? {
-        return match futures::join!(read_nodes(config), kinds::open(kind, &choice)) {
+        return match futures::join!(read_nodes(config), providers::open(kind, &choice)) {
             (Ok(nodes), Ok(opened)) => Ok((nodes, opened)),
             (Err(unread), Err(mistake)) if mistake.exit() == Exit::Usage && unread.exit() != Exit::Usage => {
                 Err(mistake)
@@ -95,14 +95,14 @@ async fn open(
         };
     }
     let nodes = read_nodes(config).await?;
-    let Some(kind) = kinds::recognised(&nodes) else {
+    let Some(kind) = providers::recognised(&nodes) else {
         return Err(Failure::cannot_tell(anyhow!(
             "none of the {} nodes says which kind of cloud it is on",
             nodes.len()
         ))
         .next("name the kind with --kind; nodes name their instance in spec.providerID"));
     };
-    Ok((nodes, kinds::open(kind, &choice).await?))
+    Ok((nodes, providers::open(kind, &choice).await?))
 }
 
 /// A right that is missing is named by the adapter; who gives it has to know what else is needed.

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::Context;
 use crate::cli::failure::Failure;
 use crate::registration::asked;
-use crate::render::paper::{Paper, Tone};
+use crate::render::output_style::{Paper, Tone};
 use crate::render::table::{self, Text};
 
 /// Pages that are asked for: more than the server keeps rows.

@@ -30,14 +30,14 @@ use reveille_wire::roster::{CheckedRoster, CloudRef, ClusterRef};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::driver::caution::Caution;
+use crate::adapters::agents::AgentOrders;
+use crate::adapters::cloud::Once;
+use crate::adapters::cluster::ClusterAdapter;
+use crate::adapters::{Adapters, Desk, providers};
 use crate::driver::clock;
+use crate::driver::ledger_store;
+use crate::driver::ownership_check::OwnershipCheck;
 use crate::driver::pauses::PauseDesk;
-use crate::driver::shelf;
-use crate::worlds::agents::Mouth;
-use crate::worlds::cloud::Once;
-use crate::worlds::cluster::ClusterWorld;
-use crate::worlds::{Desk, Worlds, kinds};
 
 /// Longest that one source may take.
 const SOURCE_WITHIN: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ pub(crate) struct Looked {
     /// The engine.
     pub(crate) state: State,
     /// Whom to ask more.
-    pub(crate) worlds: Worlds,
+    pub(crate) adapters: Adapters,
     /// Whether a controller runs for this roster.
     pub(crate) controller: Controller,
     /// What people should know about this look.
@@ -84,8 +84,8 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
     let mut desks = std::collections::BTreeMap::new();
     let mut events = Vec::new();
     let mut strangers = std::collections::BTreeMap::new();
-    for ReadCloud { name, world, fact, strangers: counted, warning } in clouds {
-        desks.insert(name.clone(), Desk::new(world));
+    for ReadCloud { name, adapter, fact, strangers: counted, warning } in clouds {
+        desks.insert(name.clone(), Desk::new(adapter));
         notes.extend(warning.map(|warning| format!("{name}: {warning}")));
         strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
         events.push(Event::Cloud { cloud: name, fact });
@@ -97,23 +97,25 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
         _ => None,
     }));
     events.extend(facts.into_iter().map(Event::Cluster));
-    let mut pauses =
-        PauseDesk::new(super::pause::reader(state_dir), Caution::new(checked.written.clone(), strangers));
+    let mut pauses = PauseDesk::new(
+        super::pause::reader(state_dir),
+        OwnershipCheck::new(checked.written.clone(), strangers),
+    );
     for event in &events {
-        pauses.caution.review(&checked.roster, event);
+        pauses.ownership_check.review(&checked.roster, event);
     }
     if let Some(Command::Pauses(set)) = pauses.read() {
         events.insert(0, Event::Command(Command::Pauses(set)));
     }
-    let worlds = Worlds { clouds: desks, cluster: Desk::new(cluster), agents: Mouth::default() };
+    let adapters = Adapters { clouds: desks, cluster: Desk::new(cluster), agents: AgentOrders::default() };
     let mut looks = Vec::new();
     for event in events {
         looks.append(&mut feed(&mut state, judge, event));
     }
-    if !follow_up(&mut state, judge, &worlds, looks).await {
+    if !follow_up(&mut state, judge, &adapters, looks).await {
         notes.push(format!("some reads took longer than {} s and are left out", READS_WITHIN.as_secs()));
     }
-    Looked { state, worlds, controller, notes }
+    Looked { state, adapters, controller, notes }
 }
 
 /// A state with what the ledger remembers. A ledger that cannot be read is told of and left out.
@@ -122,7 +124,7 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
     let mut notes = Vec::new();
     let mut runs_now = false;
     let (records, last_alive) = match read_only::<LedgerLine>(state_dir) {
-        Ok(reading) => match shelf::read_lines(state_dir, reading.records) {
+        Ok(reading) => match ledger_store::read_lines(state_dir, reading.records) {
             Ok(records) => {
                 runs_now = reading.holder.zip(reading.alive_ms).is_some_and(runs);
                 (records, reading.alive_ms.map(Time::from_ms))
@@ -164,7 +166,7 @@ fn lives(holder: &Holder) -> bool {
 /// A cloud that was read once, or not.
 struct ReadCloud {
     name: CloudName,
-    world: Arc<dyn crate::worlds::World>,
+    adapter: Arc<dyn crate::adapters::Adapter>,
     fact: CloudFact,
     /// What those carry who are of no roster.
     strangers: Option<Crowd>,
@@ -175,7 +177,7 @@ struct ReadCloud {
 async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> ReadCloud {
     let wants = Arc::from([(checked.roster.clone(), name.clone())]);
     let reading = async {
-        let connecting = kinds::connect(name.clone(), at);
+        let connecting = providers::connect(name.clone(), at);
         let project = connecting.await.map_err(|unconnected| unconnected.error)?;
         let listed = project.lister(&wants).list_with_strangers().await;
         Ok::<_, ReadError>((project, listed))
@@ -189,11 +191,11 @@ async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> 
         Err(error) => (None, CloudFact::Failed(error), None),
     };
     let warning = project.as_ref().and_then(|project| project.warning());
-    let world = Arc::new(Once { entry: kinds::entry(at), project });
-    ReadCloud { name, world, fact, strangers, warning }
+    let adapter = Arc::new(Once { entry: providers::entry(at), project });
+    ReadCloud { name, adapter, fact, strangers, warning }
 }
 
-async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::worlds::World>, Vec<ClusterFact>) {
+async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::adapters::Adapter>, Vec<ClusterFact>) {
     let config = cluster_config(at);
     let reading = async {
         let cluster = Cluster::connect(&config).await.map_err(|error| ReadError {
@@ -207,9 +209,9 @@ async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::worlds::World>, Vec<Cl
     match timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow("cluster"))) {
         Ok((cluster, Ok(mut facts))) => {
             facts.push(ClusterFact::Alive);
-            (Arc::new(ClusterWorld(cluster)), facts)
+            (Arc::new(ClusterAdapter(cluster)), facts)
         }
-        Ok((cluster, Err(error))) => (Arc::new(ClusterWorld(cluster)), vec![ClusterFact::Failed(error)]),
+        Ok((cluster, Err(error))) => (Arc::new(ClusterAdapter(cluster)), vec![ClusterFact::Failed(error)]),
         Err(error) => {
             let nobody = Once { entry: Arc::from("cluster"), project: None };
             (Arc::new(nobody), vec![ClusterFact::Failed(error)])
@@ -239,34 +241,35 @@ fn feed(state: &mut State, judge: &Judge, event: Event) -> Vec<Effect> {
 }
 
 /// What a world answers; a machine's words are both worlds', judged together.
-pub(crate) async fn ask(worlds: &Worlds, judge: &Judge, look: Look) -> Result<Answer, ReadError> {
+pub(crate) async fn ask(adapters: &Adapters, judge: &Judge, look: Look) -> Result<Answer, ReadError> {
     if let Look::Testimony(_, _, hearing) = &look {
         let (console, said) = futures::join!(
-            ask_one(worlds.of_look(&look), look.clone()),
-            ask_one(Some(&worlds.cluster), look.clone())
+            ask_one(adapters.of_look(&look), look.clone()),
+            ask_one(Some(&adapters.cluster), look.clone())
         );
         return judge.weigh(hearing, console, said);
     }
-    ask_one(worlds.of_look(&look), look).await
+    ask_one(adapters.of_look(&look), look).await
 }
 
 async fn ask_one(desk: Option<&Desk>, look: Look) -> Result<Answer, ReadError> {
     let Some(desk) = desk else { return Err(too_slow("a cloud that the roster does not have")) };
     // The semaphore is never closed.
     let _place = desk.looks.acquire().await;
-    desk.world.look(look).await
+    desk.adapter.look(look).await
 }
 
 /// Reads what the engine asks for, and what it asks for then. False when time ran out.
-async fn follow_up(state: &mut State, judge: &Judge, worlds: &Worlds, looks: Vec<Effect>) -> bool {
+async fn follow_up(state: &mut State, judge: &Judge, adapters: &Adapters, looks: Vec<Effect>) -> bool {
     let until = Instant::now() + READS_WITHIN;
     let mut reads = FuturesUnordered::new();
     let mut queue = looks;
     loop {
         for effect in queue.drain(..) {
-            if let (Effect::Look { id, look }, worlds) = (effect, worlds.clone()) {
-                reads
-                    .push(async move { Event::Looked { look: id, answer: ask(&worlds, judge, look).await } });
+            if let (Effect::Look { id, look }, adapters) = (effect, adapters.clone()) {
+                reads.push(
+                    async move { Event::Looked { look: id, answer: ask(&adapters, judge, look).await } },
+                );
             }
         }
         match timeout_at(until, reads.next()).await {

@@ -23,10 +23,10 @@ use reveille_wire::roster::CheckedRoster;
 use super::look::{self, Controller, Looked};
 use super::rancher::look::{Beside, beside as beside_rancher};
 use super::{Answer, Context};
-use crate::beside::{self, client};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
+use crate::control_socket::{self, client};
 use crate::registration::{self, evidence};
 use crate::render;
 use crate::view::ask::{Ask, Asked, Reply, answer};
@@ -218,7 +218,7 @@ fn note(context: &Context, looked: &Looked) {
         Controller::Runs => notes.push(format!(
             "a controller runs and did not answer within {} s; this is a look of our own, which knows less: \
              it counts every wait from now on, so what is held or under way may be shown as waiting",
-            beside::WITHIN.as_secs()
+            control_socket::WITHIN.as_secs()
         )),
         Controller::Stopped | Controller::Never if for_people => {
             notes.push(
@@ -252,8 +252,8 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
     if !worth_reading || case.gathered.asked_at.is_some() {
         return None;
     }
-    let worlds = &looked.worlds;
-    let actions = look::ask(worlds, judge, Look::Actions(name.clone(), id.clone())).await;
+    let adapters = &looked.adapters;
+    let actions = look::ask(adapters, judge, Look::Actions(name.clone(), id.clone())).await;
     let mut gathered = Gathered { asked_at: Some(desk.now), ..Gathered::default() };
     if let Ok(Read::Actions(actions)) = actions
         && let Some(last) = actions.first()
@@ -262,7 +262,7 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
         gathered.last_action = Some(format!("{} at {} by user {by}", last.action, last.started).into());
     }
     if let Some(words) = hearing(absence.kind, name, seen) {
-        match look::ask(worlds, judge, words).await {
+        match look::ask(adapters, judge, words).await {
             Ok(Read::Testimony(testimony)) => gathered.take_testimony(absence.kind, &testimony),
             Ok(Read::NoConsole(why)) => gathered.testimony = Some(Err(why)),
             Ok(_) => {}

@@ -59,7 +59,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{Cli, Command, Common, LogFormat, Output, logging};
-use crate::render::paper::Paper;
+use crate::render::output_style::Paper;
 
 /// What a command has to say.
 #[derive(Clone, Debug, PartialEq, Eq)]

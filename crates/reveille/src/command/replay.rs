@@ -18,7 +18,7 @@ use crate::cli::{self, Output};
 use crate::replay::anonymise;
 use crate::replay::compare::{self, Wanted};
 use crate::replay::cut::{self, Reel};
-use crate::replay::film::{self, Film};
+use crate::replay::recording::{self, Recording};
 use crate::replay::report::{self, Subject};
 use crate::replay::rival;
 
@@ -33,8 +33,8 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
     let roster = args.with_roster.as_deref().map(other_roster).transpose()?;
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
-    for path in film::find(&args.recording)? {
-        let mut film = Film::open(&path)?;
+    for path in recording::find(&args.recording)? {
+        let mut film = Recording::open(&path)?;
         let wanted = wanted(context, args, &film, roster.as_ref())?;
         let played = compare::play(&mut film, wanted)?;
         if played.differing > 0 {
@@ -59,8 +59,8 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
 fn before(context: &Context, args: &cli::play::Replay, policy: Policy) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
-    for path in film::find(&args.recording)? {
-        let mut film = Film::open(&path)?;
+    for path in recording::find(&args.recording)? {
+        let mut film = Recording::open(&path)?;
         let wanted = wanted(context, args, &film, None)?;
         let rivalry = rival::play(&mut film, policy, &wanted, &context.paper)?;
         if rivalry.is_harmful() {
@@ -86,7 +86,7 @@ fn written(
 
 /// Writes a regression test: cut, under other names where that is wanted, and played once more before it counts.
 fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Result<Answer, Failure> {
-    let found = film::find(&args.recording)?;
+    let found = recording::find(&args.recording)?;
     let [path] = found.as_slice() else {
         let runs: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
         return Err(Failure::usage(anyhow!(
@@ -95,13 +95,13 @@ fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Resu
         ))
         .next(format!("name one of them: {}", runs.join(" "))));
     };
-    let mut film = Film::open(path)?;
+    let mut film = Recording::open(path)?;
     let wanted = wanted(context, args, &film, None)?;
     let reel = Reel::read(&mut film, wanted.until)?;
     let cut = cut::cut(&reel, wanted.machine.as_deref(), wanted.from)?;
     let mut lines = cut.reel.lines()?;
     if args.anonymise {
-        let renamed = film::parse(&anonymise::anonymise(&lines)?)?.again(None);
+        let renamed = recording::parse(&anonymise::anonymise(&lines)?)?.again(None);
         let told = |reel: &Reel| reel.story(None).iter().map(|told| (told.at, told.word)).collect::<Vec<_>>();
         if told(&renamed) != told(&cut.reel) {
             return Err(Failure::internal(anyhow!("under other names the engine decides otherwise"))
@@ -130,7 +130,7 @@ fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Resu
 fn wanted(
     context: &Context,
     args: &cli::play::Replay,
-    film: &Film,
+    film: &Recording,
     roster: Option<&Vec<Roster>>,
 ) -> Result<Wanted, Failure> {
     let time = |text: &Option<String>| text.as_deref().map(|text| time(context, text, film)).transpose();
@@ -154,7 +154,7 @@ fn other_roster(path: &Path) -> Result<Vec<Roster>, Failure> {
 }
 
 /// A moment: RFC 3339, or a time of day on the day on which the recording begins.
-fn time(context: &Context, text: &str, film: &Film) -> Result<Time, Failure> {
+fn time(context: &Context, text: &str, film: &Recording) -> Result<Time, Failure> {
     if let Ok(time) = serde_json::from_value(serde_json::Value::from(text)) {
         return Ok(time);
     }

@@ -33,32 +33,32 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::look::cluster_config;
 use super::{Answer, Context, looking};
-use crate::beside::server;
+use crate::adapters::agents::{AgentOrders, AgentReports};
+use crate::adapters::cloud::CloudReader;
+use crate::adapters::cluster::ClusterAdapter;
+use crate::adapters::poller::{Listener, Pace, poll};
+use crate::adapters::{Adapters, Desk, providers};
 use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::control_socket::server;
 use crate::driver::alone::{Identity, Presence, Watcher};
-use crate::driver::caution::{Caution, Strangers};
 use crate::driver::clock;
-use crate::driver::hands::Hands;
-use crate::driver::helm::{Hearer, Helm};
+use crate::driver::engine_host::{EngineHost, Hearer};
+use crate::driver::executor::Executor;
+use crate::driver::ledger_store::{self, LedgerStoreError, OpenLedgerStore};
+use crate::driver::ledger_writer::LedgerWriter;
+use crate::driver::ownership_check::{OwnershipCheck, Strangers};
 use crate::driver::pauses::{PauseDesk, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
-use crate::driver::scribe::Scribe;
-use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
-use crate::hot::standing::Standing;
-use crate::hot::vigil::Vigils;
-use crate::registration::between::Engine;
+use crate::hot::snapshot::Standing;
+use crate::hot::watcher::Vigils;
+use crate::registration::bridge::Engine;
 use crate::registration::nodes::Roll;
 use crate::registration::sighted::Telling;
 use crate::registration::{self, Site};
 use crate::view::roll;
-use crate::worlds::agents::{Ears, Mouth};
-use crate::worlds::cloud::CloudReader;
-use crate::worlds::cluster::ClusterWorld;
-use crate::worlds::poller::{Listener, Pace, poll};
-use crate::worlds::{Desk, Worlds, kinds};
 
 /// Facts of a cluster that may wait to be taken in.
 const FACTS_MAX: usize = 1024;
@@ -71,14 +71,14 @@ struct Prepared {
     judge: Arc<Judge>,
     state_dir: PathBuf,
     cluster: Cluster,
-    shelf: OpenShelf,
+    ledger_store: OpenLedgerStore,
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     answers: watch::Sender<Option<bool>>,
     /// Which Nodes carry which ids, for the registration server.
     roll: Roll,
     /// What the engine asks of agents; leads nowhere without a registration server.
-    mouth: Mouth,
+    orders: AgentOrders,
     /// Where what it knows of instances goes; none without a registration server.
     telling: Option<Telling>,
 }
@@ -87,8 +87,8 @@ impl Prepared {
     /// What the registration server needs of it.
     fn site(&mut self) -> (RosterName, Site) {
         let roster = &self.checked.roster;
-        let (mouth, asks) = Mouth::new();
-        self.mouth = mouth;
+        let (orders, asks) = AgentOrders::new();
+        self.orders = orders;
         let (telling, sighted) = Telling::new();
         self.telling = Some(telling);
         let site = Site {
@@ -96,7 +96,7 @@ impl Prepared {
             cluster: self.cluster.clone(),
             answers: self.answers.subscribe(),
             roll: self.roll.clone(),
-            engine: Engine { ears: Ears::new(self.events.clone()), asks },
+            engine: Engine { reports: AgentReports::new(self.events.clone()), asks },
             sighted,
         };
         (roster.name.clone(), site)
@@ -244,9 +244,9 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         )
     })?;
     let state_dir = context.state_dir(&name)?;
-    let shelf = shelf::open(&state_dir, "reveille run", clock::wall()).map_err(|error| {
-        let held = matches!(error, ShelfError::Open(OpenError::Held { .. }));
-        let unread = matches!(error, ShelfError::Record { .. });
+    let ledger_store = ledger_store::open(&state_dir, "reveille run", clock::wall()).map_err(|error| {
+        let held = matches!(error, LedgerStoreError::Open(OpenError::Held { .. }));
+        let unread = matches!(error, LedgerStoreError::Record { .. });
         let error = anyhow::Error::new(error).context(format!("cannot watch over roster {name}"));
         if held {
             Failure::usage(error).next("ask the one that runs: reveille status")
@@ -264,12 +264,12 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         judge,
         state_dir,
         cluster,
-        shelf,
+        ledger_store,
         events,
         inbox,
         answers,
         roll: Roll::default(),
-        mouth: Mouth::default(),
+        orders: AgentOrders::default(),
         telling: None,
     })
 }
@@ -292,7 +292,7 @@ async fn clouds(
         let project = connect(first, at).await?;
         let want =
             |(index, name): &(usize, &CloudName)| (prepared[*index].checked.roster.clone(), (*name).clone());
-        let wants: kinds::Wants = sharers.iter().map(want).collect();
+        let wants: providers::Wants = sharers.iter().map(want).collect();
         let period = wants.iter().map(|(roster, _)| roster.timing.cloud_period).min().unwrap_or_default();
         let full = wants.iter().map(|(roster, _)| roster.timing.cloud_full_period).min().unwrap_or_default();
         let (reader, cloud, kick) = CloudReader::new(first.clone(), at.clone(), wants, project);
@@ -311,12 +311,14 @@ async fn clouds(
 }
 
 /// Logs in. What cannot come right by itself ends the start; anything else is tried again by the poller.
-async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<kinds::Connected>, Failure> {
-    match kinds::connect(name.clone(), at).await {
+async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<providers::Connected>, Failure> {
+    match providers::connect(name.clone(), at).await {
         Ok(project) => Ok(Some(project)),
-        Err(kinds::Unconnected { error, hopeless: true }) => Err(Failure::usage(anyhow::Error::new(error))),
-        Err(kinds::Unconnected { error, .. }) => {
-            let cloud = kinds::entry(at);
+        Err(providers::Unconnected { error, hopeless: true }) => {
+            Err(Failure::usage(anyhow::Error::new(error)))
+        }
+        Err(providers::Unconnected { error, .. }) => {
+            let cloud = providers::entry(at);
             tracing::warn!(%cloud, "{error}. It is tried again; until then nothing is judged from it");
             Ok(None)
         }
@@ -385,9 +387,20 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, roll, mouth, telling } =
-        prepared;
-    let OpenShelf { shelf, records, fence, last_alive } = shelf;
+    let Prepared {
+        checked,
+        judge,
+        state_dir,
+        cluster,
+        ledger_store,
+        events,
+        inbox,
+        answers,
+        roll,
+        orders,
+        telling,
+    } = prepared;
+    let OpenLedgerStore { ledger_store, records, fence, last_alive } = ledger_store;
     let now = clock::wall();
     announce(&checked, args.dry_run, records.len());
     let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
@@ -397,21 +410,22 @@ fn launch(
     }
     let state = State::restore(checked.roster, how, records);
     unnamed_clouds(&state, &args.forget_cloud, &state_dir)?;
-    let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
+    let (mut ledger_writer, acks) =
+        LedgerWriter::start(Box::new(ledger_store)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
     let ended = |_| Failure::internal(anyhow!("cannot begin in the ledger: its thread has ended"));
-    scribe.note(started).map_err(ended)?;
+    ledger_writer.note(started).map_err(ended)?;
     let Reached { desks, strangers } = clouds;
-    let caution = Caution::new(checked.written, strangers);
-    let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
-    let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: mouth };
+    let ownership_check = OwnershipCheck::new(checked.written, strangers);
+    let cluster_desk = Desk::new(Arc::new(ClusterAdapter(cluster.clone())));
+    let adapters = Adapters { clouds: desks, cluster: cluster_desk, agents: orders };
     let Beside { standing, presence } = beside;
-    let fence = shelf::fence_check(&state_dir);
+    let fence = ledger_store::fence_check(&state_dir);
     let leads = match presence.clone() {
         Some(presence) => presence.and(fence),
         None => fence,
     };
-    let hands = Hands::new(worlds, judge, leads, events.clone());
+    let executor = Executor::new(adapters, judge, leads, events.clone());
     let pauses = with_presence(super::pause::reader(&state_dir), presence.clone());
     if let Some(cluster) = &args.confirm_cluster {
         let confirmed = Command::ConfirmCluster(ClusterUid::from(cluster.as_str()));
@@ -433,11 +447,11 @@ fn launch(
     background.spawn(server::serve(state_dir.clone(), asks, beside, stopped.clone()));
     let hearer = telling.map(|telling| -> Hearer { Box::new(move |record| telling.tell(record)) });
     Ok(Driver {
-        helm: Helm::new(state, scribe).recorded_by(recorder).told_to(hearer),
+        engine_host: EngineHost::new(state, ledger_writer).recorded_by(recorder).told_to(hearer),
         acks,
         inbox,
-        hands,
-        pauses: PauseDesk::new(pauses, caution),
+        executor,
+        pauses: PauseDesk::new(pauses, ownership_check),
         stop: stopped.clone(),
         questions,
         clock: clock::system(),

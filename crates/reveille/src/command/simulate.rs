@@ -23,7 +23,7 @@ use super::{Answer, Context};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::play::{Made, Simulate};
-use crate::render::paper::Tone;
+use crate::render::output_style::Tone;
 
 /// The longest file that is read, bytes: a scenario is a page or two.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reveille_core::model::time::{Span, Time};
 
-use crate::worlds::poller::duration;
+use crate::adapters::poller::duration;
 
 /// The engine wants to be asked at least this often.
 const TICK_MAX: Duration = Duration::from_secs(10);

@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::clock::Clock;
-use super::keeper::{FenceCheck, Lead};
+use super::ledger_backend::{FenceCheck, Lead};
 use super::pauses::everything;
 
 /// Between two renewals: ten writes in ten minutes, below the twelve that our own budget of writes allows one object.

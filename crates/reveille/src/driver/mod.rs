@@ -3,7 +3,7 @@
 //! ```text
 //!  pollers ─┐
 //!  watch   ─┼▶ inbox (bounded) ─┐
-//!  tasks   ─┘                   ├▶ select: one event at a time ─▶ helm ─▶ effects ─▶ hands: look, call, list
+//!  tasks   ─┘                   ├▶ select: one event at a time ─▶ engine host ─▶ effects ─▶ executor: look, call, list
 //!  ledger thread ─ acks ────────┤                                   └──▶ records ─▶ ledger thread
 //!  timer, pauses, heartbeat ────┘
 //! ```
@@ -17,18 +17,18 @@
 
 mod alarm;
 pub(crate) mod alone;
-pub(crate) mod caution;
 pub(crate) mod clock;
+pub(crate) mod engine_host;
+pub(crate) mod executor;
 mod freeze;
-pub(crate) mod hands;
-pub(crate) mod helm;
 pub(crate) mod journal;
-pub(crate) mod keeper;
+pub(crate) mod ledger_backend;
+pub(crate) mod ledger_store;
+pub(crate) mod ledger_writer;
+pub(crate) mod ownership_check;
 pub(crate) mod pauses;
 pub(crate) mod recorder;
-pub(crate) mod scribe;
-mod scrub;
-pub(crate) mod shelf;
+mod redact;
 mod sight;
 
 #[cfg(test)]
@@ -44,11 +44,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use alarm::Alarm;
+use engine_host::EngineHost;
+use executor::Executor;
 use freeze::Freezes;
-use hands::Hands;
-use helm::Helm;
+use ledger_writer::Ack;
 use pauses::PauseDesk;
-use scribe::Ack;
 use sight::Sight;
 
 /// Events that may wait for the loop. Whoever sends more waits.
@@ -89,13 +89,13 @@ pub(crate) enum Ended {
 /// One roster's loop.
 pub(crate) struct Driver {
     /// The state and its ledger.
-    pub(crate) helm: Helm,
+    pub(crate) engine_host: EngineHost,
     /// What the ledger says.
     pub(crate) acks: mpsc::UnboundedReceiver<Ack>,
-    /// What the worlds say.
+    /// What the adapters say.
     pub(crate) inbox: mpsc::Receiver<Event>,
     /// Whoever carries out effects.
-    pub(crate) hands: Hands,
+    pub(crate) executor: Executor,
     /// What people paused.
     pub(crate) pauses: PauseDesk,
     /// Becomes true when the process shall stop.
@@ -131,15 +131,15 @@ impl Driver {
                 }
             }
             let nap = alarm.nap((self.clock)());
-            // A disk that does not keep up delays what the worlds say, and refuses none of it.
-            let room = self.helm.has_room();
+            // A disk that does not keep up delays what the adapters say, and refuses none of it.
+            let room = self.engine_host.has_room();
             let effects = tokio::select! {
                 biased;
                 _ = told(&mut self.stop) => break Ended::Told,
                 ack = self.acks.recv() => match ack {
                     // None: its thread has ended, by a panic.
                     None | Some(Ack::Over) => break Ended::LedgerOver,
-                    Some(ack) => self.helm.acknowledge((self.clock)(), ack),
+                    Some(ack) => self.engine_host.acknowledge((self.clock)(), ack),
                 },
                 _ = pauses_due.tick() => match self.pauses.read() {
                     Some(command) => self.take(Event::Command(command)),
@@ -147,13 +147,13 @@ impl Driver {
                 },
                 _ = beat_due.tick() => {
                     let now = (self.clock)();
-                    self.helm.beat(now);
+                    self.engine_host.beat(now);
                     Vec::new()
                 }
                 // Before the inbox: a person who asks on the worst day does not wait behind a flood of events. Questions
                 // are few and change nothing.
                 Some(question) = self.questions.recv() => {
-                    question(self.helm.state(), (self.clock)());
+                    question(self.engine_host.state(), (self.clock)());
                     Vec::new()
                 }
                 Some(event) = self.inbox.recv(), if room => self.take_in(event),
@@ -163,27 +163,27 @@ impl Driver {
                 }
             };
             self.perform(effects, &mut alarm);
-            if !self.helm.state().desk().leading {
+            if !self.engine_host.state().desk().leading {
                 break Ended::Fenced;
             }
-            sight.review(&self.helm.state().desk());
-            freezes.review(&self.helm.state().desk(), (self.clock)());
+            sight.review(&self.engine_host.state().desk());
+            freezes.review(&self.engine_host.state().desk(), (self.clock)());
         };
         self.wind_down().await;
         let now = (self.clock)();
-        self.helm.beat(now);
-        let helm = self.helm;
-        let state = helm.state().clone();
-        let end = tokio::task::spawn_blocking(move || drop(helm.end()));
+        self.engine_host.beat(now);
+        let engine_host = self.engine_host;
+        let state = engine_host.state().clone();
+        let end = tokio::task::spawn_blocking(move || drop(engine_host.end()));
         if timeout(LEDGER_WITHIN, end).await.is_err() {
             tracing::error!("the disk under the ledger does not answer; ending without it");
         }
         (state, ended)
     }
 
-    /// An event from the worlds; caution looks at it first.
+    /// An event from the adapters; the ownership check looks at it first.
     fn take_in(&mut self, event: Event) -> Vec<Effect> {
-        let changed = self.pauses.caution.review(self.helm.state().desk().roster, &event);
+        let changed = self.pauses.ownership_check.review(self.engine_host.state().desk().roster, &event);
         let mut effects = match changed.then(|| self.pauses.read()).flatten() {
             Some(command) => self.take(Event::Command(command)),
             None => Vec::new(),
@@ -194,17 +194,17 @@ impl Driver {
 
     fn take(&mut self, event: Event) -> Vec<Effect> {
         let now = (self.clock)();
-        self.helm.take(now, event)
+        self.engine_host.take(now, event)
     }
 
     fn perform(&self, effects: Vec<Effect>, alarm: &mut Alarm) {
         for effect in effects {
             match effect {
-                Effect::Look { id, look } => self.hands.look(id, look),
-                Effect::Call { intent, fence, call } => self.hands.call(intent, fence, call),
-                Effect::List { cloud } => self.hands.list(&cloud),
+                Effect::Look { id, look } => self.executor.look(id, look),
+                Effect::Call { intent, fence, call } => self.executor.call(intent, fence, call),
+                Effect::List { cloud } => self.executor.list(&cloud),
                 Effect::WakeAt(at) => alarm.set(at),
-                // The helm keeps records to itself.
+                // The engine host keeps records to itself.
                 Effect::Record { .. } => {}
             }
         }
@@ -212,22 +212,22 @@ impl Driver {
 
     /// Every source has said something, and nothing is on its way.
     fn has_settled(&self) -> bool {
-        let state = self.helm.state();
+        let state = self.engine_host.state();
         let desk = state.desk();
         let mut sources = desk.clouds.values().map(|cloud| &cloud.source).chain([&desk.cluster.source]);
         let spoken = sources.all(|source| source.last_good().is_some() || source.failing().is_some());
-        let under_way = self.hands.under_way();
+        let under_way = self.executor.under_way();
         spoken
             && state.is_settled()
-            && self.helm.unanswered() == 0
+            && self.engine_host.unanswered() == 0
             && under_way.calls() + under_way.looks() == 0
             && self.inbox.is_empty()
     }
 
     /// Begins nothing, and waits for what cannot be taken back.
     async fn wind_down(&mut self) {
-        self.helm.stop();
-        let under_way = self.hands.under_way();
+        self.engine_host.stop();
+        let under_way = self.executor.under_way();
         if under_way.calls() > 0 {
             tracing::info!(calls = under_way.calls(), "stopping: waits for calls that are on their way");
         }
@@ -235,11 +235,12 @@ impl Driver {
         let mut alarm = Alarm::default();
         // Without its thread the ledger answers for nothing more.
         let mut ledger = true;
-        while under_way.calls() > 0 || (ledger && self.helm.unanswered() > 0) || !self.inbox.is_empty() {
+        while under_way.calls() > 0 || (ledger && self.engine_host.unanswered() > 0) || !self.inbox.is_empty()
+        {
             let effects = tokio::select! {
                 biased;
                 ack = self.acks.recv(), if ledger => match ack {
-                    Some(ack) => self.helm.acknowledge((self.clock)(), ack),
+                    Some(ack) => self.engine_host.acknowledge((self.clock)(), ack),
                     None => {
                         ledger = false;
                         Vec::new()
@@ -247,7 +248,7 @@ impl Driver {
                 },
                 Some(event) = self.inbox.recv() => match event {
                     Event::Done { .. } => self.take(event),
-                    // What the worlds say matters no more; only what we did to them does.
+                    // What the adapters say matters no more; only what we did to them does.
                     _ => Vec::new(),
                 },
                 () = tokio::time::sleep_until(until) => {

@@ -1,15 +1,15 @@
-//! "Hands off", as the engine hears of it: the pauses that people set on disk, and those of our own caution.
+//! "Hands off", as the engine hears of it: the pauses that people set on disk, and those of our own check of ownership.
 //!
 //! The folder is read again every two seconds, so that `reveille pause` works beside a running controller without a
-//! connection to it. A file that cannot be read may cover anything, so it covers everything. Our own caution (see
-//! [`super::caution`]) stands beside what people said.
+//! connection to it. A file that cannot be read may cover anything, so it covers everything. Our own check of ownership (see
+//! [`super::ownership_check`]) stands beside what people said.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reveille_core::event::{Command, Pause, PauseScope};
 
-use super::caution::Caution;
+use super::ownership_check::OwnershipCheck;
 
 /// Reads the pauses that are set on disk: them, and what could not be read.
 pub(crate) type ReadPauses = Box<dyn Fn() -> (BTreeSet<Pause>, Vec<String>) + Send>;
@@ -20,15 +20,15 @@ pub(crate) const OURSELVES: &str = "reveille itself";
 /// Collects pauses and tells when they change.
 pub(crate) struct PauseDesk {
     read: ReadPauses,
-    /// Our own caution.
-    pub(crate) caution: Caution,
+    /// Our own check of ownership.
+    pub(crate) ownership_check: OwnershipCheck,
     last: Option<BTreeSet<Pause>>,
 }
 
 impl PauseDesk {
-    /// A desk over a folder and our own caution.
-    pub(crate) const fn new(read: ReadPauses, caution: Caution) -> Self {
-        Self { read, caution, last: None }
+    /// A desk over a folder and our own check of ownership.
+    pub(crate) const fn new(read: ReadPauses, ownership_check: OwnershipCheck) -> Self {
+        Self { read, ownership_check, last: None }
     }
 
     /// Reads them again; a command when they differ from the last time.
@@ -40,7 +40,7 @@ impl PauseDesk {
             }
             pauses.insert(everything(&why));
         }
-        pauses.extend(self.caution.pauses().cloned());
+        pauses.extend(self.ownership_check.pauses().cloned());
         if self.last.as_ref() == Some(&pauses) {
             return None;
         }
@@ -66,7 +66,7 @@ mod tests {
     fn changes_are_told_once_and_a_broken_file_covers_everything() {
         let (say, heard) = std::sync::mpsc::channel();
         let read = Box::new(move || heard.try_recv().unwrap_or_default());
-        let mut desk = PauseDesk::new(read, Caution::default());
+        let mut desk = PauseDesk::new(read, OwnershipCheck::default());
         assert_eq!(desk.read(), Some(Command::Pauses(BTreeSet::new())), "the first reading always tells");
         assert_eq!(desk.read(), None);
         say.send((BTreeSet::from([gpu()]), vec![])).unwrap();

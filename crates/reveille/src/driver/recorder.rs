@@ -1,7 +1,7 @@
 //! The flight recorder: every event and effect of one roster's engine on its way to disk, without ever holding it up.
 //!
 //! ```text
-//!  helm ─▶ step (bounded queue) ─▶ thread: one line each, compressed, flushed every few seconds ─▶ DIR/ROSTER/RUN/
+//!  engine host ─▶ step (bounded queue) ─▶ thread: one line each, compressed, flushed every few seconds ─▶ DIR/ROSTER/RUN/
 //!             └─ full, or the disk refuses ─▶ one warning, a note beside the recording, and the recording is over
 //! ```
 //!
@@ -164,9 +164,9 @@ mod tests {
     use reveille_record::tape::{TapeReader, runs};
 
     use super::*;
-    use crate::driver::helm::Helm;
-    use crate::driver::scribe::Scribe;
-    use crate::driver::shelf;
+    use crate::driver::engine_host::EngineHost;
+    use crate::driver::ledger_store;
+    use crate::driver::ledger_writer::LedgerWriter;
     use crate::fixture;
 
     const CANARY: &str = "cAnArY77";
@@ -183,11 +183,12 @@ mod tests {
         }
     }
 
-    fn helm(directory: &Path, config: TapeConfig) -> Helm {
-        let shelf = shelf::open(&directory.join("state"), "a test", NOW).unwrap().shelf;
-        let (scribe, _acks) = Scribe::start(Box::new(shelf)).unwrap();
+    fn engine_host(directory: &Path, config: TapeConfig) -> EngineHost {
+        let ledger_store = ledger_store::open(&directory.join("state"), "a test", NOW).unwrap().ledger_store;
+        let (ledger_writer, _acks) = LedgerWriter::start(Box::new(ledger_store)).unwrap();
         let recorder = Recorder::start(&directory.join("flight"), &header(), NOW, config).unwrap();
-        Helm::new(State::new(fixture::roster(), header().start), scribe).recorded_by(Some(recorder))
+        EngineHost::new(State::new(fixture::roster(), header().start), ledger_writer)
+            .recorded_by(Some(recorder))
     }
 
     fn read(directory: &Path) -> (Vec<String>, Option<String>) {
@@ -284,13 +285,13 @@ mod tests {
     #[test]
     fn no_secret_reaches_a_recording_or_the_ledger() {
         let directory = tempfile::tempdir().unwrap();
-        let mut helm = helm(directory.path(), TapeConfig::STANDARD);
+        let mut engine_host = engine_host(directory.path(), TapeConfig::STANDARD);
         let events = talkative();
         for (event, place) in events.iter().zip(1..) {
             assert!(format!("{event:?}").contains(CANARY), "event {place} holds the canary");
-            helm.take(NOW, event.clone());
+            engine_host.take(NOW, event.clone());
         }
-        helm.end();
+        engine_host.end();
         let (lines, notice) = read(directory.path());
         assert_eq!((lines.len(), notice), (events.len() + 1, None));
         for line in lines {
@@ -304,15 +305,15 @@ mod tests {
     fn a_recording_that_is_full_stops_with_a_note_and_the_engine_goes_on() {
         let directory = tempfile::tempdir().unwrap();
         let small = TapeConfig { segment_bytes_max: 4096, total_bytes_max: 6000, frame_bytes_max: 256 };
-        let mut helm = helm(directory.path(), small);
+        let mut engine_host = engine_host(directory.path(), small);
         for number in 0..2000 {
             let text: Arc<str> =
                 Arc::from(format!("{:x}", (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             let error = ReadError { kind: ReadErrorKind::TimedOut, text, retry_after: None };
-            helm.take(Time::from_ms(NOW.ms + number), Event::Cluster(ClusterFact::Failed(error)));
+            engine_host.take(Time::from_ms(NOW.ms + number), Event::Cluster(ClusterFact::Failed(error)));
         }
-        assert_eq!(helm.state().desk().now.ms, NOW.ms + 1999, "every event was taken in");
-        helm.end();
+        assert_eq!(engine_host.state().desk().now.ms, NOW.ms + 1999, "every event was taken in");
+        engine_host.end();
         let (lines, notice) = read(directory.path());
         assert!(lines.len() > 10 && lines.len() < 2000, "{}", lines.len());
         let notice = notice.unwrap();

@@ -1,10 +1,10 @@
 //! The driver against a small fake world: what comes before what, and what a failing ledger or a lost lock prevent.
 //!
 //! The world is one machine whose port lacks its group, which the roster lets the engine mend at once. The fakes answer at
-//! the two seams of the driver, [`World`] and [`Keeper`]; everything between them is the real thing.
+//! the two seams of the driver, [`Adapter`] and [`LedgerBackend`]; everything between them is the real thing.
 
-mod beside;
 mod burst;
+mod control_socket;
 mod listing;
 mod lock;
 mod log_lines;
@@ -29,16 +29,16 @@ use reveille_core::record::Record;
 use reveille_diagnose::Judge;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use super::caution::Caution;
-use super::hands::Hands;
-use super::helm::Helm;
-use super::keeper::{FenceCheck, Keeper, Lead};
+use super::engine_host::EngineHost;
+use super::executor::Executor;
+use super::ledger_backend::{FenceCheck, Lead, LedgerBackend};
+use super::ledger_writer::{Ack, LedgerWriter};
+use super::ownership_check::OwnershipCheck;
 use super::pauses::PauseDesk;
-use super::scribe::{Ack, Scribe};
 use super::{Driver, Ended, Question, Until, clock};
+use crate::adapters::agents::AgentOrders;
+use crate::adapters::{Adapter, Adapters, Desk};
 use crate::fixture;
-use crate::worlds::agents::Mouth;
-use crate::worlds::{Desk, World, Worlds};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -68,9 +68,9 @@ impl Fake {
     }
 }
 
-struct FakeWorld(Arc<Fake>);
+struct FakeAdapter(Arc<Fake>);
 
-impl World for FakeWorld {
+impl Adapter for FakeAdapter {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
         self.0.say("look");
         let mended = self.0.mended.load(Ordering::SeqCst);
@@ -123,7 +123,7 @@ impl Book {
     }
 }
 
-impl Keeper for Book {
+impl LedgerBackend for Book {
     fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>> {
         while self.shut.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(5));
@@ -168,32 +168,32 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
     start_with(Arc::new(fake), book, Box::new(book.clone()), state, until, leads, clock::system())
 }
 
-/// The same over any keeper and any clock.
+/// The same over any backend and any clock.
 fn start_with(
     fake: Arc<Fake>,
     book: &Book,
-    keeper: Box<dyn Keeper>,
+    ledger_backend: Box<dyn LedgerBackend>,
     state: State,
     until: Until,
     leads: FenceCheck,
     clock: clock::Clock,
 ) -> Bench {
-    let (scribe, acks) = Scribe::start(keeper).unwrap();
+    let (ledger_writer, acks) = LedgerWriter::start(ledger_backend).unwrap();
     let (events, inbox) = mpsc::channel(64);
     let (stop, stopped) = watch::channel(false);
     let (asks, questions) = mpsc::channel(1);
-    let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
-    let worlds = Worlds {
+    let desk = Desk::new(Arc::new(FakeAdapter(fake.clone())));
+    let adapters = Adapters {
         clouds: BTreeMap::from([("os".into(), desk.clone())]),
         cluster: desk,
-        agents: Mouth::default(),
+        agents: AgentOrders::default(),
     };
     let driver = Driver {
-        helm: Helm::new(state, scribe),
+        engine_host: EngineHost::new(state, ledger_writer),
         acks,
         inbox,
-        hands: Hands::new(worlds, Judge::built_in().unwrap(), leads, events.clone()),
-        pauses: PauseDesk::new(Box::new(|| (BTreeSet::new(), Vec::new())), Caution::default()),
+        executor: Executor::new(adapters, Judge::built_in().unwrap(), leads, events.clone()),
+        pauses: PauseDesk::new(Box::new(|| (BTreeSet::new(), Vec::new())), OwnershipCheck::default()),
         stop: stopped,
         questions,
         clock,
@@ -420,17 +420,17 @@ async fn once_ends_when_everything_due_has_settled() {
 #[tokio::test]
 async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
     let book = Book::default();
-    let (mut scribe, mut acks) = Scribe::start(Box::new(book.clone())).unwrap();
+    let (mut ledger_writer, mut acks) = LedgerWriter::start(Box::new(book.clone())).unwrap();
     let started = |fence| Record::Started { at: Time::from_ms(1), fence: Fence(fence) };
     book.refuses.store(true, Ordering::SeqCst);
-    scribe.keep(vec![(reveille_core::model::id::RecordId(1), started(1))]).unwrap();
+    ledger_writer.keep(vec![(reveille_core::model::id::RecordId(1), started(1))]).unwrap();
     assert!(matches!(acks.recv().await, Some(Ack::Refused(..))));
     book.refuses.store(false, Ordering::SeqCst);
-    scribe.keep(vec![(reveille_core::model::id::RecordId(2), started(2))]).unwrap();
+    ledger_writer.keep(vec![(reveille_core::model::id::RecordId(2), started(2))]).unwrap();
     assert!(matches!(acks.recv().await, Some(Ack::Kept(_))));
     assert_eq!(acks.recv().await, Some(Ack::WantsCheckpoint), "memory and ledger differ");
-    scribe.rotate(vec![started(3)]);
-    scribe.end();
+    ledger_writer.rotate(vec![started(3)]);
+    ledger_writer.end();
     assert_eq!(book.checkpoints.load(Ordering::SeqCst), 1);
     assert_eq!(book.kept(), [started(3)]);
 }
@@ -438,23 +438,23 @@ async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
 #[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let fake = Arc::new(Fake { hold: Some(Arc::new(Notify::new())), ..Fake::default() });
-    let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
-    let worlds = Worlds {
+    let desk = Desk::new(Arc::new(FakeAdapter(fake.clone())));
+    let adapters = Adapters {
         clouds: BTreeMap::from([("os".into(), desk.clone())]),
         cluster: desk.clone(),
-        agents: Mouth::default(),
+        agents: AgentOrders::default(),
     };
     let (events, mut inbox) = mpsc::channel(8);
-    let hands = Hands::new(worlds, Judge::built_in().unwrap(), leads(1), events);
+    let executor = Executor::new(adapters, Judge::built_in().unwrap(), leads(1), events);
     let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
-    hands.call(IntentId(1), Fence(1), Call::Start { cloud: "os".into(), instance: "i1".into(), owned });
+    executor.call(IntentId(1), Fence(1), Call::Start { cloud: "os".into(), instance: "i1".into(), owned });
     let Some(Event::Done { intent, outcome }) = inbox.recv().await else { panic!("a call is answered") };
     assert_eq!((intent, matches!(outcome, Outcome::Unknown { .. })), (IntentId(1), true), "{outcome}");
     let _all = desk.looks.acquire_many(u32::try_from(desk.looks.available_permits()).unwrap()).await.unwrap();
-    hands.look(reveille_core::model::id::LookId(1), Look::Instance("os".into(), "i1".into()));
+    executor.look(reveille_core::model::id::LookId(1), Look::Instance("os".into(), "i1".into()));
     let Some(Event::Looked { answer: Err(error), .. }) = inbox.recv().await else {
         panic!("a read is answered")
     };
     assert_eq!(error.kind, ReadErrorKind::TimedOut);
-    assert_eq!(hands.under_way().calls() + hands.under_way().looks(), 0);
+    assert_eq!(executor.under_way().calls() + executor.under_way().looks(), 0);
 }

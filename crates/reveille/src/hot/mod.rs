@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  reveille_kube: kinds, writes, versions, counts ─▶ look ─▶ reveille_hot::State ─▶ look ─▶ Listener ─┬ command: lines and pages
-//!                                                                                                      └ vigil: log, standing
-//!  vigil of the cluster ─┐
-//!  vigil of Rancher ─────┴▶ standing ─▶ roll, why
+//!                                                                                                      └ watcher: log, snapshot
+//!  watcher of the cluster ─┐
+//!  watcher of Rancher ─────┴▶ snapshot ─▶ roll, why
 //! ```
 //!
 //! What is hot the detector decides; here stand the connections, their bounds and their end. Nothing is written to a cluster.
 
 pub(crate) mod look;
-pub(crate) mod standing;
-pub(crate) mod vigil;
+pub(crate) mod snapshot;
+pub(crate) mod watcher;

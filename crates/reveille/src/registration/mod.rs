@@ -1,9 +1,9 @@
 //! The registration server beside the engine: started with `run --listen`, on a thread of its own.
 //!
 //! ```text
-//!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
+//!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ token_issuer: bootstrap tokens
 //!                                                                   ├▶ NodeAsked ─▶ nodes: what the cluster says of a name
-//!                                                                   └▶ Heard ─▶ between: the log, and each engine's facts
+//!                                                                   └▶ Heard ─▶ bridge: the log, and each engine's facts
 //!                        its beats ─▶ pulse: does anybody hear the machines ─▶ each engine's facts
 //!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand       each engine's records ─▶ sighted: who is gone ─▶ Hand
 //! ```
@@ -12,15 +12,15 @@
 //! these a heartbeat.
 
 pub(crate) mod asked;
-pub(crate) mod between;
+pub(crate) mod bridge;
 pub(crate) mod evidence;
-mod mint;
 pub(crate) mod nodes;
 mod pulse;
 mod rooms;
 pub(crate) mod sighted;
 #[cfg(test)]
 mod tests;
+mod token_issuer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -71,7 +71,7 @@ pub(crate) struct Site {
     /// Which of its Nodes carry which ids, and are called how.
     pub(crate) roll: Roll,
     /// Its engine's facts and asks.
-    pub(crate) engine: between::Engine,
+    pub(crate) engine: bridge::Engine,
     /// What its engine knows of instances.
     pub(crate) sighted: sighted::Sighted,
 }
@@ -140,8 +140,8 @@ pub(crate) async fn begin(
         background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
     let (mut clusters, mut engines, mut sources) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let ears = sites.values().map(|site| site.engine.ears.clone()).collect();
-    background.spawn(pulse::listen(begun.beats, ears, pulse::DEAF_AFTER));
+    let reports = sites.values().map(|site| site.engine.reports.clone()).collect();
+    background.spawn(pulse::listen(begun.beats, reports, pulse::DEAF_AFTER));
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers.clone()));
         background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
@@ -152,8 +152,8 @@ pub(crate) async fn begin(
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     background.spawn(keep_endings(evidence::folder(&directory), ended));
     background.spawn(nodes::serve(begun.nodes, sources));
-    background.spawn(mint::serve(begun.mints, clusters));
-    background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
+    background.spawn(token_issuer::serve(begun.mints, clusters));
+    background.spawn(bridge::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))
 }
 

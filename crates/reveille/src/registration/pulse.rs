@@ -1,8 +1,8 @@
 //! Whether the registration server hears its machines: while it does not, no agent is silent.
 //!
 //! ```text
-//!  the server's runtime runs, and its registry answers ─▶ a beat each second ─▶ none for ten seconds ─▶ Ears::deaf
-//!                                                                            └▶ one again ─▶ Ears::listening
+//!  the server's runtime runs, and its registry answers ─▶ a beat each second ─▶ none for ten seconds ─▶ AgentReports::deaf
+//!                                                                            └▶ one again ─▶ AgentReports::listening
 //! ```
 //!
 //! The server and the engines have threads of their own. One that stands still (a disk that does not answer, a request that
@@ -17,7 +17,7 @@ use reveille_registrar::server::Hand;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::worlds::agents::Ears;
+use crate::adapters::agents::AgentReports;
 
 /// Between two beats.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(super) async fn beat(hand: Hand, beats: watch::Sender<()>, every: Duration) 
 }
 
 /// Tells every engine when nobody is heard, and when somebody is again; until nothing beats any more.
-pub(super) async fn listen(mut beats: watch::Receiver<()>, engines: Vec<Ears>, deaf_after: Duration) {
+pub(super) async fn listen(mut beats: watch::Receiver<()>, engines: Vec<AgentReports>, deaf_after: Duration) {
     let mut is_deaf = false;
     loop {
         let hears = match timeout(deaf_after, beats.changed()).await {
@@ -51,12 +51,12 @@ pub(super) async fn listen(mut beats: watch::Receiver<()>, engines: Vec<Ears>, d
         } else {
             tracing::info!("the registration server hears its machines again");
         }
-        for ears in &engines {
+        for reports in &engines {
             // Whose driver is gone needs not be told.
             if is_deaf {
-                ears.deaf(stands_still()).await;
+                reports.deaf(stands_still()).await;
             } else {
-                ears.listening().await;
+                reports.listening().await;
             }
         }
     }

@@ -21,8 +21,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
+use crate::adapters::agents::AgentReports;
 use crate::cli::logging;
-use crate::worlds::agents::Ears;
 
 fn setup_in(directory: &TempDir) -> Setup {
     Setup {
@@ -72,7 +72,7 @@ async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_stat
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     let folder = evidence::folder(directory.path());
     tokio::spawn(keep_endings(folder.clone(), ended));
-    tokio::spawn(between::carry(server.hand, server.heard, BTreeMap::new(), None, endings));
+    tokio::spawn(bridge::carry(server.hand, server.heard, BTreeMap::new(), None, endings));
 
     let mut session = session(&directory, &link).await;
     let order = Ask::Order { machine: "w-1".into(), verb: Verb::CollectEvidence, within_s: 60 };
@@ -120,7 +120,7 @@ async fn while_the_server_stands_still_the_engine_is_told_that_nobody_is_heard()
     });
     let (runtime, hand, beats) = begun.await.unwrap();
     let (inbox, mut events) = mpsc::channel(16);
-    tokio::spawn(pulse::listen(beats, vec![Ears::new(inbox)], Duration::from_millis(500)));
+    tokio::spawn(pulse::listen(beats, vec![AgentReports::new(inbox)], Duration::from_millis(500)));
     let stand_still = || std::thread::sleep(Duration::from_secs(2));
     for freeze in ["runtime", "registry"] {
         if freeze == "runtime" {
@@ -166,7 +166,7 @@ async fn a_cluster_that_refuses_tokens_is_told_once_and_not_for_each_machine() {
     let written = Arc::new(std::fs::File::create(&log).unwrap());
     let _log = tracing::subscriber::set_default(logging::text(written, false));
     let (mints, asked) = mpsc::channel(64);
-    let serving = tokio::spawn(mint::serve(asked, BTreeMap::from([("prod".into(), cluster)])));
+    let serving = tokio::spawn(token_issuer::serve(asked, BTreeMap::from([("prod".into(), cluster)])));
     let mut replies = Vec::new();
     for number in 0..50 {
         let (reply, made) = oneshot::channel();

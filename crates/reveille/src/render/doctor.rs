@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use reveille_core::model::stage::Stage;
 use reveille_wire::report::{CheckReport, DoctorReport, LogFindingReport};
 
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap::hanging;
 use crate::cli::exit::Exit;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use reveille_wire::report::{HotMachine, HotRate, HotReport, HotVerdict, PressureReport};
 
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::wrap;
 use crate::cli::exit::Exit;
 

@@ -13,7 +13,7 @@ pub(crate) mod hot;
 #[cfg(feature = "controller")]
 pub(crate) mod incidents;
 pub(crate) mod join;
-pub(crate) mod paper;
+pub(crate) mod output_style;
 #[cfg(feature = "controller")]
 pub(crate) mod plan;
 #[cfg(feature = "controller")]
@@ -37,7 +37,7 @@ mod tests;
 
 use reveille_wire::report::{PauseReport, SourceReport};
 
-use self::paper::{Paper, Tone, one_line};
+use self::output_style::{Paper, Tone, one_line};
 
 /// Sources that cannot be believed, a line each.
 fn blind(sources: &[SourceReport], paper: &Paper) -> String {

@@ -7,7 +7,7 @@ use reveille_wire::report::{
     RancherTroubleReport,
 };
 
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap::hanging;
 use crate::cli::exit::Exit;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use reveille_wire::report::{RancherAbandonReport, RancherDifferenceReport, RancherRepairReport};
 
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::rancher::{INDENT, line};
 use super::table::{self, Text};
 use super::wrap::hanging;

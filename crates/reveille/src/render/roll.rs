@@ -3,7 +3,7 @@
 use reveille_wire::report::{Ago, Answers, MachineReport, RollReport, SourceReport};
 
 use super::hot;
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap;
 use crate::view::roll::spoken;

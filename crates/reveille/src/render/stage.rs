@@ -17,7 +17,7 @@ use reveille_core::record::Record;
 use reveille_sim::story::Summary;
 use reveille_wire::report::{Answers, PlanReport, SourceReport};
 
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap;
 use crate::view::machine::kind_words;

@@ -5,7 +5,7 @@
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
-use super::paper::{Paper, Tone};
+use super::output_style::{Paper, Tone};
 
 /// The last column is given so much room, if it wants it, before others keep all of theirs.
 const LAST_MIN: usize = 28;

@@ -19,7 +19,7 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_wire::report::{Report, Side};
 
-use super::paper::Paper;
+use super::output_style::Paper;
 use super::{incidents, plan, roll, why};
 use crate::fixture::{self, Field};
 use crate::view;

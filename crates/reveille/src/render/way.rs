@@ -3,7 +3,7 @@
 use reveille_core::model::time::Time;
 use reveille_wire::report::{AgentReport, PassageReport, Side, SilenceReport, TimelineReport, WayReport};
 
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::why::{LABEL, WIDE, labelled};
 use super::wrap;

@@ -6,7 +6,7 @@ use reveille_wire::report::{
 };
 
 use super::hot;
-use super::paper::{Paper, Tone, one_line};
+use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::way;
 use super::wrap;

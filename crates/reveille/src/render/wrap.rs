@@ -3,7 +3,7 @@
 //! A word is never cut, because ids are copied with a mouse; one that is wider than the terminal is left to the terminal.
 //! In a pipe, where nobody says how wide the paper is, a line stays a line.
 
-use super::paper::Paper;
+use super::output_style::Paper;
 
 /// `line` in lines of the paper's width, those after the first with `indent` spaces before them. Colours take no room.
 pub(crate) fn hanging(paper: &Paper, line: &str, indent: usize) -> String {

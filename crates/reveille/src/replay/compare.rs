@@ -12,8 +12,8 @@ use reveille_core::model::time::Time;
 use reveille_wire::recording::Step;
 use serde_json::Value;
 
-use super::film::Film;
 use super::player::Player;
+use super::recording::Recording;
 use super::shape;
 use super::story::{Teller, Told, words};
 use crate::cli::failure::Failure;
@@ -92,7 +92,7 @@ struct Run {
 }
 
 /// Plays a recording to its end, or as far as is wanted.
-pub(crate) fn play(film: &mut Film, wanted: Wanted) -> Result<Played, Failure> {
+pub(crate) fn play(film: &mut Recording, wanted: Wanted) -> Result<Played, Failure> {
     let header = &film.header;
     let roster_changes =
         wanted.roster.as_ref().map_or_else(Vec::new, |roster| changes(&header.roster, roster));

@@ -22,9 +22,9 @@ use reveille_core::model::roster::Claim;
 use reveille_core::model::time::Time;
 use reveille_wire::recording::{Header, Step, Writer};
 
-use super::film::Film;
+use super::filter::Sieve;
 use super::player::Player;
-use super::sieve::Sieve;
+use super::recording::Recording;
 use super::story::{Teller, Told};
 use crate::cli::failure::Failure;
 use crate::driver::recorder::ENGINE;
@@ -62,7 +62,7 @@ struct Census {
 
 impl Reel {
     /// Reads a recording as far as it is wanted.
-    pub(crate) fn read(film: &mut Film, until: Option<Time>) -> Result<Self, Failure> {
+    pub(crate) fn read(film: &mut Recording, until: Option<Time>) -> Result<Self, Failure> {
         let mut steps = Vec::new();
         while let Some(step) = film.next_step()? {
             if until.is_some_and(|until| step.at > until) {

@@ -6,7 +6,7 @@ use reveille_record::tape::TapeEnding;
 use serde::Serialize;
 
 use super::compare::{Difference, Played};
-use crate::render::paper::{Paper, Tone};
+use crate::render::output_style::{Paper, Tone};
 use crate::render::table::{self, Text};
 
 /// `apiVersion` of the document.

@@ -1,7 +1,7 @@
 //! What another policy would have done on a recording, beside what was done.
 //!
 //! ```text
-//!  film: steps ─┬─ (time, event) ─▶ Onlooker: a model of another program ─▶ would ─┐
+//!  recording: steps ─┬─ (time, event) ─▶ Onlooker: a model of another program ─▶ would ─┐
 //!               └─ effects: calls made then ─────────────────────────────▶ did ────┴─▶ one list in order of time
 //! ```
 //!
@@ -18,10 +18,10 @@ use reveille_sim::policy::{Afterwards, Onlooker, Policy, Stood, WouldDo};
 use serde::Serialize;
 
 use super::compare::Wanted;
-use super::film::Film;
+use super::recording::Recording;
 use super::report::clock;
 use crate::cli::failure::Failure;
-use crate::render::paper::{Paper, Tone};
+use crate::render::output_style::{Paper, Tone};
 use crate::render::table::{self, Text};
 
 /// What one policy would have done, and what was done.
@@ -65,7 +65,7 @@ struct Did {
 
 /// Plays a recording before a model of another policy.
 pub(crate) fn play(
-    film: &mut Film,
+    film: &mut Recording,
     policy: Policy,
     wanted: &Wanted,
     paper: &Paper,

@@ -13,7 +13,7 @@ use reveille_core::model::incident::{Incident, IncidentKey, MachineKey, Subject}
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
-use crate::render::paper::{Tone, one_line};
+use crate::render::output_style::{Tone, one_line};
 use crate::view::machine::kind_words;
 use crate::view::next::short;
 

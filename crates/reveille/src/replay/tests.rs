@@ -14,10 +14,10 @@ use reveille_wire::recording::{Header, Step};
 
 use super::compare::{Played, Wanted, play};
 use super::cut::{Reel, cut, plain};
-use super::film::{Film, parse};
+use super::recording::{Recording, parse};
 use super::rival;
 use crate::driver::recorder::ENGINE;
-use crate::render::paper::Paper;
+use crate::render::output_style::Paper;
 
 /// A story as a recording, every record durable at once.
 fn reel(seed: u64) -> Reel {
@@ -56,7 +56,7 @@ fn reel(seed: u64) -> Reel {
 fn played(reel: &Reel, roster: Option<Roster>) -> Played {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&reel.lines().unwrap()).unwrap();
-    let mut film = Film::open(file.path()).unwrap();
+    let mut film = Recording::open(file.path()).unwrap();
     play(&mut film, Wanted { roster, ..Wanted::default() }).unwrap()
 }
 
@@ -163,7 +163,7 @@ fn a_policy_that_believes_an_empty_list_would_have_harmed_the_demo_and_nobody_wo
     let before = |policy: Policy| {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&reel.lines().unwrap()).unwrap();
-        let mut film = Film::open(file.path()).unwrap();
+        let mut film = Recording::open(file.path()).unwrap();
         rival::play(&mut film, policy, &Wanted::default(), &paper()).unwrap()
     };
     let flight = before(Policy::FlightControl);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use reveille_core::model::instance::{Instance, Mark};
 
-use crate::worlds::kinds::site::Site;
+use crate::adapters::providers::site::Site;
 
 /// Ids on one command line; more would not be read.
 const IDS_PER_LINE: usize = 8;

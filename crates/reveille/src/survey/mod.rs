@@ -28,7 +28,7 @@ use reveille_core::model::id::{InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::node::{Node, Provider};
 
-use crate::worlds::kinds::inventory::Inventory;
+use crate::adapters::providers::inventory::Inventory;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]

@@ -11,8 +11,8 @@ use reveille_wire::roster::render::{Proposal, ProposedCloud};
 
 use super::network::network;
 use super::{Survey, cluster_mark, pools};
+use crate::adapters::providers::site::{Settled, Site};
 use crate::cli::failure::Failure;
-use crate::worlds::kinds::site::{Settled, Site};
 
 /// Names of nodes that are told one by one.
 const NAMES_MAX: usize = 5;

@@ -13,8 +13,8 @@ use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::Node;
 
 use super::Survey;
-use crate::worlds::kinds::inventory::NamedRouter;
-use crate::worlds::kinds::{Connected, Project};
+use crate::adapters::providers::inventory::NamedRouter;
+use crate::adapters::providers::{Connected, Project};
 
 /// Questions at a time.
 const AT_ONCE: usize = 8;

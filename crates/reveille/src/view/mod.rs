@@ -38,7 +38,7 @@ pub(crate) fn all_trusted(sources: &[SourceReport]) -> bool {
     sources.iter().all(|source| source.trusted)
 }
 
-/// What people, or our own caution, said "hands off" about.
+/// What people, or our own check of ownership, said "hands off" about.
 pub(crate) fn pauses(desk: &Desk<'_>) -> Vec<PauseReport> {
     desk.pauses.iter().map(PauseReport::from).collect()
 }

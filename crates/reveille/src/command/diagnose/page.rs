@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::report::{FindingReport, QuoteReport, Report};
-use crate::render::paper::{Paper, Tone, one_line};
+use crate::render::output_style::{Paper, Tone, one_line};
 use crate::render::wrap::hanging;
 
 /// Where the text of a page begins, behind its label.

@@ -40,8 +40,8 @@ use crate::cli::rancher::Repair;
 use crate::command::look::cluster_config;
 use crate::command::{Answer, Context, looking, pause};
 use crate::driver::clock;
+use crate::driver::ledger_store::{self, LedgerStoreError};
 use crate::driver::pauses::ReadPauses;
-use crate::driver::shelf::{self, ShelfError};
 
 /// A tick comes at least so often, so that a clock that was put back holds nobody up.
 const TICK: Duration = Duration::from_secs(10);
@@ -219,7 +219,7 @@ impl Keep for Copies {
 /// The roster's lock, and the book of repairs with what stands in it.
 pub(super) struct Taken {
     /// Held until the end: whoever runs for this roster cannot, and nobody begins meanwhile.
-    _shelf: shelf::OpenShelf,
+    _shelf: ledger_store::OpenLedgerStore,
     pub(super) book: Ledger<Entry>,
     pub(super) entries: Vec<Entry>,
 }
@@ -227,8 +227,8 @@ pub(super) struct Taken {
 /// Takes both.
 pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
     let command = "reveille rancher";
-    let shelf = shelf::open(state_dir, command, clock::wall()).map_err(|error| {
-        let is_held = matches!(error, ShelfError::Open(OpenError::Held { .. }));
+    let ledger_store = ledger_store::open(state_dir, command, clock::wall()).map_err(|error| {
+        let is_held = matches!(error, LedgerStoreError::Open(OpenError::Held { .. }));
         let failure =
             Failure::cannot_tell(anyhow::Error::new(error).context("cannot take the roster's lock"));
         if is_held { failure.next("stop the controller of this roster for the while") } else { failure }
@@ -236,7 +236,7 @@ pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
     let holder = Holder::this_process(command, clock::wall().ms);
     let opened = Ledger::<Entry>::open(&book_folder(state_dir), &holder, Config::STANDARD)
         .context("cannot open the book of repairs")?;
-    Ok(Taken { _shelf: shelf, book: opened.ledger, entries: opened.records })
+    Ok(Taken { _shelf: ledger_store, book: opened.ledger, entries: opened.records })
 }
 
 /// Where the book is.
@@ -332,7 +332,7 @@ fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
 
 /// One line of what is done, on standard error.
 fn tell(text: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{}", crate::render::paper::one_line(text)));
+    drop(writeln!(std::io::stderr().lock(), "{}", crate::render::output_style::one_line(text)));
 }
 
 fn ended(end: &End, order: &Order) -> Answer {

@@ -16,7 +16,7 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::play::Simulate;
 use crate::command::{Answer, Context};
-use crate::render::paper::Tone;
+use crate::render::output_style::Tone;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,7 +106,7 @@ fn page(context: &Context, report: &RepairsReport) -> String {
         let so = if course.circumstances.is_empty() { "nothing" } else { &course.circumstances.join("; ") };
         page += &format!("seed {}: {}; besides: {so}\n\n", course.seed, course.way);
         for line in &course.story {
-            let line = crate::render::paper::one_line(line);
+            let line = crate::render::output_style::one_line(line);
             page += &format!(
                 "{}\n",
                 if line.contains(" HAPPENS ") { context.paper.tone(Tone::Faint, line) } else { line }

@@ -259,7 +259,7 @@ fn clock_that_was_set_ends_our_own_proof_and_nobody_elses_lease() {
 
 #[test]
 fn another_waits_longer_than_a_call_that_was_begun_at_the_last_moment_takes() {
-    let call = Span::from_ms(i64::try_from(crate::driver::hands::CALL_WITHIN.as_millis()).unwrap());
+    let call = Span::from_ms(i64::try_from(crate::driver::executor::CALL_WITHIN.as_millis()).unwrap());
     assert!(LEFT_AFTER >= PROVES + call + Span::from_s(30), "{LEFT_AFTER}");
 }
 

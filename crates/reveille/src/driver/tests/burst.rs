@@ -1,15 +1,15 @@
 //! Many faults in one list: more records in one step than any queue holds, on a real ledger and on a slow disk.
 
 use super::*;
-use crate::driver::shelf::{self, Shelf};
+use crate::driver::ledger_store::{self, LedgerStore};
 
 /// One list in which this many nodes are not Ready makes two records for each.
 const MACHINES: usize = 10_000;
 
-/// A keeper that takes its time for every batch.
+/// A backend that takes its time for every batch.
 struct SlowDisk(Book);
 
-impl Keeper for SlowDisk {
+impl LedgerBackend for SlowDisk {
     fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>> {
         std::thread::sleep(Duration::from_millis(300));
         self.0.keep(batch)
@@ -33,9 +33,9 @@ impl Keeper for SlowDisk {
 }
 
 /// A real ledger whose records are counted when they are durable.
-struct Counted(Shelf, Arc<AtomicU64>);
+struct Counted(LedgerStore, Arc<AtomicU64>);
 
-impl Keeper for Counted {
+impl LedgerBackend for Counted {
     fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>> {
         let answers = self.0.keep(batch);
         self.1.fetch_add(answers.iter().filter(|answer| answer.is_ok()).count() as u64, Ordering::SeqCst);
@@ -112,26 +112,27 @@ async fn ledger_error(bench: &Bench, kept: impl Fn() -> u64, wanted: u64) -> Opt
 #[tokio::test]
 async fn burst_of_records_on_a_healthy_disk_keeps_acting_on() {
     let directory = tempfile::tempdir().unwrap();
-    let opened = shelf::open(directory.path(), "reveille run", clock::wall()).unwrap();
+    let opened = ledger_store::open(directory.path(), "reveille run", clock::wall()).unwrap();
     let (fence, count) = (opened.fence.0, Arc::new(AtomicU64::new(0)));
-    let keeper = Box::new(Counted(opened.shelf, count.clone()));
+    let ledger_backend = Box::new(Counted(opened.ledger_store, count.clone()));
     let fake = Arc::new(Fake::default());
     let book = Book::default();
-    let bench = start_with(fake, &book, keeper, fresh(fence), Until::Told, leads(fence), clock::system());
+    let bench =
+        start_with(fake, &book, ledger_backend, fresh(fence), Until::Told, leads(fence), clock::system());
     all_at_once(&bench).await;
     let error = ledger_error(&bench, || count.load(Ordering::SeqCst), 2 * MACHINES as u64).await;
     assert_eq!(error, None, "{} records are durable", count.load(Ordering::SeqCst));
     bench.end().await;
-    let again = shelf::open(directory.path(), "reveille run", clock::wall()).unwrap();
+    let again = ledger_store::open(directory.path(), "reveille run", clock::wall()).unwrap();
     assert!(again.records.len() >= 2 * MACHINES, "{} records were read back", again.records.len());
 }
 
 #[tokio::test]
 async fn burst_of_records_on_a_slow_disk_is_delayed_not_refused() {
     let book = Book::default();
-    let keeper = Box::new(SlowDisk(book.clone()));
+    let ledger_backend = Box::new(SlowDisk(book.clone()));
     let fake = Arc::new(Fake::default());
-    let bench = start_with(fake, &book, keeper, fresh(1), Until::Told, leads(1), clock::system());
+    let bench = start_with(fake, &book, ledger_backend, fresh(1), Until::Told, leads(1), clock::system());
     all_at_once(&bench).await;
     let error = ledger_error(&bench, || book.kept.lock().unwrap().len() as u64, 2 * MACHINES as u64).await;
     assert_eq!(error, None);

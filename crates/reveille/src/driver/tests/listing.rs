@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::*;
-use crate::worlds::poller::{Listener, Pace, Reader, poll};
+use crate::adapters::poller::{Listener, Pace, Reader, poll};
 use reveille_core::model::time::Span;
 use tokio::time::Instant;
 
@@ -67,8 +67,8 @@ async fn ten_minutes(trouble: Trouble, full_period: Span) -> (State, Vec<(u64, b
     });
     let (fake, book, listed) = (Arc::new(Fake::default()), Book::default(), Listed::default());
     let kick = fake.kick.clone();
-    let keeper = Box::new(book.clone());
-    let bench = start_with(fake, &book, keeper, fresh(1), Until::Told, leads(1), clock);
+    let ledger_backend = Box::new(book.clone());
+    let bench = start_with(fake, &book, ledger_backend, fresh(1), Until::Told, leads(1), clock);
     let reader = TroubledReader { start, trouble, listed: listed.clone() };
     let listeners = vec![Listener { cloud: "os".into(), events: bench.events.clone() }];
     let pace = Pace::of(Span::from_s(30), full_period);

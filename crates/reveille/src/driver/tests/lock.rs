@@ -1,18 +1,18 @@
 //! What a call does when the lock file cannot be read, and when another process holds the ledger.
 
 use super::*;
-use crate::driver::shelf;
+use crate::driver::ledger_store;
 
 #[tokio::test]
 async fn unreadable_lock_delays_the_call_and_recovers() {
     let directory = tempfile::tempdir().unwrap();
-    let opened = shelf::open(directory.path(), "reveille run", clock::wall()).unwrap();
+    let opened = ledger_store::open(directory.path(), "reveille run", clock::wall()).unwrap();
     let lock = directory.path().join("ledger/lock");
     let aside = directory.path().join("ledger/lock.aside");
     // Reading a directory fails with EISDIR: an I/O error of the kind of EMFILE or EIO, and no statement about a fence.
     std::fs::rename(&lock, &aside).unwrap();
     std::fs::create_dir(&lock).unwrap();
-    let leads = shelf::fence_check(directory.path());
+    let leads = ledger_store::fence_check(directory.path());
     let book = Book::default();
     let bench = start(Fake::default(), &book, fresh(opened.fence.0), Until::Told, leads);
     bench.show().await;
@@ -31,9 +31,9 @@ async fn unreadable_lock_delays_the_call_and_recovers() {
 #[tokio::test]
 async fn higher_fence_ends_the_loop_without_a_call() {
     let directory = tempfile::tempdir().unwrap();
-    drop(shelf::open(directory.path(), "reveille run", clock::wall()).unwrap());
-    let opened = shelf::open(directory.path(), "reveille run", clock::wall()).unwrap();
-    let leads = shelf::fence_check(directory.path());
+    drop(ledger_store::open(directory.path(), "reveille run", clock::wall()).unwrap());
+    let opened = ledger_store::open(directory.path(), "reveille run", clock::wall()).unwrap();
+    let leads = ledger_store::fence_check(directory.path());
     let book = Book::default();
     let bench = start(Fake::default(), &book, fresh(opened.fence.0 - 1), Until::Told, leads);
     bench.show().await;

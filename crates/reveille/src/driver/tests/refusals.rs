@@ -5,9 +5,9 @@ use super::*;
 /// A ledger with a bug.
 struct Broken;
 
-impl Keeper for Broken {
+impl LedgerBackend for Broken {
     fn keep(&mut self, _: &[Record]) -> Vec<Result<(), Arc<str>>> {
-        panic!("a keeper with a bug")
+        panic!("a backend with a bug")
     }
 
     fn rotation_due(&self) -> bool {
@@ -43,8 +43,8 @@ fn a_record_that_is_offered_again_is_told_once() {
     let at = |s: i64| Time::from_ms(1_000 * s);
     let book = Book::default();
     book.refuses.store(true, Ordering::SeqCst);
-    let (scribe, mut acks) = Scribe::start(Box::new(book.clone())).unwrap();
-    let mut helm = Helm::new(fresh(1), scribe);
+    let (ledger_writer, mut acks) = LedgerWriter::start(Box::new(book.clone())).unwrap();
+    let mut engine_host = EngineHost::new(fresh(1), ledger_writer);
     let pages = log_lines::Pages::default();
     let opened = || pages.text().lines().filter(|line| line.contains("group-missing")).count();
     tracing::subscriber::with_default(crate::cli::logging::text(pages.clone(), false), || {
@@ -54,30 +54,30 @@ fn a_record_that_is_offered_again_is_told_once() {
             Event::Cluster(ClusterFact::Synced(nodes)),
             Event::Cluster(ClusterFact::Alive),
         ] {
-            helm.take(at(1), event);
+            engine_host.take(at(1), event);
         }
         let told = opened();
         assert!(told > 0, "{}", pages.text());
         let mut offered = 0;
         for round in 1..60 {
-            while helm.unanswered() > 0 {
+            while engine_host.unanswered() > 0 {
                 offered += 1;
                 let ack = acks.blocking_recv().unwrap();
-                helm.acknowledge(at(60 * round), ack);
+                engine_host.acknowledge(at(60 * round), ack);
             }
-            helm.take(at(60 * round + 31), Event::Tick);
+            engine_host.take(at(60 * round + 31), Event::Tick);
         }
         assert!(offered > 50, "{offered} answers");
         assert_eq!(opened(), told, "{}", pages.text());
         book.refuses.store(false, Ordering::SeqCst);
-        while helm.unanswered() > 0 {
+        while engine_host.unanswered() > 0 {
             let ack = acks.blocking_recv().unwrap();
-            helm.acknowledge(at(4000), ack);
+            engine_host.acknowledge(at(4000), ack);
         }
-        helm.take(at(4040), Event::Tick);
-        while helm.unanswered() > 0 {
+        engine_host.take(at(4040), Event::Tick);
+        while engine_host.unanswered() > 0 {
             let ack = acks.blocking_recv().unwrap();
-            helm.acknowledge(at(4040), ack);
+            engine_host.acknowledge(at(4040), ack);
         }
         assert!(book.has(|record| matches!(record, Record::Opened { .. })));
         assert_eq!(opened(), told, "{}", pages.text());

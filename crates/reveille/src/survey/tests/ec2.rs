@@ -9,8 +9,8 @@ use reveille_core::model::roster::Mode;
 use reveille_wire::roster::{CheckedRoster, CloudRef};
 
 use super::*;
-use crate::worlds::kinds::Ec2Site;
-use crate::worlds::kinds::inventory::Keeper;
+use crate::adapters::providers::Ec2Site;
+use crate::adapters::providers::inventory::Keeper;
 
 const GROUP_KEY: &str = "aws:autoscaling:groupName";
 

@@ -1,6 +1,6 @@
 //! A project of each kind of cloud, for tables.
 
-use crate::worlds::kinds::{Ec2Site, OpenStackSite};
+use crate::adapters::providers::{Ec2Site, OpenStackSite};
 
 /// Project `k8s-prod`.
 pub(crate) fn openstack() -> OpenStackSite {

@@ -17,10 +17,10 @@ use reveille_wire::roster::look::Crowd;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
-use super::World;
-use super::kinds::{self, Connected, Listing, Wants};
+use super::Adapter;
 use super::poller::Reader;
-use crate::driver::caution::Strangers;
+use super::providers::{self, Connected, Listing, Wants};
+use crate::driver::ownership_check::Strangers;
 
 /// The world.
 pub(crate) struct Cloud {
@@ -29,7 +29,7 @@ pub(crate) struct Cloud {
     kick: Arc<Notify>,
 }
 
-impl World for Cloud {
+impl Adapter for Cloud {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
         look_at(self.project.borrow().clone(), &self.entry, look)
     }
@@ -57,7 +57,7 @@ pub(crate) struct Once {
     pub(crate) project: Option<Connected>,
 }
 
-impl World for Once {
+impl Adapter for Once {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
         look_at(self.project.clone(), &self.entry, look)
     }
@@ -114,13 +114,13 @@ impl CloudReader {
         wants: Wants,
         project: Option<Connected>,
     ) -> (Self, Cloud, Arc<Notify>) {
-        let entry = kinds::entry(&at);
+        let entry = providers::entry(&at);
         let listing = project.as_ref().map(|project| project.lister(&wants));
         let (project, receiver) = watch::channel(project);
         let kick = Arc::new(Notify::new());
-        let world = Cloud { entry: entry.clone(), project: receiver, kick: kick.clone() };
+        let adapter = Cloud { entry: entry.clone(), project: receiver, kick: kick.clone() };
         let strangers = watch::channel(None).0;
-        (Self { name, at, entry, wants, listing, project, strangers, counted_at: None }, world, kick)
+        (Self { name, at, entry, wants, listing, project, strangers, counted_at: None }, adapter, kick)
     }
 
     /// What those carry who are of no roster, counted with the first full listing and then hourly, where that can be done.
@@ -129,7 +129,7 @@ impl CloudReader {
     }
 
     async fn connect(&mut self) -> Result<(), ReadError> {
-        let connecting = kinds::connect(self.name.clone(), &self.at);
+        let connecting = providers::connect(self.name.clone(), &self.at);
         let project = connecting.await.map_err(|unconnected| unconnected.error)?;
         self.listing = Some(project.lister(&self.wants));
         self.project.send_replace(Some(project));
@@ -174,8 +174,8 @@ impl Reader for CloudReader {
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::kinds::inventory::Inventory;
-    use super::super::kinds::{Project, Unwanted};
+    use super::super::providers::inventory::Inventory;
+    use super::super::providers::{Project, Unwanted};
     use super::*;
 
     /// A project that cannot be counted: it fails, or does not end. It notes what it was asked for.

@@ -1,7 +1,7 @@
 //! Between the engine and the agents: what is heard becomes the engine's facts, what it asks becomes orders.
 //!
 //! ```text
-//!  Heard ─▶ log, and Book's way of the machine ─▶ AgentReport, a whole one each time ─▶ Ears of its roster
+//!  Heard ─▶ log, and Book's way of the machine ─▶ AgentReport, a whole one each time ─▶ AgentReports of its roster
 //!  Asking ─▶ Event::Order ─▶ the machine ─▶ done, declined, unanswered ─▶ Answered
 //! ```
 //!
@@ -30,9 +30,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::evidence::{Ending, Gathering};
+use crate::adapters::agents::{AgentReports, Answered, Asking};
 use crate::driver::clock;
 use crate::otlp::Exporter;
-use crate::worlds::agents::{Answered, Asking, Ears};
 
 /// An order of the engine is the place of its roster, from 1, above its intent. The registry's own numbers begin with its clock,
 /// and are higher than any of these.
@@ -45,7 +45,7 @@ const TAKEN_AFTER: Duration = Duration::from_secs(15);
 /// A roster's end of it.
 pub(crate) struct Engine {
     /// Where its facts go.
-    pub(crate) ears: Ears,
+    pub(crate) reports: AgentReports,
     /// What it asks.
     pub(crate) asks: mpsc::Receiver<Asking>,
 }
@@ -80,15 +80,15 @@ pub(super) async fn carry(
     endings: mpsc::Sender<Ending>,
 ) {
     let pending = Pending::default();
-    let mut ears = BTreeMap::new();
+    let mut reports = BTreeMap::new();
     for (index, (roster, engine)) in (1..).zip(engines) {
-        engine.ears.listening().await;
-        ears.insert(roster, engine.ears);
+        engine.reports.listening().await;
+        reports.insert(roster, engine.reports);
         tokio::spawn(pass_on(hand.clone(), index, engine.asks, pending.clone()));
     }
     let mut number = 0;
     let mut gathering = Gathering::default();
-    let of_engine = ears.len() as u64;
+    let of_engine = reports.len() as u64;
     let by_a_person = |id: &OrderId| is_of_a_person(*id, of_engine);
     let mut accounts = BTreeMap::new();
     while let Some(told) = heard.recv().await {
@@ -120,10 +120,10 @@ pub(super) async fn carry(
             }
             _ => {}
         }
-        if let Some(ears) = ears.get(&told.who.roster) {
+        if let Some(reports) = reports.get(&told.who.roster) {
             number += 1;
             let kept = accounts.get(&told.who.machine).cloned().unwrap_or_default();
-            tell(&hand, ears, &told, number, kept).await;
+            tell(&hand, reports, &told, number, kept).await;
         }
     }
 }
@@ -220,7 +220,7 @@ async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<
     looked.await.unwrap_or(Err("the registration server ends"))
 }
 
-async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64, kept: Kept) {
+async fn tell(hand: &Hand, reports: &AgentReports, told: &Heard, number: u64, kept: Kept) {
     let agent = AgentId::from(told.who.machine.as_str());
     match told.what {
         What::Arrived { .. } | What::Staged(_) | What::Alive { .. } | What::Stepped(_) => {
@@ -230,11 +230,11 @@ async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64, kept: Kept) {
                 Some(report(registry.book().machine(&machine)?, session, number, &kept))
             });
             if let Ok(Some(report)) = found.await {
-                ears.said(agent, report).await;
+                reports.said(agent, report).await;
             }
         }
         What::Left => {
-            ears.parted(agent, Arc::from("its connection ended")).await;
+            reports.parted(agent, Arc::from("its connection ended")).await;
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! Secrets taken out of events before the engine, the ledger, the log and a recording see them.
 //!
 //! ```text
-//!  adapter ─▶ Event ─▶ scrub: consoles, messages, faults, error texts, tags and metadata ─▶ step, recorder
+//!  adapter ─▶ Event ─▶ redact: consoles, messages, faults, error texts, tags and metadata ─▶ step, recorder
 //! ```
 //!
 //! Everything that others wrote freely goes through the core's own masking, here, at the only door to the engine; so what is
@@ -24,14 +24,14 @@ use reveille_core::model::testimony::Told;
 
 /// Takes secrets out.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scrub {
+pub(crate) struct Redactor {
     named: BTreeSet<Mark>,
 }
 
 /// Sets of marks that were looked at: adapters share one set between many instances.
 type Seen = BTreeMap<*const BTreeSet<Mark>, Option<Arc<BTreeSet<Mark>>>>;
 
-impl Scrub {
+impl Redactor {
     /// One that leaves the marks of this roster alone.
     pub(crate) fn of(roster: &Roster) -> Self {
         let marks = |pool: &reveille_core::model::roster::Pool| {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  the watch of nodes, that is there anyway ─┐
-//!  vigil of the cluster: Watched ────────────┼▶ Standing ─▶ roll: all of it      why: what is about the machine
-//!  vigil of Rancher: Watched ────────────────┘
+//!  watcher of the cluster: Watched ────────────┼▶ Standing ─▶ roll: all of it      why: what is about the machine
+//!  watcher of Rancher: Watched ────────────────┘
 //! ```
 //!
 //! An API server that should be watched and is not is told as such: that nothing is said of it would read as calm. A storm in
@@ -40,7 +40,7 @@ pub(super) struct Known {
     pub(super) blind: String,
 }
 
-/// An API server that is watched without end: written by its vigil, read by whoever answers.
+/// An API server that is watched without end: written by its watcher, read by the commands that answer.
 #[derive(Clone)]
 pub(crate) struct Watched(Arc<Mutex<Known>>);
 

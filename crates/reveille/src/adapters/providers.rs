@@ -1,7 +1,7 @@
 //! The kinds of clouds that there are: each stands here with one line of wiring, and nothing else of the program knows one.
 //!
 //! ```text
-//!  roster: CloudRef ─▶ connect ─▶ Project: looked at, changed            KINDS, a line for each kind, here
+//!  roster: CloudRef ─▶ connect ─▶ Project: looked at, changed            PROVIDERS, a line for each kind, here
 //!                                   ├─▶ lister(wants) ─▶ Listing: listed over and over
 //!                                   └─▶ survey ─▶ Inventory: everything, once, for `init`
 //!  init: what a person says, or the nodes ─▶ open ─▶ Project, and a Site  likewise
@@ -97,11 +97,11 @@ trait Wiring: Sync {
 pub(crate) type Connecting = BoxFuture<'static, Result<Connected, Unconnected>>;
 
 /// The kinds, each by a word. A node is of the first that has it.
-const KINDS: [&dyn Wiring; 2] = [&ec2::Ec2, &openstack::OpenStack];
+const PROVIDERS: [&dyn Wiring; 2] = [&ec2::Ec2, &openstack::OpenStack];
 
 /// What people call this cloud in messages.
 pub(crate) fn entry(at: &CloudRef) -> Arc<str> {
-    KINDS
+    PROVIDERS
         .iter()
         .find_map(|kind| kind.entry(at))
         .unwrap_or_else(|| Arc::from("a cloud of no kind that is known here"))
@@ -115,12 +115,12 @@ pub(crate) fn connect(name: CloudName, at: &CloudRef) -> Connecting {
         let error = ReadError { kind: ReadErrorKind::Malformed, text: Arc::from(text), retry_after: None };
         futures::future::ready(Err(Unconnected { error, hopeless: true })).boxed()
     };
-    KINDS.iter().find_map(|kind| kind.connect(name.clone(), at)).unwrap_or_else(unwired)
+    PROVIDERS.iter().find_map(|kind| kind.connect(name.clone(), at)).unwrap_or_else(unwired)
 }
 
 /// Finds the cloud that a person means, and logs in.
 pub(crate) fn open(kind: Kind, choice: &CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>> {
-    match KINDS.iter().find(|wired| wired.kind() == kind) {
+    match PROVIDERS.iter().find(|wired| wired.kind() == kind) {
         Some(wired) => wired.open(choice.clone()),
         None => {
             let failure = Failure::usage(anyhow!("this program has no adapter for that kind of cloud"));
@@ -131,11 +131,11 @@ pub(crate) fn open(kind: Kind, choice: &CloudChoice) -> BoxFuture<'static, Resul
 
 /// The kind of cloud that nodes say they are on, by what most of those say that say anything.
 pub(crate) fn recognised(nodes: &[Arc<Node>]) -> Option<Kind> {
-    let of = |node: &Arc<Node>| KINDS.iter().position(|kind| kind.has(node));
-    let mut counts = [0_usize; KINDS.len()];
+    let of = |node: &Arc<Node>| PROVIDERS.iter().position(|kind| kind.has(node));
+    let mut counts = [0_usize; PROVIDERS.len()];
     for place in nodes.iter().filter_map(of) {
         counts[place] += 1;
     }
-    let most = counts.iter().zip(KINDS).max_by_key(|(count, _)| **count)?;
+    let most = counts.iter().zip(PROVIDERS).max_by_key(|(count, _)| **count)?;
     (*most.0 > 0).then(|| most.1.kind())
 }

@@ -1,19 +1,19 @@
 //! The outside as the driver reaches it: something that can be looked at, changed, and listed.
 //!
 //! ```text
-//!  Look, Call ─▶ Worlds ─▶ the cloud of that name, or the cluster ─▶ its adapter
+//!  Look, Call ─▶ Adapters ─▶ the cloud of that name, or the cluster ─▶ its adapter
 //! ```
 //!
-//! [`World`] is the seam between the driver and the adapters: projects of clouds and clusters stand behind it in
+//! [`Adapter`] is the seam between the driver and the adapters: projects of clouds and clusters stand behind it in
 //! production, small fakes in tests of the driver. [`Desk`] bounds what is asked of one world at the same time, over
 //! all rosters that share it. Nothing here decides or retries; every answer is an adapter's, or "nobody answered".
 
 pub(crate) mod agents;
 pub(crate) mod cloud;
 pub(crate) mod cluster;
-pub(crate) mod kinds;
 pub(crate) mod poller;
 mod post;
+pub(crate) mod providers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use reveille_core::model::id::CloudName;
 use tokio::sync::Semaphore;
 
 /// One outside world: a project of a cloud, or a cluster.
-pub(crate) trait World: Send + Sync {
+pub(crate) trait Adapter: Send + Sync {
     /// Reads one thing afresh.
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>>;
     /// Makes one change.
@@ -43,7 +43,7 @@ const LOOKS_AT_ONCE: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Desk {
     /// The world.
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) adapter: Arc<dyn Adapter>,
     /// Places for calls.
     pub(crate) calls: Arc<Semaphore>,
     /// Places for reads.
@@ -52,24 +52,24 @@ pub(crate) struct Desk {
 
 impl Desk {
     /// A world with all its places free.
-    pub(crate) fn new(world: Arc<dyn World>) -> Self {
+    pub(crate) fn new(adapter: Arc<dyn Adapter>) -> Self {
         let (calls, looks) = (Semaphore::new(CALLS_AT_ONCE), Semaphore::new(LOOKS_AT_ONCE));
-        Self { world, calls: Arc::new(calls), looks: Arc::new(looks) }
+        Self { adapter, calls: Arc::new(calls), looks: Arc::new(looks) }
     }
 }
 
 /// Every world of one roster.
 #[derive(Clone)]
-pub(crate) struct Worlds {
+pub(crate) struct Adapters {
     /// By the roster's own names.
     pub(crate) clouds: BTreeMap<CloudName, Desk>,
     /// The cluster.
     pub(crate) cluster: Desk,
     /// The agents on its machines.
-    pub(crate) agents: agents::Mouth,
+    pub(crate) agents: agents::AgentOrders,
 }
 
-impl Worlds {
+impl Adapters {
     /// Whom to ask for this read.
     pub(crate) fn of_look(&self, look: &Look) -> Option<&Desk> {
         match look.cloud() {

@@ -11,7 +11,7 @@ use super::cut::Reel;
 use crate::cli::failure::Failure;
 
 /// A recording that is being read.
-pub(crate) struct Film {
+pub(crate) struct Recording {
     /// Where it is kept.
     pub(crate) path: PathBuf,
     /// What it begins with.
@@ -39,7 +39,7 @@ pub(crate) fn find(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-impl Film {
+impl Recording {
     /// Opens one recording and reads its header.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let mut tape = TapeReader::open(path).map_err(broken_tape)?;

@@ -9,12 +9,12 @@ use reveille_core::effect::{Call, Look, Outcome, ReadError};
 use reveille_core::event::Answer;
 use reveille_kube::Cluster;
 
-use super::World;
+use super::Adapter;
 
 /// The world.
-pub(crate) struct ClusterWorld(pub(crate) Cluster);
+pub(crate) struct ClusterAdapter(pub(crate) Cluster);
 
-impl World for ClusterWorld {
+impl Adapter for ClusterAdapter {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
         let cluster = self.0.clone();
         async move { cluster.look(&look).await }.boxed()

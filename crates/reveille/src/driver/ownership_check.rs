@@ -29,7 +29,7 @@ pub(crate) type Strangers = watch::Receiver<Option<Arc<Crowd>>>;
 
 /// Pauses of our own, by the cloud whose listing gave rise to them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Caution {
+pub(crate) struct OwnershipCheck {
     written: BTreeMap<PoolName, Written>,
     strangers: BTreeMap<CloudName, Strangers>,
     by_cloud: BTreeMap<CloudName, Vec<MatchWarning>>,
@@ -38,8 +38,8 @@ pub(crate) struct Caution {
     pauses: BTreeSet<Pause>,
 }
 
-impl Caution {
-    /// Caution over a roster whose pools' marks are `written` there.
+impl OwnershipCheck {
+    /// A check over a roster whose pools' marks are `written` there.
     pub(crate) fn new(
         written: BTreeMap<PoolName, Written>,
         strangers: BTreeMap<CloudName, Strangers>,
@@ -153,20 +153,20 @@ mod tests {
     fn a_pool_whose_mark_matches_nobody_is_paused_until_it_does() {
         let mut field = Field::of(2, true);
         let mut roster = crate::fixture::roster();
-        let mut caution = Caution::default();
-        assert!(!caution.review(&roster, &listed(&field)), "every mark fits");
+        let mut ownership_check = OwnershipCheck::default();
+        assert!(!ownership_check.review(&roster, &listed(&field)), "every mark fits");
         for pool in roster.pools.values_mut() {
             pool.owned.pool = Some(reveille_core::model::instance::Mark::Tag("k8s-pool=typo".into()));
         }
-        assert!(caution.review(&roster, &listed(&field)));
-        let reasons: Vec<String> = caution.pauses().map(|pause| pause.reason.to_string()).collect();
+        assert!(ownership_check.review(&roster, &listed(&field)));
+        let reasons: Vec<String> = ownership_check.pauses().map(|pause| pause.reason.to_string()).collect();
         assert!(reasons.len() == 1 && reasons[0].contains("none of"), "{reasons:?}");
         field.cloud.scope = Scope::Changes;
         field.cloud.instances.clear();
-        assert!(!caution.review(&roster, &listed(&field)), "a listing of changes proves nothing");
+        assert!(!ownership_check.review(&roster, &listed(&field)), "a listing of changes proves nothing");
         let mended = crate::fixture::roster();
-        assert!(caution.review(&mended, &listed(&Field::of(2, true))));
-        assert_eq!(caution.pauses().count(), 0);
+        assert!(ownership_check.review(&mended, &listed(&Field::of(2, true))));
+        assert_eq!(ownership_check.pauses().count(), 0);
     }
 
     #[test]
@@ -178,27 +178,30 @@ mod tests {
         let written =
             Written { file: "r.yaml".into(), at: Default::default(), field: "spec.pools[0].owned".into() };
         let written = BTreeMap::from([(PoolName::from("workers"), written)]);
-        let mut caution = Caution::new(written, BTreeMap::from([("os".into(), counted)]));
+        let mut ownership_check = OwnershipCheck::new(written, BTreeMap::from([("os".into(), counted)]));
         let nobody = Field::of(0, true);
-        assert!(!caution.review(&roster, &listed(&nobody)), "nobody counted the strangers yet");
+        assert!(!ownership_check.review(&roster, &listed(&nobody)), "nobody counted the strangers yet");
         count.send_replace(Some(Arc::new(Crowd::of(&[Arc::new(web.clone())]))));
-        assert!(caution.review(&roster, &listed(&nobody)));
-        let reason = caution.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
+        assert!(ownership_check.review(&roster, &listed(&nobody)));
+        let reason = ownership_check.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
         assert!(
             reason.starts_with("r.yaml:0:0: spec.pools[0].owned: none of the project's 1 instances"),
             "{reason}"
         );
         let mut born = Field::of(1, true);
         born.cloud.scope = Scope::Changes;
-        assert!(caution.review(&roster, &listed(&born)), "its first machine ends the doubt at once");
-        assert_eq!(caution.pauses().count(), 0);
+        assert!(ownership_check.review(&roster, &listed(&born)), "its first machine ends the doubt at once");
+        assert_eq!(ownership_check.pauses().count(), 0);
         for pool in roster.pools.values_mut() {
             pool.owned.cluster = mark("web");
         }
         born.cloud.instances = vec![Arc::new(web)];
         born.cloud.scope = Scope::Full;
-        assert!(caution.review(&roster, &listed(&born)), "two of two carry a mark that names no cluster");
-        let reason = caution.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
+        assert!(
+            ownership_check.review(&roster, &listed(&born)),
+            "two of two carry a mark that names no cluster"
+        );
+        let reason = ownership_check.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
         assert!(reason.contains("tag web does not say of which cluster"), "{reason}");
     }
 
@@ -206,13 +209,14 @@ mod tests {
     fn a_list_that_emptied_says_nothing_of_marks_that_were_on_somebody() {
         let stranger = Arc::new(Instance { marks: Arc::default(), ..crate::fixture::instance("7") });
         let counted = watch::channel(Some(Arc::new(Crowd::of(&[stranger])))).1;
-        let mut caution = Caution::new(BTreeMap::new(), BTreeMap::from([("os".into(), counted)]));
+        let mut ownership_check =
+            OwnershipCheck::new(BTreeMap::new(), BTreeMap::from([("os".into(), counted)]));
         let roster = crate::fixture::roster();
-        assert!(!caution.review(&roster, &listed(&Field::of(2, true))));
+        assert!(!ownership_check.review(&roster, &listed(&Field::of(2, true))));
         assert!(
-            !caution.review(&roster, &listed(&Field::of(0, true))),
+            !ownership_check.review(&roster, &listed(&Field::of(0, true))),
             "the list is to be doubted, not the roster"
         );
-        assert_eq!(caution.pauses().count(), 0);
+        assert_eq!(ownership_check.pauses().count(), 0);
     }
 }

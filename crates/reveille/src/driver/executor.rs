@@ -1,7 +1,7 @@
 //! Effects carried out: reads and calls as tasks, each with a deadline, a bounded number per world, answered by an event.
 //!
 //! ```text
-//!  Look ─▶ a place at the world's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
+//!  Look ─▶ a place at the adapter's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
 //!          (a machine's words: both worlds, judged together)
 //!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ NotSent · begun, no answer ─▶ Unknown
 //!                          ├─ no ─▶ Done(Fenced)
@@ -28,8 +28,8 @@ use reveille_diagnose::Judge;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::keeper::{FenceCheck, Lead};
-use crate::worlds::{Desk, Worlds};
+use super::ledger_backend::{FenceCheck, Lead};
+use crate::adapters::{Adapters, Desk};
 
 /// Waiting for a place and reading, together.
 const LOOK_WITHIN: Duration = Duration::from_secs(60);
@@ -49,8 +49,8 @@ const LOCK_AGAIN_MAX: Duration = Duration::from_secs(5);
 const LOCK_RETRY: Span = Span::from_s(10);
 
 /// Whoever carries out effects for one roster.
-pub(crate) struct Hands {
-    worlds: Worlds,
+pub(crate) struct Executor {
+    adapters: Adapters,
     judge: Arc<Judge>,
     fence: FenceCheck,
     events: mpsc::Sender<Event>,
@@ -92,15 +92,15 @@ impl Drop for Counted {
     }
 }
 
-impl Hands {
-    /// Hands that answer on `events`; what machines say of themselves is judged by this catalogue.
+impl Executor {
+    /// An executor that answers on `events`; what machines say of themselves is judged by this catalogue.
     pub(crate) fn new(
-        worlds: Worlds,
+        adapters: Adapters,
         judge: Arc<Judge>,
         fence: FenceCheck,
         events: mpsc::Sender<Event>,
     ) -> Self {
-        Self { worlds, judge, fence, events, under_way: UnderWay::default() }
+        Self { adapters, judge, fence, events, under_way: UnderWay::default() }
     }
 
     /// What has no answer yet.
@@ -110,26 +110,26 @@ impl Hands {
 
     /// Asks the cloud's poller for a listing now.
     pub(crate) fn list(&self, cloud: &CloudName) {
-        if let Some(desk) = self.worlds.clouds.get(cloud) {
-            desk.world.list_now();
+        if let Some(desk) = self.adapters.clouds.get(cloud) {
+            desk.adapter.list_now();
         }
     }
 
     /// Reads, and says `Looked`.
     pub(crate) fn look(&self, id: LookId, look: Look) {
         let counted = Counted::of(&self.under_way.looks);
-        let (events, worlds) = (self.events.clone(), self.worlds.clone());
+        let (events, adapters) = (self.events.clone(), self.adapters.clone());
         let judge = self.judge.clone();
         tokio::spawn(async move {
             let answer = match &look {
                 Look::Testimony(_, _, hearing) => {
                     let (console, said) = futures::join!(
-                        answered(worlds.of_look(&look), &look),
-                        answered(Some(&worlds.cluster), &look)
+                        answered(adapters.of_look(&look), &look),
+                        answered(Some(&adapters.cluster), &look)
                     );
                     weighed(judge.clone(), hearing.clone(), console, said).await
                 }
-                look => answered(worlds.of_look(look), look).await,
+                look => answered(adapters.of_look(look), look).await,
             };
             let event = judged(judge, Event::Looked { look: id, answer }).await;
             drop(events.send(event).await);
@@ -140,9 +140,9 @@ impl Hands {
     /// Calls, if we still lead, and says `Done`.
     pub(crate) fn call(&self, intent: IntentId, fence: Fence, call: Call) {
         let counted = Counted::of(&self.under_way.calls);
-        let (events, desk) = (self.events.clone(), self.worlds.of_call(&call).cloned());
+        let (events, desk) = (self.events.clone(), self.adapters.of_call(&call).cloned());
         let leads = self.fence.clone();
-        let agents = self.worlds.agents.clone();
+        let agents = self.adapters.agents.clone();
         tokio::spawn(async move {
             let outcome = match desk {
                 _ if matches!(call, Call::AskAgent { .. }) => {
@@ -175,7 +175,7 @@ async fn answered(desk: Option<&Desk>, look: &Look) -> Result<Answer, ReadError>
 async fn read(desk: &Desk, look: Look) -> Result<Answer, ReadError> {
     // The semaphore is never closed; a place is waited for within the caller's deadline.
     let _place = desk.looks.acquire().await;
-    desk.world.look(look).await
+    desk.adapter.look(look).await
 }
 
 /// Sixty kilobytes of console take milliseconds, and a thousand machines may fail at once: not on the loop's time.
@@ -226,7 +226,7 @@ async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> O
     if let Err(outcome) = proved(leads, fence, &call, until).await {
         return outcome;
     }
-    match timeout(CALL_WITHIN, guarded(desk.world.call(call))).await {
+    match timeout(CALL_WITHIN, guarded(desk.adapter.call(call))).await {
         Ok(Some(outcome)) => outcome,
         Ok(None) => Outcome::Unknown { text: Arc::from("the performer failed; this is a fault of ours") },
         Err(_) => Outcome::Unknown { text: Arc::from("no answer within 120 s") },

@@ -1,8 +1,8 @@
 //! The agents on the machines, as the driver reaches them: what they report comes in, what is asked of them goes out.
 //!
 //! ```text
-//!  registration server ─▶ Ears::said, parted, deaf ─▶ the driver's inbox (bounded) ─▶ helm
-//!  engine's Call::AskAgent ─▶ Mouth::ask ─▶ Asking, over a bounded queue ─▶ registration server ─▶ Answered ─▶ Done
+//!  registration server ─▶ AgentReports::said, parted, deaf ─▶ the driver's inbox (bounded) ─▶ engine host
+//!  engine's Call::AskAgent ─▶ AgentOrders::ask ─▶ Asking, over a bounded queue ─▶ registration server ─▶ Answered ─▶ Done
 //! ```
 //!
 //! Plain types on both sides, so that neither knows how the other is built. Whoever serves the queue answers each [`Asking`]
@@ -58,11 +58,11 @@ pub(crate) enum Answered {
 
 /// Where the engine's asks go.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Mouth {
+pub(crate) struct AgentOrders {
     asks: Option<mpsc::Sender<Asking>>,
 }
 
-impl Mouth {
+impl AgentOrders {
     /// A mouth, and the queue that somebody has to serve.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Asking>) {
         let (asks, queue) = mpsc::channel(ASKS_MAX);
@@ -95,12 +95,12 @@ impl Mouth {
 
 /// Through which reports reach the engine. Whoever sends more than it takes in waits.
 #[derive(Clone, Debug)]
-pub(crate) struct Ears {
+pub(crate) struct AgentReports {
     inbox: mpsc::Sender<Event>,
 }
 
-impl Ears {
-    /// Ears of the driver with this inbox.
+impl AgentReports {
+    /// Reports for the driver with this inbox.
     pub(crate) const fn new(inbox: mpsc::Sender<Event>) -> Self {
         Self { inbox }
     }
@@ -146,7 +146,7 @@ mod tests {
 
     #[tokio::test]
     async fn where_nobody_passes_asks_on_no_agent_is_connected() {
-        let outcome = Mouth::default().ask(IntentId(1), Fence(1), call()).await;
+        let outcome = AgentOrders::default().ask(IntentId(1), Fence(1), call()).await;
         assert_eq!(outcome, Outcome::Failed { text: "no agent is connected".into(), retry_after: None });
     }
 
@@ -162,7 +162,7 @@ mod tests {
             (None, Outcome::Unknown { text: "it was passed on, and nobody said what came of it".into() }),
         ];
         for (answered, wanted) in table {
-            let (mouth, mut queue) = Mouth::new();
+            let (orders, mut queue) = AgentOrders::new();
             let serve = async {
                 let asking = queue.recv().await.expect("it is asked");
                 assert_eq!((asking.intent, asking.ask), (IntentId(7), Ask::Rejoin));
@@ -170,7 +170,7 @@ mod tests {
                     asking.answer.send(answered).expect("somebody waits");
                 }
             };
-            let (outcome, ()) = tokio::join!(mouth.ask(IntentId(7), Fence(2), call()), serve);
+            let (outcome, ()) = tokio::join!(orders.ask(IntentId(7), Fence(2), call()), serve);
             assert_eq!(outcome, wanted);
         }
     }
@@ -178,13 +178,13 @@ mod tests {
     #[tokio::test]
     async fn what_an_agent_says_reaches_the_inbox_as_it_is() {
         let (inbox, mut events) = mpsc::channel(4);
-        let ears = Ears::new(inbox);
-        assert!(ears.parted("a1".into(), "closed".into()).await);
-        assert!(ears.listening().await);
+        let reports = AgentReports::new(inbox);
+        assert!(reports.parted("a1".into(), "closed".into()).await);
+        assert!(reports.listening().await);
         let parted = AgentFact::Parted { agent: "a1".into(), why: "closed".into() };
         assert_eq!(events.recv().await, Some(Event::Agent(parted)));
         assert_eq!(events.recv().await, Some(Event::Agent(AgentFact::Listening)));
         drop(events);
-        assert!(!ears.listening().await, "the driver is gone");
+        assert!(!reports.listening().await, "the driver is gone");
     }
 }

@@ -1,7 +1,7 @@
 //! The single owner of an engine's state: events in, effects out, records on their way to the ledger in between.
 //!
 //! ```text
-//!  Event ─▶ step ─▶ Record ─▶ scribe (and one log line)        Ack ─▶ Recorded / RecordFailed ─▶ step ─▶ …
+//!  Event ─▶ step ─▶ Record ─▶ ledger writer (and one log line)        Ack ─▶ Recorded / RecordFailed ─▶ step ─▶ …
 //!                └▶ Call, Look, List, WakeAt ─▶ whoever drives      every step, without secrets ─▶ recorder
 //! ```
 //!
@@ -21,9 +21,9 @@ use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
 use super::journal;
+use super::ledger_writer::{Ack, Ended, LedgerWriter};
 use super::recorder::Recorder;
-use super::scribe::{Ack, Ended, Scribe};
-use super::scrub::Scrub;
+use super::redact::Redactor;
 
 /// Broken invariants that are kept for the end of a run.
 const VIOLATIONS_MAX: usize = 100;
@@ -38,10 +38,10 @@ pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
 pub(crate) type Hearer = Box<dyn Fn(&Record) + Send>;
 
 /// The owner.
-pub(crate) struct Helm {
+pub(crate) struct EngineHost {
     state: State,
-    scribe: Scribe,
-    scrub: Scrub,
+    ledger_writer: LedgerWriter,
+    redact: Redactor,
     recorder: Option<Recorder>,
     hearer: Option<Hearer>,
     witnessed: Witnessed,
@@ -71,13 +71,13 @@ impl Told {
     }
 }
 
-impl Helm {
+impl EngineHost {
     /// Takes the state over.
-    pub(crate) fn new(state: State, scribe: Scribe) -> Self {
+    pub(crate) fn new(state: State, ledger_writer: LedgerWriter) -> Self {
         Self {
-            scrub: Scrub::of(state.desk().roster),
+            redact: Redactor::of(state.desk().roster),
             state,
-            scribe,
+            ledger_writer,
             recorder: None,
             hearer: None,
             witnessed: Witnessed::default(),
@@ -118,21 +118,21 @@ impl Helm {
 
     /// Records that the ledger has not answered for.
     pub(crate) const fn unanswered(&self) -> usize {
-        self.scribe.outstanding()
+        self.ledger_writer.outstanding()
     }
 
     /// True while the ledger's queue takes the records of a further event.
     pub(crate) const fn has_room(&self) -> bool {
-        self.scribe.has_room()
+        self.ledger_writer.has_room()
     }
 
     /// Notes that we live, judges every open case, and lets go of what the judge need not remember any more.
     pub(crate) fn beat(&mut self, now: Time) {
-        self.scribe.beat(now);
+        self.ledger_writer.beat(now);
         if let Err(violation) = invariants::check_state(&self.state) {
             self.complain(&violation);
         }
-        if self.state.is_settled() && self.scribe.outstanding() == 0 {
+        if self.state.is_settled() && self.ledger_writer.outstanding() == 0 {
             self.witnessed = Witnessed::default();
         }
     }
@@ -151,21 +151,21 @@ impl Helm {
     ) -> Vec<Effect> {
         match ack {
             Ack::Kept(ids) => {
-                self.scribe.answered(ids.len());
+                self.ledger_writer.answered(ids.len());
                 for id in &ids {
                     self.witnessed.acknowledge(*id);
                 }
                 self.take_all(now, ids.into_iter().map(Event::Recorded), onlooker)
             }
             Ack::Refused(unkept) => {
-                self.scribe.answered(unkept.len());
+                self.ledger_writer.answered(unkept.len());
                 let (ids, records): (Vec<_>, Vec<_>) = unkept.into_iter().unzip();
                 self.told.refused(records);
                 self.take_all(now, ids.into_iter().map(Event::RecordFailed), onlooker)
             }
             Ack::Over => Vec::new(),
             Ack::WantsCheckpoint => {
-                self.scribe.rotate(self.state.checkpoint());
+                self.ledger_writer.rotate(self.state.checkpoint());
                 Vec::new()
             }
         }
@@ -196,7 +196,7 @@ impl Helm {
         let mut out = Vec::new();
         let mut events: VecDeque<Event> = events.collect();
         while let Some(event) = events.pop_front() {
-            let event = self.scrub.event(event);
+            let event = self.redact.event(event);
             let effects = self.state.step(now, event.clone());
             if let Some(recorder) = &mut self.recorder {
                 recorder.step(now, &event, &effects);
@@ -237,7 +237,7 @@ impl Helm {
                 }
             }
             // The records of one step are one order: they are kept together, or none of them is.
-            if let Err(Ended(ids)) = self.scribe.keep(records) {
+            if let Err(Ended(ids)) = self.ledger_writer.keep(records) {
                 events.extend(ids.into_iter().map(Event::RecordFailed));
             }
         }
@@ -256,7 +256,7 @@ impl Helm {
 
     /// Ends the ledger after everything that was handed over, and gives the state back.
     pub(crate) fn end(self) -> State {
-        self.scribe.end();
+        self.ledger_writer.end();
         if let Some(recorder) = self.recorder {
             recorder.end();
         }

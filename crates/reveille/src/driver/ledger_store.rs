@@ -1,4 +1,4 @@
-//! The ledger on disk as the driver's keeper, and how a start remembers by it.
+//! The ledger on disk as the driver's backend, and how a start remembers by it.
 //!
 //! ```text
 //!  open: lock, mend, replay ─▶ records, fence, last sign of life ─▶ State::restore
@@ -21,18 +21,18 @@ use reveille_record::{
 use reveille_wire::ledger::{FromWireError, LedgerLine, from_wire, to_wire};
 use thiserror::Error;
 
-use super::keeper::{FenceCheck, Keeper, Lead};
+use super::ledger_backend::{FenceCheck, Lead, LedgerBackend};
 
 /// A ledger that this process holds.
-pub(crate) struct Shelf {
+pub(crate) struct LedgerStore {
     ledger: Ledger<LedgerLine>,
     over: bool,
 }
 
 /// A ledger that was opened, and what it remembers.
-pub(crate) struct OpenShelf {
+pub(crate) struct OpenLedgerStore {
     /// To write to.
-    pub(crate) shelf: Shelf,
+    pub(crate) ledger_store: LedgerStore,
     /// What to restore from.
     pub(crate) records: Vec<Record>,
     /// Our number.
@@ -43,7 +43,7 @@ pub(crate) struct OpenShelf {
 
 /// Why there is no ledger to work with.
 #[derive(Debug, Error)]
-pub(crate) enum ShelfError {
+pub(crate) enum LedgerStoreError {
     /// It could not be opened.
     #[error("cannot open the ledger")]
     Open(#[from] OpenError),
@@ -60,15 +60,15 @@ pub(crate) enum ShelfError {
 }
 
 /// Takes the ledger of a state directory, creating it where there is none.
-pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenShelf, ShelfError> {
+pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenLedgerStore, LedgerStoreError> {
     let holder = Holder::this_process(command, now.ms);
     let opened = Ledger::open(directory, &holder, Config::STANDARD)?;
     for repair in &opened.repairs {
         report(directory, repair);
     }
     let records = read_lines(directory, opened.records)?;
-    Ok(OpenShelf {
-        shelf: Shelf { ledger: opened.ledger, over: false },
+    Ok(OpenLedgerStore {
+        ledger_store: LedgerStore { ledger: opened.ledger, over: false },
         records,
         fence: Fence(opened.fence.0),
         last_alive: opened.last_alive_ms.map(Time::from_ms),
@@ -76,9 +76,10 @@ pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenShe
 }
 
 /// Lines as records.
-pub(crate) fn read_lines(directory: &Path, lines: Vec<LedgerLine>) -> Result<Vec<Record>, ShelfError> {
+pub(crate) fn read_lines(directory: &Path, lines: Vec<LedgerLine>) -> Result<Vec<Record>, LedgerStoreError> {
     let read = |(index, line)| {
-        let fail = |source| ShelfError::Record { directory: directory.to_owned(), number: index + 1, source };
+        let fail =
+            |source| LedgerStoreError::Record { directory: directory.to_owned(), number: index + 1, source };
         from_wire(line).map_err(fail)
     };
     lines.into_iter().enumerate().map(read).collect()
@@ -122,7 +123,7 @@ fn lead(directory: &Path) -> Lead {
     }
 }
 
-impl Keeper for Shelf {
+impl LedgerBackend for LedgerStore {
     fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>> {
         let mut answers: Vec<Result<(), Arc<str>>> = Vec::with_capacity(batch.len());
         let mut unsynced = 0;
@@ -176,7 +177,7 @@ impl Keeper for Shelf {
     }
 }
 
-impl Shelf {
+impl LedgerStore {
     /// Makes the newest `count` answers true, or turns them into refusals.
     fn sync(&mut self, answers: &mut [Result<(), Arc<str>>], count: usize) {
         let Err(error) = self.ledger.sync() else { return };
@@ -214,10 +215,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut first = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap();
         assert!(first.records.is_empty() && first.last_alive.is_none());
-        assert!(first.shelf.keep(&[started(1), started(2)]).iter().all(Result::is_ok));
+        assert!(first.ledger_store.keep(&[started(1), started(2)]).iter().all(Result::is_ok));
         let Err(error) = open(directory.path(), "reveille run", Time::from_ms(6)) else { panic!("held") };
         assert!(chain(&error).contains("reveille run"), "{}", chain(&error));
-        first.shelf.beat(Time::from_ms(7_000)).unwrap();
+        first.ledger_store.beat(Time::from_ms(7_000)).unwrap();
         drop(first);
         let second = open(directory.path(), "reveille run", Time::from_ms(8_000)).unwrap();
         assert_eq!(second.records, [started(1), started(2)]);
@@ -227,10 +228,10 @@ mod tests {
     #[test]
     fn a_checkpoint_replaces_what_was_before() {
         let directory = tempfile::tempdir().unwrap();
-        let mut shelf = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap().shelf;
-        assert!(shelf.keep(&[started(1)]).iter().all(Result::is_ok));
-        shelf.rotate(&[started(9)]).unwrap();
-        drop(shelf);
+        let mut ledger_store = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap().ledger_store;
+        assert!(ledger_store.keep(&[started(1)]).iter().all(Result::is_ok));
+        ledger_store.rotate(&[started(9)]).unwrap();
+        drop(ledger_store);
         let again = open(directory.path(), "reveille run", Time::from_ms(6)).unwrap();
         assert_eq!(again.records, [started(9)]);
     }
@@ -245,12 +246,12 @@ mod tests {
         drop(first);
         let second = open(directory.path(), "reveille run", Time::from_ms(6)).unwrap();
         assert_eq!(check(), Lead::Holds(second.fence));
-        let mut shelf = second.shelf;
+        let mut ledger_store = second.ledger_store;
         std::fs::remove_file(directory.path().join("ledger/lock")).unwrap();
         assert!(matches!(check(), Lead::Gone(_)), "a lost lock leads nobody");
-        assert!(!shelf.is_over());
-        assert!(shelf.beat(Time::from_ms(7)).is_err());
-        assert!(shelf.is_over(), "and whoever lost it writes no more");
-        assert!(shelf.keep(&[started(3)])[0].is_err());
+        assert!(!ledger_store.is_over());
+        assert!(ledger_store.beat(Time::from_ms(7)).is_err());
+        assert!(ledger_store.is_over(), "and whoever lost it writes no more");
+        assert!(ledger_store.keep(&[started(3)])[0].is_err());
     }
 }

@@ -1,7 +1,8 @@
 //! What the driver wants of a ledger, and the real one behind it.
 //!
-//! [`Keeper`] is the seam for tests of the driver: a full disk, a slow one. In production it is [`super::shelf::Shelf`], a
-//! ledger of wire-format lines in a directory that this process holds the lock of. Nothing here knows what a record means.
+//! [`LedgerBackend`] is the seam for tests of the driver: a full disk, a slow one. In production it is
+//! [`super::ledger_store::LedgerStore`], a ledger of wire-format lines in a directory that this process holds the lock of.
+//! Nothing here knows what a record means.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
 /// Where records become durable.
-pub(crate) trait Keeper: Send {
+pub(crate) trait LedgerBackend: Send {
     /// Makes them durable, in order, and answers for each. A text says what went wrong and what to do.
     fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>>;
     /// True when a checkpoint should begin a new segment.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The records of one step are one order, however many they are: 10,000 nodes that turn NotReady in one list are 20,000
-//! records. An order is never refused for its size. The bound is on the driver's side: while [`Scribe::has_room`] is false
+//! records. An order is never refused for its size. The bound is on the driver's side: while [`LedgerWriter::has_room`] is false
 //! it takes no further event, so what waits is at most [`OUTSTANDING_MAX`] records and one step. Everything that waits
 //! when the thread comes back from the disk is written in batches, one fsync for each. Answers come back in the order of
 //! the questions.
@@ -23,7 +23,7 @@ use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 use tokio::sync::mpsc;
 
-use super::keeper::Keeper;
+use super::ledger_backend::LedgerBackend;
 
 /// While more records than this have no answer, the driver takes no further event.
 pub(crate) const OUTSTANDING_MAX: usize = 8192;
@@ -55,8 +55,8 @@ pub(crate) enum Ack {
 pub(crate) struct Ended(pub(crate) Vec<RecordId>);
 
 /// The driver's end of it.
-pub(crate) struct Scribe {
-    /// Unbounded by itself: [`Scribe::has_room`] bounds the records, `asked` the checkpoints and `beats` the heartbeats.
+pub(crate) struct LedgerWriter {
+    /// Unbounded by itself: [`LedgerWriter::has_room`] bounds the records, `asked` the checkpoints and `beats` the heartbeats.
     orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
     outstanding: usize,
@@ -64,14 +64,17 @@ pub(crate) struct Scribe {
     beats: Arc<AtomicBool>,
 }
 
-impl Scribe {
+impl LedgerWriter {
     /// Starts the thread. Answers arrive on the receiver.
-    pub(crate) fn start(keeper: Box<dyn Keeper>) -> std::io::Result<(Self, mpsc::UnboundedReceiver<Ack>)> {
+    pub(crate) fn start(
+        ledger_backend: Box<dyn LedgerBackend>,
+    ) -> std::io::Result<(Self, mpsc::UnboundedReceiver<Ack>)> {
         let (orders, inbox) = channel();
         // One answer for each batch of what is outstanding, and that is bounded.
         let (acks, receiver) = mpsc::unbounded_channel();
         let beats = Arc::new(AtomicBool::new(false));
-        let hand = Hand { keeper, acks, beats: beats.clone(), lagging: false, asked: false, over: false };
+        let hand =
+            Hand { ledger_backend, acks, beats: beats.clone(), lagging: false, asked: false, over: false };
         let thread =
             std::thread::Builder::new().name("ledger".to_owned()).spawn(move || hand.work(&inbox))?;
         Ok((Self { orders, thread: Some(thread), outstanding: 0, beats }, receiver))
@@ -141,7 +144,7 @@ impl Scribe {
 }
 
 struct Hand {
-    keeper: Box<dyn Keeper>,
+    ledger_backend: Box<dyn LedgerBackend>,
     acks: mpsc::UnboundedSender<Ack>,
     beats: Arc<AtomicBool>,
     /// Records were refused that the engine remembers.
@@ -186,8 +189,8 @@ impl Hand {
     }
 
     fn keep_batch(&mut self, ids: &[RecordId], records: &[Record]) {
-        let answers = self.keeper.keep(records);
-        assert!(answers.len() == ids.len(), "the keeper answers for every record");
+        let answers = self.ledger_backend.keep(records);
+        assert!(answers.len() == ids.len(), "the backend answers for every record");
         let mut refused: Option<Arc<str>> = None;
         let answered: Vec<_> = ids.iter().copied().zip(records).zip(answers).collect();
         for row in answered.chunk_by(|(_, one), (_, next)| one == next) {
@@ -204,7 +207,7 @@ impl Hand {
             self.lagging = true;
             tracing::error!("the ledger refused records, and nothing that rests on them is done: {why}");
             self.check_over();
-        } else if (self.lagging || self.keeper.rotation_due()) && !self.asked {
+        } else if (self.lagging || self.ledger_backend.rotation_due()) && !self.asked {
             self.asked = true;
             self.say(Ack::WantsCheckpoint);
         }
@@ -214,7 +217,7 @@ impl Hand {
         match order {
             Order::Rotate(checkpoint) => {
                 self.asked = false;
-                match self.keeper.rotate(&checkpoint) {
+                match self.ledger_backend.rotate(&checkpoint) {
                     Ok(()) => self.lagging = false,
                     Err(why) => tracing::error!("the ledger was not rotated: {why}"),
                 }
@@ -222,7 +225,7 @@ impl Hand {
             }
             Order::Beat(now) => {
                 self.beats.store(false, Ordering::Release);
-                if let Err(why) = self.keeper.beat(now) {
+                if let Err(why) = self.ledger_backend.beat(now) {
                     tracing::warn!("{why}");
                 }
                 self.check_over();
@@ -234,7 +237,7 @@ impl Hand {
     }
 
     fn check_over(&mut self) {
-        if self.keeper.is_over() && !self.over {
+        if self.ledger_backend.is_over() && !self.over {
             self.over = true;
             self.say(Ack::Over);
         }

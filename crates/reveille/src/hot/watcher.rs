@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::look::{Begin, Listener, Look};
-use super::standing::{Known, Management, Standing, Watched};
+use super::snapshot::{Known, Management, Standing, Watched};
 use crate::command::look::cluster_config;
 
 /// Between two readings of the counts: a big API server's are megabytes.

@@ -6,7 +6,7 @@ use clap::ValueEnum as _;
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_wire::roster::CloudRef;
 
-use super::{KINDS, entry, recognised};
+use super::{PROVIDERS, entry, recognised};
 use crate::cli::init::Kind;
 use crate::fixture;
 
@@ -37,14 +37,14 @@ fn nodes_tell_the_kind_of_their_cloud_or_nothing() {
 #[test]
 fn every_kind_that_can_be_named_is_wired_once() {
     for kind in Kind::value_variants() {
-        assert_eq!(KINDS.iter().filter(|wired| wired.kind() == *kind).count(), 1, "{kind:?}");
+        assert_eq!(PROVIDERS.iter().filter(|wired| wired.kind() == *kind).count(), 1, "{kind:?}");
     }
     let openstack = CloudRef::OpenStack { cloud: "prod".into(), clouds_file: None };
     let (region, cluster) = ("eu-central-1".to_owned(), "shop".to_owned());
     let ec2 = CloudRef::Ec2 { region, profile: None, endpoint: None, cluster };
     for (at, called) in [(openstack, "prod"), (ec2, "ec2 eu-central-1 (shop)")] {
         assert_eq!(&*entry(&at), called);
-        assert_eq!(KINDS.iter().filter(|wired| wired.entry(&at).is_some()).count(), 1);
-        assert_eq!(KINDS.iter().filter(|wired| wired.connect("c".into(), &at).is_some()).count(), 1);
+        assert_eq!(PROVIDERS.iter().filter(|wired| wired.entry(&at).is_some()).count(), 1);
+        assert_eq!(PROVIDERS.iter().filter(|wired| wired.connect("c".into(), &at).is_some()).count(), 1);
     }
 }

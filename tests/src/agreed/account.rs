@@ -42,7 +42,7 @@ pub trait Names {
     fn owner(&self, port: &PortId) -> String;
 }
 
-/// What Reveille says when the curtain falls.
+/// What Reveille says at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
     /// The state of each machine, in the roll's words.

@@ -13,7 +13,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::vm::Trouble;
 
 use super::given::Made;
 use super::host::{Boots, Power};

@@ -12,7 +12,7 @@ use reveille_core::model::time::Span;
 use reveille_sim::drive::{CrashPoint, Mishap};
 use reveille_sim::scenario::{Happening, Happens};
 use reveille_sim::world::fault::{CallLie, Fault};
-use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::vm::Trouble;
 use serde_json::{Value, json};
 
 use super::backstage::Guest;

@@ -10,7 +10,7 @@ use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::Span;
 use reveille_core::observe::source::Trust;
 use reveille_core::plan::decide::{Next, decide};
-use reveille_sim::scenario::{Curtain, Ended, Scenario, play_to_rest, transcript};
+use reveille_sim::scenario::{Ended, FinalSnapshot, Scenario, play_to_rest, transcript};
 use reveille_sim::world::layout::CLOUD;
 
 use super::account::{Account, Names, Prospect, Standing, subject};
@@ -24,20 +24,20 @@ const REST: Span = Span::from_s(30);
 /// # Errors
 /// When something that it expects does not hold, or it does not come to rest.
 pub fn account(scenario: &Scenario) -> Result<Account> {
-    let mut curtain = play_to_rest(scenario).map_err(|refusal| anyhow!("{refusal}"))?;
-    for expected in &curtain.played.expected {
+    let mut snapshot = play_to_rest(scenario).map_err(|refusal| anyhow!("{refusal}"))?;
+    for expected in &snapshot.played.expected {
         if let Ended::Failed(at, instead) = &expected.ended {
             let at_s = at.ms / 1000;
-            let told = transcript(scenario, Some(&curtain.played));
+            let told = transcript(scenario, Some(&snapshot.played));
             return Err(anyhow!(
                 "the simulator: \"{}\" does not hold at {at_s} s: {instead}\n{told}",
                 expected.text
             ));
         }
     }
-    let account = drawn_up(&curtain);
-    curtain.wait(REST);
-    let later = drawn_up(&curtain);
+    let account = drawn_up(&snapshot);
+    snapshot.wait(REST);
+    let later = drawn_up(&snapshot);
     let (before, after) = account.differences(&later);
     ensure!(
         before.is_empty() && after.is_empty(),
@@ -46,16 +46,16 @@ pub fn account(scenario: &Scenario) -> Result<Account> {
     Ok(account)
 }
 
-fn drawn_up(curtain: &Curtain) -> Account {
-    let drive = &curtain.drive;
-    Account::new(&Ledger::of(drive.records().to_vec()), &standing(curtain), &Cast(curtain))
+fn drawn_up(snapshot: &FinalSnapshot) -> Account {
+    let drive = &snapshot.drive;
+    Account::new(&Ledger::of(drive.records().to_vec()), &standing(snapshot), &Cast(snapshot))
 }
 
-fn standing(curtain: &Curtain) -> Standing {
-    let state = curtain.drive.state();
+fn standing(snapshot: &FinalSnapshot) -> Standing {
+    let state = snapshot.drive.state();
     let desk = state.desk();
     let mut standing = Standing::default();
-    for (name, id) in curtain.machines() {
+    for (name, id) in snapshot.machines() {
         let stands = state.standing(&MachineKey::Instance(CLOUD.into(), id));
         let word = match stands {
             Some(Stands::Answers) => "ready",
@@ -86,13 +86,13 @@ fn standing(curtain: &Curtain) -> Standing {
             Next::Ask(_) => Prospect::Asks,
             Next::Blind(_) => Prospect::Blind,
         };
-        let who = subject(&case.incident.key.subject, &Cast(curtain));
+        let who = subject(&case.incident.key.subject, &Cast(snapshot));
         standing.open.push((who, case.incident.key.kind.name().to_owned(), prospect));
     }
     standing
 }
 
-struct Cast<'a>(&'a Curtain);
+struct Cast<'a>(&'a FinalSnapshot);
 
 impl Names for Cast<'_> {
     fn machine(&self, id: &str) -> String {

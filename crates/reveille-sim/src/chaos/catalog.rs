@@ -22,7 +22,7 @@ use super::relapse;
 use super::variety;
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
-use crate::world::guest::Trouble;
+use crate::world::vm::Trouble;
 
 /// One fault that can be switched on and off.
 pub struct Entry {

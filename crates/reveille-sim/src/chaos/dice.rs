@@ -10,7 +10,7 @@ use super::Happening;
 use crate::drive::{CrashPoint, Estranged, Mishap, Usurped};
 use crate::rng::Rng;
 use crate::world::fault::{CallLie, Fault};
-use crate::world::guest::Trouble;
+use crate::world::vm::Trouble;
 
 /// The sequence of a course's faults, and whom they can strike.
 pub(super) struct Dice {

@@ -17,8 +17,8 @@ use super::dice::{Dice, Drawn, one};
 use super::variety;
 use crate::rng::Rng;
 use crate::world::fault::Fault;
-use crate::world::guest::Trouble;
 use crate::world::layout::{Layout, PoolHosting};
+use crate::world::vm::Trouble;
 
 /// The first seed whose cloud may tell of hosting of itself.
 pub const SEEDS_FROM: u64 = 2_000_000;

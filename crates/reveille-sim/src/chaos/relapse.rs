@@ -13,7 +13,7 @@ use super::Happening;
 use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn};
 use crate::world::fault::Fault;
-use crate::world::guest::Trouble;
+use crate::world::vm::Trouble;
 
 /// The first seed whose machines relapse.
 pub const SEEDS_FROM: u64 = 3_600_000;

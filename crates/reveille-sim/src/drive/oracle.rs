@@ -18,7 +18,7 @@ use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
 use super::Drive;
-use crate::world::guest::Trouble;
+use crate::world::vm::Trouble;
 
 /// How what is said stands to what is so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

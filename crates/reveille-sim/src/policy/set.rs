@@ -14,8 +14,8 @@ use crate::drive::Mishap;
 use crate::scenario::{Filed, Refusal, Scenario, library};
 use crate::world::World;
 use crate::world::fault::Fault;
-use crate::world::guest::Trouble;
 use crate::world::layout::Layout;
+use crate::world::vm::Trouble;
 
 /// When the first fault strikes: no full minute, so that it meets nobody's timer by luck.
 const FIRST: Span = Span::from_s(337);

@@ -264,7 +264,7 @@ impl Course {
             let says = CATALOG.iter().find(|entry| entry.name == name).map_or("", |entry| entry.says);
             self.tell_as(&format!("HAPPENS {name}"), &format!("HAPPENS {name}: {says}"));
             match happening.what {
-                Fault::World(strike, lasts) => self.world.strike(self.now, strike, lasts),
+                Fault::World(inject, lasts) => self.world.inject(self.now, inject, lasts),
                 Fault::Process(mishap) => self.arm(mishap),
             }
         }

@@ -93,8 +93,8 @@ pub struct Entry {
     draw: fn(&mut Rng) -> Fault,
 }
 
-fn spell(rng: &mut Rng, strike: Strike, longest: Span) -> Fault {
-    Fault::World(strike, rng.span(Span::from_s(5), longest))
+fn spell(rng: &mut Rng, inject: Strike, longest: Span) -> Fault {
+    Fault::World(inject, rng.span(Span::from_s(5), longest))
 }
 
 macro_rules! catalog {
@@ -181,9 +181,9 @@ pub(super) fn draw(rng: &mut Rng, length: Span, only: &[String]) -> Result<Vec<H
 
 impl World {
     /// It happens now.
-    pub fn strike(&mut self, now: Time, strike: Strike, lasts: Span) {
+    pub fn inject(&mut self, now: Time, inject: Strike, lasts: Span) {
         let until = now + lasts;
-        match strike {
+        match inject {
             Strike::SyncerDown => self.spells.syncer_down = until,
             Strike::SyncerTwice => self.spells.syncer_twice = until,
             Strike::HooksLate => self.spells.hooks_late = until,
@@ -214,15 +214,15 @@ impl World {
                 self.pods.iter_mut().for_each(|pods| pods.push(pod("by-hand", PodKind::Unmanaged)));
             }
             Strike::Paused => self.spells.paused = until,
-            _ => self.somebody(strike),
+            _ => self.somebody(inject),
         }
     }
 
     /// A person, or a kubelet.
-    fn somebody(&mut self, strike: Strike) {
+    fn somebody(&mut self, inject: Strike) {
         self.version += 1;
         let version = self.version.to_string();
-        match strike {
+        match inject {
             Strike::PersonTouches => {
                 self.records.values_mut().for_each(|record| record.revision.clone_from(&version));
             }

@@ -13,7 +13,7 @@ use reveille_core::model::roster::{Mode, Pool};
 use reveille_core::model::time::{Span, Time};
 
 use crate::world::Standstill;
-use crate::world::ground::Ground;
+use crate::world::ground_truth::GroundTruth;
 
 use super::{Deleted, Intent, Referee, Scene};
 
@@ -112,22 +112,22 @@ impl Referee {
             intent.called = Some(self.now);
         }
         let Some(id) = machine_of(call, scene) else { return };
-        let Some(ground) = scene.world.ground(&id) else { return };
-        if scene.world.is_paused(&id, ground.pool.as_ref()) {
+        let Some(ground_truth) = scene.world.ground_truth(&id) else { return };
+        if scene.world.is_paused(&id, ground_truth.pool.as_ref()) {
             self.foul("paused", call.to_string());
         }
-        self.judge_hosting(call, &ground, scene);
+        self.judge_hosting(call, &ground_truth, scene);
         if !call.is_destructive() {
             return;
         }
         self.judge_restored(call, &id, scene);
-        self.judge_machine(call, &id, &ground, scene);
-        self.judge_surroundings(call, &id, &ground, scene);
-        self.judge_case(intent, call, &id, &ground, scene);
-        if let (Call::DeleteInstance { .. }, Some(pool)) = (call, &ground.pool) {
+        self.judge_machine(call, &id, &ground_truth, scene);
+        self.judge_surroundings(call, &id, &ground_truth, scene);
+        self.judge_case(intent, call, &id, &ground_truth, scene);
+        if let (Call::DeleteInstance { .. }, Some(pool)) = (call, &ground_truth.pool) {
             let deletions = self.deletions.entry(pool.clone()).or_default();
             deletions.retain(|earlier| earlier.id != id);
-            deletions.push(Deleted { at: self.now, id, fault: ground.fault.clone() });
+            deletions.push(Deleted { at: self.now, id, fault: ground_truth.fault.clone() });
         }
     }
 
@@ -163,39 +163,48 @@ impl Referee {
         }
     }
 
-    fn judge_machine(&mut self, call: &Call, id: &InstanceId, ground: &Ground, scene: &Scene<'_>) {
-        if ground.pool.is_none() {
+    fn judge_machine(&mut self, call: &Call, id: &InstanceId, ground_truth: &GroundTruth, scene: &Scene<'_>) {
+        if ground_truth.pool.is_none() {
             self.foul("not ours", call.to_string());
         }
         // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance.
         let denied =
             matches!(call, Call::DeleteNode { .. }) && scene.world.single_servers_were_denied_within(ASKED);
-        let shown = ground.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
+        let shown = ground_truth.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
         // The cloud refuses what is locked, whoever has not seen it yet.
-        if ground.locked && !denied && self.now > shown {
+        if ground_truth.locked && !denied && self.now > shown {
             self.foul("locked", call.to_string());
         }
         let whole = !matches!(call, Call::DeleteNode { .. });
-        if whole && ground.task && ground.state != InstanceState::Building && self.now > shown {
+        if whole && ground_truth.task && ground_truth.state != InstanceState::Building && self.now > shown {
             self.foul("somebody works on it", call.to_string());
         }
-        if ground.leaving {
+        if ground_truth.leaving {
             self.foul("it is being taken away", call.to_string());
         }
-        if ground.nodes > 1 {
+        if ground_truth.nodes > 1 {
             self.foul("contested", call.to_string());
         }
         if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_were_denied_within(ASKED) {
             self.foul("its machine is there", call.to_string());
         }
-        if matches!(call, Call::Reboot { .. }) && ground.first_boot_failed && self.evidence.contains_key(id) {
+        if matches!(call, Call::Reboot { .. })
+            && ground_truth.first_boot_failed
+            && self.evidence.contains_key(id)
+        {
             self.foul("of no use", format!("{call}: its first boot failed"));
         }
     }
 
-    fn judge_surroundings(&mut self, call: &Call, id: &InstanceId, ground: &Ground, scene: &Scene<'_>) {
-        let dark = ground.zone.as_ref().and_then(|zone| self.dark_since.get(zone)).copied();
-        let just_back = ground.zone.as_ref().and_then(|zone| self.back_at.get(zone));
+    fn judge_surroundings(
+        &mut self,
+        call: &Call,
+        id: &InstanceId,
+        ground_truth: &GroundTruth,
+        scene: &Scene<'_>,
+    ) {
+        let dark = ground_truth.zone.as_ref().and_then(|zone| self.dark_since.get(zone)).copied();
+        let just_back = ground_truth.zone.as_ref().and_then(|zone| self.back_at.get(zone));
         if just_back.is_some_and(|at| self.ago(*at) < BACK_FOR) {
             self.foul("zone just back", call.to_string());
         }
@@ -217,7 +226,9 @@ impl Referee {
         if self.now < settled {
             self.foul("settling", format!("{call}: sight came back {} ago", self.ago(self.sight_back())));
         }
-        let Some(pool) = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name)) else { return };
+        let Some(pool) = ground_truth.pool.as_ref().and_then(|name| scene.roster.pools.get(name)) else {
+            return;
+        };
         let rolled = self.rolled.get(&pool.name).and_then(|(_, at)| *at);
         let quiet = scene.roster.timing.rollout_quiet;
         // A process that was told of one image alone cannot know that its pool had another before (seed 3102868).
@@ -233,7 +244,7 @@ impl Referee {
             self.foul("others delete there", call.to_string());
         }
         if matches!(call, Call::DeleteInstance { .. }) {
-            self.judge_replacing(call, id, ground, pool, scene);
+            self.judge_replacing(call, id, ground_truth, pool, scene);
         }
     }
 
@@ -242,14 +253,14 @@ impl Referee {
         &mut self,
         call: &Call,
         id: &InstanceId,
-        ground: &Ground,
+        ground_truth: &GroundTruth,
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
         // What others deleted a while ago shows in the lists.
         let unseen = |(at, of): &&(Time, PoolName)| *of == pool.name && self.ago(*at) < OTHERS_SHOW;
         let told = scene.world.machines_of(&pool.name) + self.foreign.values().filter(unseen).count();
-        if told <= pool.min as usize && ground.state != InstanceState::Errored {
+        if told <= pool.min as usize && ground_truth.state != InstanceState::Errored {
             self.foul("below the minimum", format!("{call}: its pool has {told}, and keeps {}", pool.min));
         }
         // As many as may be under way at once may be known to be in vain only later.
@@ -260,13 +271,15 @@ impl Referee {
         }
         let well_at = self.newest_join(&pool.name, scene);
         // Who is still there was not deleted: nobody made the call, or nothing came of it.
-        let went = |id: &InstanceId| scene.world.ground(id).is_none_or(|ground| ground.state.is_leaving());
+        let went = |id: &InstanceId| {
+            scene.world.ground_truth(id).is_none_or(|ground_truth| ground_truth.state.is_leaving())
+        };
         let since = |earlier: &&Deleted| {
             well_at.is_none_or(|joined| earlier.at > joined) && earlier.id != *id && went(&earlier.id)
         };
         let earlier = self.deletions.get(&pool.name).map_or(&[][..], |all| &all[..]);
         let vain = earlier.iter().filter(since).count();
-        let alike = |earlier: &&Deleted| ground.fault.is_some() && earlier.fault == ground.fault;
+        let alike = |earlier: &&Deleted| ground_truth.fault.is_some() && earlier.fault == ground_truth.fault;
         let same = earlier.iter().filter(since).filter(alike).count();
         if same >= limit {
             self.foul(
@@ -280,8 +293,14 @@ impl Referee {
     }
 
     /// A right that is lacking for the milder step is no reason for the harsher one; that its host broke meanwhile is.
-    fn judge_refusals(&mut self, intent: IntentId, incident: IncidentId, call: &Call, ground: &Ground) {
-        let checks = ground.hosting.as_ref().map(|hosting| hosting.checks);
+    fn judge_refusals(
+        &mut self,
+        intent: IntentId,
+        incident: IncidentId,
+        call: &Call,
+        ground_truth: &GroundTruth,
+    ) {
+        let checks = ground_truth.hosting.as_ref().map(|hosting| hosting.checks);
         if checks.is_some_and(|checks| checks.host == Check::Impaired) {
             return;
         }
@@ -299,12 +318,12 @@ impl Referee {
         &mut self,
         call: &Call,
         id: &InstanceId,
-        ground: &Ground,
+        ground_truth: &GroundTruth,
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
         let time = time_to_boot(pool);
-        let Some(at) = scene.world.let_boot_at(id).filter(|_| ground.comes_up) else { return };
+        let Some(at) = scene.world.let_boot_at(id).filter(|_| ground_truth.comes_up) else { return };
         let had_to_be_read = |read: Time| self.ago(read) > LOG_LASTS + SLACK;
         let is_known = self.evidence.get(id).is_some_and(|read| at < *read || had_to_be_read(*read));
         if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode { .. }) {
@@ -317,12 +336,14 @@ impl Referee {
         &mut self,
         call: &Call,
         id: &InstanceId,
-        ground: &Ground,
+        ground_truth: &GroundTruth,
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
         let time = time_to_boot(pool);
-        let Some(boot) = scene.world.booted_at(id).flatten().filter(|_| ground.comes_up) else { return };
+        let Some(boot) = scene.world.booted_at(id).flatten().filter(|_| ground_truth.comes_up) else {
+            return;
+        };
         let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
             let lately = |at: Time| at <= boot && at < self.now && self.felt(at) + SLACK < time;
@@ -345,7 +366,7 @@ impl Referee {
         intent: IntentId,
         call: &Call,
         id: &InstanceId,
-        ground: &Ground,
+        ground_truth: &GroundTruth,
         scene: &Scene<'_>,
     ) {
         let Some(intended) = self.intents.get(&intent).cloned() else { return };
@@ -360,11 +381,11 @@ impl Referee {
             self.foul("too often", format!("{call}, for the {times}th time"));
         }
         let Some((kind, open)) = self.open_for(intended.incident) else { return };
-        let pool = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
+        let pool = ground_truth.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
         let Some(pool) = pool else { return };
-        self.judge_refusals(intent, intended.incident, call, ground);
-        self.judge_mid_boot(call, id, ground, pool, scene);
-        self.judge_let_boot(call, id, ground, pool, scene);
+        self.judge_refusals(intent, intended.incident, call, ground_truth);
+        self.judge_mid_boot(call, id, ground_truth, pool, scene);
+        self.judge_let_boot(call, id, ground_truth, pool, scene);
         let patience = match kind {
             FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),
             FaultKind::NotReady => pool.deadlines.not_ready_within,
@@ -382,7 +403,7 @@ impl Referee {
         }
         let root = self.open_since(id, FaultKind::GroupMissing).filter(|_| pool.repair.network != Mode::Off);
         // A port without port security takes no group, and who served without one for long is away for another reason.
-        let mendable = pool.repair.network == Mode::Act && ground.takes_groups;
+        let mendable = pool.repair.network == Mode::Act && ground_truth.takes_groups;
         let explains = |at: Time| mendable || self.ago(at) < open + SERVED;
         if absence && root.is_some_and(explains) {
             self.foul("the root first", format!("{call}: it lacks its security group"));
@@ -390,14 +411,14 @@ impl Referee {
         if kind == FaultKind::NeverJoined
             && matches!(call, Call::DeleteInstance { .. })
             && scene.world.was_there_before(id)
-            && !ground.first_boot_failed
+            && !ground_truth.first_boot_failed
         {
             self.foul("history unknown", format!("{call}: it is older than the watch"));
         }
         if matches!(call, Call::DeleteInstance { .. }) {
-            self.judge_keeping(call, intended.incident, ground, pool);
+            self.judge_keeping(call, intended.incident, ground_truth, pool);
             if kind == FaultKind::NotReady && pool.repair.reboot == Mode::Act {
-                self.judge_gentler(call, intended.incident, ground);
+                self.judge_gentler(call, intended.incident, ground_truth);
             }
         }
         let Some(domain) = intended.domain else { return };
@@ -433,19 +454,19 @@ impl Referee {
 
     /// Who was rebooted softly is power-cycled before it is given up. On a cloud that tells how it hosts its machines there may
     /// be reasons against that.
-    fn judge_gentler(&mut self, call: &Call, incident: IncidentId, ground: &Ground) {
+    fn judge_gentler(&mut self, call: &Call, incident: IncidentId, ground_truth: &GroundTruth) {
         let of_it = |wanted: bool| {
             let is_it = move |call: &Call| matches!(call, Call::Reboot { hard, .. } if *hard == wanted);
             self.intents.values().any(|other| other.incident == incident && is_it(&other.call))
         };
-        if of_it(false) && !of_it(true) && ground.hosting.is_none() && !ground.first_boot_failed {
+        if of_it(false) && !of_it(true) && ground_truth.hosting.is_none() && !ground_truth.first_boot_failed {
             self.foul("gentler first", format!("{call}: it was rebooted and never power-cycled"));
         }
     }
 
     /// Who is to be kept for a look is kept until its time is over, as far as there is room.
-    fn judge_keeping(&mut self, call: &Call, incident: IncidentId, ground: &Ground, pool: &Pool) {
-        let Some(keep) = pool.keep.filter(|keep| ground.keep.unwrap_or(keep.failed)) else { return };
+    fn judge_keeping(&mut self, call: &Call, incident: IncidentId, ground_truth: &GroundTruth, pool: &Pool) {
+        let Some(keep) = pool.keep.filter(|keep| ground_truth.keep.unwrap_or(keep.failed)) else { return };
         let kept =
             |(of, until): &&(Option<PoolName>, Time)| of.as_ref() == Some(&pool.name) && self.now < *until;
         let early = match self.kept.get(&incident) {

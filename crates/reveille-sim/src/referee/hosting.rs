@@ -7,7 +7,7 @@ use reveille_core::effect::Call;
 use reveille_core::model::hosting::Check;
 use reveille_core::model::time::Span;
 
-use crate::world::ground::Ground;
+use crate::world::ground_truth::GroundTruth;
 use crate::world::is_in_other_hands;
 
 use super::{Referee, Scene};
@@ -16,10 +16,10 @@ use super::{Referee, Scene};
 const LISTED_AFTER: Span = Span::from_s(3);
 
 impl Referee {
-    pub(super) fn judge_hosting(&mut self, call: &Call, ground: &Ground, scene: &Scene<'_>) {
-        let Some(hosting) = &ground.hosting else { return };
+    pub(super) fn judge_hosting(&mut self, call: &Call, ground_truth: &GroundTruth, scene: &Scene<'_>) {
+        let Some(hosting) = &ground_truth.hosting else { return };
         let whole = matches!(call, Call::Reboot { .. } | Call::Start { .. } | Call::DeleteInstance { .. });
-        let listed = self.cloud_heard.is_some_and(|at| at > ground.changed_at + LISTED_AFTER);
+        let listed = self.cloud_heard.is_some_and(|at| at > ground_truth.changed_at + LISTED_AFTER);
         // A lie about servers hides what else is so of them.
         let told = listed && !scene.world.cloud_is_silent();
         if whole && told && is_in_other_hands(hosting) {
@@ -30,7 +30,7 @@ impl Referee {
             if stops {
                 self.foul("its group replaces what stops", format!("{call}: {group}"));
             }
-            let pool = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
+            let pool = ground_truth.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
             let through = pool.is_some_and(|pool| pool.through_group) && !group.protected;
             if matches!(call, Call::DeleteInstance { .. }) && !through {
                 self.foul("left to its group", format!("{call}: {group}"));

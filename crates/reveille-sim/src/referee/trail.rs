@@ -297,7 +297,7 @@ impl Referee {
 
 fn domain(opened: &Opened, scene: &Scene<'_>) -> Option<Domain> {
     let Subject::Machine(MachineKey::Instance(_, id)) = &opened.key.subject else { return None };
-    let zone = scene.world.ground(id)?.zone;
+    let zone = scene.world.ground_truth(id)?.zone;
     Some(Domain { pool: opened.pool.clone()?, zone, kind: opened.key.kind })
 }
 

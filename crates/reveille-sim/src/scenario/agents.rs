@@ -11,7 +11,7 @@ use reveille_core::model::time::Span;
 use crate::world::World;
 use crate::world::agents::mouths::Way;
 use crate::world::agents::{Cut, Oddity, Whom};
-use crate::world::papers::Papers;
+use crate::world::kubelet_credentials::KubeletCredentials;
 
 use super::claim::{Claim, Scene};
 use super::given::Change;
@@ -58,7 +58,7 @@ pub(crate) const GIVEN: &[Phrase<Change>] = &[
     Phrase { form: "{machines} [runs|run] a control plane that can spare it", make: |s| odd(s, Oddity::ControlPlane(true)) },
     Phrase { form: "{machines} [runs|run] a control plane that needs it", make: |s| odd(s, Oddity::ControlPlane(false)) },
     Phrase { form: "{machines} [has|have] the credentials of an earlier join: {papers}", make: |s| {
-        odd(s, Oddity::Papers(Papers::from_clause(s.text("papers"))?))
+        odd(s, Oddity::KubeletCredentials(KubeletCredentials::from_clause(s.text("papers"))?))
     } },
     Phrase { form: "whatever joins {machines}, the API server refuses it again", make: |s| odd(s, Oddity::JoinsInVain) },
     Phrase { form: "nobody gives out bootstrap tokens", make: |_| {
@@ -79,8 +79,8 @@ pub(crate) const WHEN: &[Phrase<Deed>] = &[
         hand(s, move |world, id| world.slander(id, &about))
     } },
     Phrase { form: "the credentials of {machines} go bad: {papers}", make: |s| {
-        let papers = Papers::from_clause(s.text("papers"))?;
-        hand(s, move |world, id| world.spoil_papers(id, papers))
+        let kubelet_credentials = KubeletCredentials::from_clause(s.text("papers"))?;
+        hand(s, move |world, id| world.spoil_credentials(id, kubelet_credentials))
     } },
     Phrase { form: "a join begins on {machines}", make: |s| hand(s, |world, id| world.set_joining(id, true)) },
     Phrase { form: "the join on {machines} is over", make: |s| hand(s, |world, id| world.set_joining(id, false)) },

@@ -10,8 +10,8 @@ use reveille_core::model::time::Span;
 
 use crate::drive::Mishap;
 use crate::world::fault::Fault;
-use crate::world::guest::Trouble;
 use crate::world::layout::Layout;
+use crate::world::vm::Trouble;
 
 use super::Scenario;
 use super::refusal::Refusal;

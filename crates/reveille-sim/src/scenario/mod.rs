@@ -71,7 +71,7 @@ use reveille_core::model::time::Span;
 pub use grammar::parse;
 pub use happening::{Happening, Happens};
 pub use library::{Filed, library};
-pub use player::{Curtain, Ended, Expected, Played, play, play_to_rest, play_under};
+pub use player::{Ended, Expected, FinalSnapshot, Played, play, play_to_rest, play_under};
 pub use refusal::Refusal;
 pub use timeline::{Line, Side};
 pub use transcript::transcript;

@@ -8,7 +8,7 @@
 //! Nothing is scheduled ahead: whom a statement means is settled when its time comes. Two plays of one file are the same
 //! bytes; the digest tells.
 
-mod curtain;
+mod final_snapshot;
 mod refused;
 mod under;
 
@@ -35,7 +35,7 @@ use super::timeline::{Line, Timeline};
 use super::when::{Deed, Planned, Scope, Wish};
 use super::words::{Machines, shown};
 
-pub use curtain::{Curtain, play_to_rest};
+pub use final_snapshot::{FinalSnapshot, play_to_rest};
 pub use under::play_under;
 
 /// How an expectation ended.

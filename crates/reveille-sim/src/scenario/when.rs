@@ -11,7 +11,7 @@ use reveille_core::model::time::Span;
 use crate::drive::{CrashPoint, Estranged, Mishap, Usurped};
 use crate::world::World;
 use crate::world::fault::{CallLie, Fault};
-use crate::world::guest::Trouble;
+use crate::world::vm::Trouble;
 
 use super::agents;
 use super::hosting;

@@ -10,7 +10,7 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::record::Verdict;
 
-use crate::world::guest::Trouble;
+use crate::world::vm::Trouble;
 
 use super::phrase::{Known, Slots, nearest};
 

@@ -11,8 +11,8 @@ use reveille_core::model::time::{Span, Time};
 use crate::rng::{Rng, Stream};
 use crate::world::World;
 use crate::world::fault::Fault;
-use crate::world::guest::Trouble;
 use crate::world::layout::{ACT, Layout, PoolPlan};
+use crate::world::vm::Trouble;
 
 /// One slot of the story.
 const SLOT: Span = Span::from_min(6);

@@ -12,9 +12,9 @@ use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::time::Span;
 
 use super::cluster::{Lease, set_ready};
-use super::guest::{FirstBoot, Guest, Kubelet, Trouble};
 use super::layout::neighbour_mark;
 use super::trouble::Bites;
+use super::vm::{FirstBoot, Kubelet, Trouble, Vm};
 use super::written::{TO_BE_DELETED, UNINITIALIZED};
 use super::{Life, Task, World, project, stamp};
 
@@ -79,14 +79,14 @@ impl World {
     fn settle(&mut self, id: &InstanceId) {
         self.project.set_state(self.now, id, InstanceState::Active, None);
         let name = self.node_name_of(id);
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        guest.powered = true;
-        guest.boot = 1;
-        guest.first_boot = FirstBoot::Done;
-        guest.kubelet = Kubelet::Registered;
-        guest.joined = true;
-        guest.heard = true;
-        let (host, boot_id) = (guest.host, guest.boot_id.clone());
+        let Some(vm) = self.vms.get_mut(id) else { return };
+        vm.powered = true;
+        vm.boot = 1;
+        vm.first_boot = FirstBoot::Done;
+        vm.kubelet = Kubelet::Registered;
+        vm.joined = true;
+        vm.heard = true;
+        let (host, boot_id) = (vm.host, vm.boot_id.clone());
         let mut node = super::cluster::registered(super::cluster::Registration {
             name: name.clone(),
             uid: NodeUid::new(self.names.uuid()),
@@ -154,9 +154,9 @@ impl World {
         }
         self.project.add(self.now, instance, (cloud, Some(pool.clone())), port);
         let boot_id = self.names.uuid().into();
-        let mut guest = Guest::new(host, trouble, boot_id);
-        guest.papers = self.papers_of_old(&id);
-        self.guests.insert(id.clone(), guest);
+        let mut vm = Vm::new(host, trouble, boot_id);
+        vm.kubelet_credentials = self.credentials_of_old(&id);
+        self.vms.insert(id.clone(), vm);
         self.begin_unknown(pool, &id);
         id
     }
@@ -218,11 +218,11 @@ impl World {
             return;
         }
         let Some(id) = self.owner_of(name, uid) else { return };
-        if self.guests.get(&id).and_then(Guest::bites) == Some(Bites::Initialisation) {
+        if self.vms.get(&id).and_then(Vm::bites) == Some(Bites::Initialisation) {
             return;
         }
         let zone = self.project.servers.get(&id).and_then(|server| server.instance.zone.clone());
-        let heard = self.guests.get(&id).is_some_and(|guest| guest.heard);
+        let heard = self.vms.get(&id).is_some_and(|vm| vm.heard);
         let node = self.cluster.change(name, |node| {
             node.provider = Provider::Instance(id);
             node.zone = zone;
@@ -243,7 +243,7 @@ impl World {
         if self.cloud_controller.routeless.contains(name) || self.cloud_controller.down {
             return;
         }
-        let Some(host) = self.guests.get(&id).map(|guest| guest.host) else { return };
+        let Some(host) = self.vms.get(&id).map(|vm| vm.host) else { return };
         let route = reveille_core::model::network::Route {
             destination: project::pod_range(host),
             next_hop: project::address(host),
@@ -273,7 +273,7 @@ impl World {
 
     /// Takes out the routes that lead to this machine.
     pub(super) fn drop_routes_of(&mut self, id: &InstanceId) {
-        let host = self.guests.get(id).map(|guest| guest.host);
+        let host = self.vms.get(id).map(|vm| vm.host);
         let gone = self.project.tombs.get(id).map(|(_, server)| server.instance.addresses.clone());
         let address = host.map(project::address).or_else(|| gone.and_then(|all| all.first().copied()));
         if let Some(address) = address {
@@ -387,7 +387,7 @@ impl World {
 
     /// The Node of this machine went with a restored store and has not come back.
     pub(crate) fn lacks_node_since_restore(&self, id: &InstanceId) -> bool {
-        self.restored.contains(id) && self.guests.contains_key(id) && self.nodes_of(id).is_empty()
+        self.restored.contains(id) && self.vms.contains_key(id) && self.nodes_of(id).is_empty()
     }
 
     /// The garbage collector takes the lease of a node that is not there.

@@ -48,13 +48,13 @@ impl World {
         }
         match self.lies.calls.pop_front() {
             Some(CallLie::Late(late)) => self.plan(late, Task::Belated(session, intent, call)),
-            Some(CallLie::Overtaken) if self.mischief.held_back.is_none() => {
-                self.mischief.held_back = Some((session, intent, call));
+            Some(CallLie::Overtaken) if self.network_faults.held_back.is_none() => {
+                self.network_faults.held_back = Some((session, intent, call));
             }
             lie => {
                 let (outcome, answer) = self.do_or_lie(lie, &call);
                 self.called(session, intent, call, outcome, answer);
-                if let Some((session, intent, call)) = self.mischief.held_back.take() {
+                if let Some((session, intent, call)) = self.network_faults.held_back.take() {
                     self.plan(Span::from_s(1), Task::Belated(session, intent, call));
                 }
             }
@@ -80,15 +80,17 @@ impl World {
         match (call, cloud.and_then(|cloud| self.failure_of(cloud))) {
             // It goes past the cloud and past the API server.
             (Call::AskAgent { .. }, _) => None,
-            (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(denied("401 Unauthorized")),
+            (Call::DeleteNode { .. }, _) if self.network_faults.api_denied => {
+                Some(denied("401 Unauthorized"))
+            }
             (Call::DeleteNode { .. }, _) => self.lies.api_silent.then(|| failed("connection refused")),
             (Call::AssignRoles { .. }, _) if self.lies.roles_ungiven => {
                 Some(denied("PUT /v3/projects: 403 Forbidden"))
             }
-            (Call::Reboot { .. }, _) if self.mischief.forbidden == Some(Right::Reboot) => {
+            (Call::Reboot { .. }, _) if self.network_faults.forbidden == Some(Right::Reboot) => {
                 Some(denied("403 Forbidden: Policy doesn't allow os_compute_api:servers:reboot"))
             }
-            (_, _) if self.mischief.forbidden == Some(Right::Every) => {
+            (_, _) if self.network_faults.forbidden == Some(Right::Every) => {
                 Some(denied("403 Forbidden: rule:update is disallowed by policy"))
             }
             (_, None) if self.is_call_to_another_project(call) || troubled && self.lies.elsewhere => {

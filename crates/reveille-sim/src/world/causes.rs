@@ -15,10 +15,10 @@ use reveille_core::model::time::Span;
 use crate::catalogue;
 
 use super::World;
-use super::guest::{FirstBoot, Trouble};
 use super::layout::ROUTE_BROKEN;
 use super::said::condition_names;
 use super::trouble::Bites;
+use super::vm::{FirstBoot, Trouble};
 
 /// What was so this long ago still explains what is said now.
 const REMEMBERED: Span = Span::from_min(15);
@@ -84,20 +84,20 @@ impl World {
     }
 
     fn causes_inside(&self, id: &InstanceId, causes: &mut BTreeSet<Cause>) {
-        let Some(guest) = self.guests.get(id) else { return };
-        causes.extend(guest.trouble.and_then(Trouble::cause));
-        if guest.first_boot == FirstBoot::Failed {
+        let Some(vm) = self.vms.get(id) else { return };
+        causes.extend(vm.trouble.and_then(Trouble::cause));
+        if vm.first_boot == FirstBoot::Failed {
             // Whatever made it fail, that it failed is so.
             causes.extend(catalogue::cause("userdata-script-failed"));
             // Of a port that leads nowhere the guest knows no more than that it has no network.
-            if guest.bites() == Some(Bites::Wire) {
+            if vm.bites() == Some(Bites::Wire) {
                 causes.extend(catalogue::cause("no-network-at-boot"));
             }
         }
-        if !guest.heard {
+        if !vm.heard {
             causes.insert(Cause::KubeletSilent);
         }
-        if guest.powered && !self.connected(id) {
+        if vm.powered && !self.connected(id) {
             causes.extend(catalogue::cause("apiserver-unreachable"));
         }
     }

@@ -1,6 +1,6 @@
 //! The cluster's API as it truly is: Node objects, what was said about them, and who renews which lease.
 //!
-//! Objects only. Who writes them is `guest` (kubelets) and `actors` (controllers); who hears of it is `senses`.
+//! Objects only. Who writes them is `vm` (kubelets) and `actors` (controllers); who hears of it is `observations`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;

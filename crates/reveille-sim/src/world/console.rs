@@ -3,7 +3,7 @@
 //! Each text belongs to one true cause inside the machine, so that a diagnosis that reads it is tested against what
 //! Ignition, cloud-init, systemd and the kubelet say, not against our own name for the cause.
 
-use super::guest::Trouble;
+use super::vm::Trouble;
 
 /// The console keeps this many lines, as the cloud's ring buffer does.
 pub(crate) const LINES_MAX: usize = 200;

@@ -14,7 +14,7 @@ use reveille_core::event::Event;
 use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::Time;
 
-use super::senses::{Listings, Watch};
+use super::observations::{Listings, Watch};
 use super::{Task, World};
 
 /// What one listener has heard so far, and what is on its way into it.

@@ -1,6 +1,6 @@
 //! Everything that can go wrong in the world, by name.
 //!
-//! A closed list: a fault says what happens to whom, `strike` makes it true. Faults of the controller's own process
+//! A closed list: a fault says what happens to whom, `inject` makes it true. Faults of the controller's own process
 //! (a pause, a crash, a full disk, a lost lead) are not the world's and stand in `drive`.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
 
-use super::guest::Trouble;
+use super::vm::Trouble;
 
 /// One thing that goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

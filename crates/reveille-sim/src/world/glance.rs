@@ -22,7 +22,7 @@ impl World {
     /// Nobody listens from now on: no polls, no watch. What is asked of the world is still answered.
     pub(crate) fn fall_silent(&mut self) {
         self.session += 1;
-        self.watch = super::senses::Watch::default();
+        self.watch = super::observations::Watch::default();
     }
 
     /// Every Node that the cluster's API lists now.
@@ -120,7 +120,7 @@ impl World {
             if server.instance.state.is_leaving() {
                 return None;
             }
-            let heard = self.guests.get(id).is_some_and(|guest| guest.heard);
+            let heard = self.vms.get(id).is_some_and(|vm| vm.heard);
             Some(Health { id: id.clone(), pool: server.pool.clone()?, well: heard && ready.contains(id) })
         };
         self.project.servers.iter().filter_map(of_pool).collect()

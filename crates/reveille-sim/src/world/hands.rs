@@ -16,8 +16,8 @@ use reveille_core::model::time::{Span, Time};
 
 use super::World;
 use super::fault::Fault;
-use super::guest::Trouble;
 use super::trouble::Bites;
+use super::vm::Trouble;
 
 /// EC2 resets a guest within this that does not shut down when it is asked to.
 const RESETS_WITHIN: Span = Span::from_min(5);
@@ -40,7 +40,7 @@ impl World {
     /// Just before a call arrives.
     pub(super) fn rescue_first(&mut self, id: &InstanceId) {
         if self.can_be_rescued(id) {
-            self.strike(Fault::Rescued(id.clone(), RESCUE));
+            self.inject(Fault::Rescued(id.clone(), RESCUE));
         }
     }
 
@@ -60,8 +60,8 @@ impl World {
         self.project.note(self.now, id, "unrescue", "erin");
         // Neither a port that is not wired nor a first boot that failed is inside.
         let stays = |trouble: &Trouble| matches!(trouble.bites(), Bites::Wire | Bites::FirstBoot);
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.trouble = guest.trouble.filter(stays);
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.trouble = vm.trouble.filter(stays);
         }
         self.run_again(id);
         self.note_let_boot(id);

@@ -1,7 +1,7 @@
 //! A provider that tells how it hosts its machines, as EC2 does, and acts on them by itself.
 //!
 //! ```text
-//!  host or guest breaks ─▶ Guest::ail (what is so) ─ a minute ─▶ checks (what is told) ─▶ group: unfit for three minutes
+//!  host or guest breaks ─▶ Vm::ail (what is so) ─ a minute ─▶ checks (what is told) ─▶ group: unfit for three minutes
 //!  provider ─ notice ─ two minutes, or as announced ─▶ ended or stopped by itself                │
 //!  group: Coming ─ checks ─▶ Kept ─ unfit, stopped ─▶ Leaving ─▶ ended; the pool's owner makes another ◀┘
 //!  parts of the cloud that disagree ─▶ no listing, denied by id ─▶ the cloud controller deletes the Node
@@ -29,7 +29,7 @@ pub(crate) enum Ail {
     /// Its host is broken: only another host helps, which it gets when it is stopped and started.
     Host,
     /// Its own system hangs until it is booted again.
-    Guest,
+    Vm,
 }
 
 /// A step that the provider, or one of its parts, takes with a machine.
@@ -163,7 +163,7 @@ impl World {
         };
         match fault {
             Fault::HostImpaired(_) | Fault::GuestImpaired(_) => {
-                self.is_hosted(id) && self.guests.get(id).is_some_and(|guest| guest.powered)
+                self.is_hosted(id) && self.vms.get(id).is_some_and(|vm| vm.powered)
             }
             Fault::CheckWrong(..) => self.is_hosted(id),
             Fault::Retires(..) => self.is_hosted(id) && active(),
@@ -178,7 +178,7 @@ impl World {
     pub(super) fn strike_hosting(&mut self, id: &InstanceId, fault: &Fault) {
         match fault {
             Fault::HostImpaired(_) => self.fall_ill(id, Ail::Host),
-            Fault::GuestImpaired(_) => self.fall_ill(id, Ail::Guest),
+            Fault::GuestImpaired(_) => self.fall_ill(id, Ail::Vm),
             Fault::CheckWrong(_, lasts) => {
                 self.provider.wrongly.insert(id.clone(), self.now + *lasts);
                 self.provider_steps(id, Step::Checked);
@@ -218,8 +218,8 @@ impl World {
 
     fn fall_ill(&mut self, id: &InstanceId, ail: Ail) {
         self.power_off(id);
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.ail = Some(ail);
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.ail = Some(ail);
         }
         self.plan_checks(id, 60_000, 120_000);
     }
@@ -281,7 +281,7 @@ impl World {
     }
 
     fn check(&mut self, id: &InstanceId, state: InstanceState) {
-        let ail = self.guests.get(id).and_then(|guest| guest.ail);
+        let ail = self.vms.get(id).and_then(|vm| vm.ail);
         let wrongly = self.provider.wrongly.get(id).is_some_and(|until| self.now < *until);
         let found = |amiss: bool| if amiss { Check::Impaired } else { Check::Passed };
         let checks = match state {
@@ -312,8 +312,8 @@ impl World {
 
     /// It starts on another host: whatever was amiss with the one before, or announced for it, is over.
     pub(super) fn move_host(&mut self, id: &InstanceId) {
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.ail = None;
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.ail = None;
         }
         self.change_hosting(id, |hosting| {
             hosting.ended = None;

@@ -93,7 +93,7 @@ impl World {
             }
             // Its kubelet says so at its next look at the Node (kubernetes: pkg/kubelet/kubelet_node_status.go,
             // `recordNodeSchedulableEvent`), and the event outlives the Node.
-            if self.watching() && self.mischief.other_cluster.is_none() || self.is_well(id) {
+            if self.watching() && self.network_faults.other_cluster.is_none() || self.is_well(id) {
                 let shown_at = self.identity.shown.entry(id.clone()).or_insert(self.now);
                 if is_new {
                     *shown_at = self.now;
@@ -160,14 +160,14 @@ impl World {
 
     /// The kubelet finds a Node of its name that another machine registered, and takes it over.
     pub(super) fn adopt_node(&mut self, id: &InstanceId, name: &NodeName) -> Option<Arc<Node>> {
-        let guest = self.guests.get(id).filter(|_| self.layout.variety.adopts)?;
+        let vm = self.vms.get(id).filter(|_| self.layout.variety.adopts)?;
         let by = Registration {
             name: name.clone(),
             uid: NodeUid::from(""),
             instance: id.clone(),
-            boot_id: guest.boot_id.clone(),
-            address: project::address(guest.host),
-            range: project::pod_range(guest.host),
+            boot_id: vm.boot_id.clone(),
+            address: project::address(vm.host),
+            range: project::pod_range(vm.host),
         };
         self.cluster.adopt(name, &by)
     }

@@ -40,9 +40,9 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::{Span, Time};
 
 use super::World;
-use super::guest::{FirstBoot, Kubelet, Trouble};
 use super::hosting::Ail;
 use super::truth::CROSSING;
+use super::vm::{FirstBoot, Kubelet, Trouble};
 
 /// A destructive act that took effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl World {
     fn wrong(&self, id: &InstanceId, call: &Call) -> Option<Wrong> {
         let deletes = matches!(call, Call::DeleteInstance { .. });
         let Some(pool) = self.project.servers.get(id)?.pool.clone() else { return Some(Wrong::NotOurs) };
-        let well_since = self.guests.get(id).and_then(|guest| guest.well_since);
+        let well_since = self.vms.get(id).and_then(|vm| vm.well_since);
         if let Some(since) = well_since {
             return (self.now.since(since) > CROSSING).then_some(Wrong::Healthy);
         }
@@ -243,19 +243,19 @@ impl World {
     /// The least step below a deletion that would cure a machine that is unwell; none when only a new one helps.
     fn remedy(&self, id: &InstanceId) -> Option<Lesser> {
         let server = self.project.servers.get(id)?;
-        let guest = self.guests.get(id)?;
+        let vm = self.vms.get(id)?;
         match server.instance.state {
             InstanceState::Errored => return None,
-            InstanceState::Stopped if !guest.powered => {
-                return (!lasting(guest.trouble)).then_some(Lesser::Start);
+            InstanceState::Stopped if !vm.powered => {
+                return (!lasting(vm.trouble)).then_some(Lesser::Start);
             }
             _ => {}
         }
-        if lasting(guest.trouble) || guest.first_boot == FirstBoot::Failed {
+        if lasting(vm.trouble) || vm.first_boot == FirstBoot::Failed {
             return None;
         }
-        match guest.ail {
-            Some(Ail::Guest) => return Some(Lesser::Reboot),
+        match vm.ail {
+            Some(Ail::Vm) => return Some(Lesser::Reboot),
             Some(Ail::Host) => {
                 let hosting = server.instance.hosting.as_ref();
                 let moves = hosting.is_some_and(|hosting| hosting.group.is_none() && !hosting.loses_disks);
@@ -263,13 +263,13 @@ impl World {
             }
             None => {}
         }
-        let booting = !guest.powered || guest.first_boot == FirstBoot::Due;
+        let booting = !vm.powered || vm.first_boot == FirstBoot::Due;
         // What is left is ended by a start.
-        if guest.trouble.is_some() && !booting {
+        if vm.trouble.is_some() && !booting {
             return Some(Lesser::Reboot);
         }
         // Its node was taken away while it ran: whatever else it lacks, it must start again to register.
-        if guest.kubelet == Kubelet::Registered && self.nodes_of(id).is_empty() {
+        if vm.kubelet == Kubelet::Registered && self.nodes_of(id).is_empty() {
             return Some(Lesser::Reboot);
         }
         let port = self.project.port_of(id)?;
@@ -303,7 +303,7 @@ impl World {
 
     fn has_the_images_trouble(&self, id: &InstanceId, pool: &PoolName) -> bool {
         let image = self.pools.get(pool).and_then(|kept| kept.image);
-        image.is_some() && self.guests.get(id).is_some_and(|guest| guest.trouble == image)
+        image.is_some() && self.vms.get(id).is_some_and(|vm| vm.trouble == image)
     }
 }
 

@@ -16,7 +16,7 @@ use reveille_core::model::roster::{
 use reveille_core::model::time::{Span, Time};
 
 use super::agents::AgentPlan;
-use super::guest::Trouble;
+use super::vm::Trouble;
 
 /// The cloud of every simulated roster: one project.
 pub const CLOUD: &str = "os";

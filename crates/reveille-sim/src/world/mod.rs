@@ -1,7 +1,7 @@
 //! A whole world in memory: a cloud project, its machines, a cluster, its controllers, and everything that goes wrong.
 //!
 //! ```text
-//!  Fault ─▶ strike ─▶ project, guest, cluster (what is true) ◀── actors (cloud controller, pool owner, people)
+//!  Fault ─▶ inject ─▶ project, vm, cluster (what is true) ◀── actors (cloud controller, pool owner, people)
 //!                          │ read, perhaps falsely                     ▲
 //!                          ▼                                           │
 //!  engine ◀── Event ── senses (lists, watches, answers)    Effect ─▶ calls
@@ -25,24 +25,24 @@ mod console;
 mod ears;
 pub mod fault;
 mod glance;
-pub(crate) mod ground;
-pub mod guest;
+pub(crate) mod ground_truth;
 mod hands;
 mod hosting;
 mod identity;
+mod inject;
 mod judge;
+pub(crate) mod kubelet_credentials;
 pub mod layout;
-mod mischief;
-pub(crate) mod papers;
+mod network_faults;
+mod observations;
 mod power;
 mod project;
 mod reach;
 mod said;
-mod senses;
 mod sentence;
-mod strike;
 pub(crate) mod trouble;
 mod truth;
+pub mod vm;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,17 +61,17 @@ use access::Keystone;
 use cluster::Cluster;
 use ears::Ears;
 use fault::Fault;
-use guest::{Guest, GuestStep, Trouble};
 use layout::{CLOUD, FirstReads, Layout};
-use mischief::Mischief;
+use network_faults::NetworkFaults;
+use observations::{Lies, Listings, Watch};
 use project::Project;
-use senses::{Lies, Listings, Watch};
+use vm::{GuestStep, Trouble, Vm};
 
 pub use agents::{AgentAct, AgentPlan, AgentSaid};
 pub use glance::Health;
 pub(crate) use judge::is_in_other_hands;
 pub use judge::{Act, Lesser, Wrong};
-pub(crate) use mischief::Standstill;
+pub(crate) use network_faults::Standstill;
 pub use truth::{Called, Harm, MachineTruth};
 
 /// Something happened in the world, in one sentence for people.
@@ -108,7 +108,7 @@ pub struct World {
     project: Project,
     keystone: Keystone,
     cluster: Cluster,
-    guests: BTreeMap<InstanceId, Guest>,
+    vms: BTreeMap<InstanceId, Vm>,
     pools: BTreeMap<PoolName, Kept>,
     /// What waits, in order of time. Boxed: entries move about in the map, and a task may be large.
     agenda: BTreeMap<(Time, u64), Box<Task>>,
@@ -117,7 +117,7 @@ pub struct World {
     names: Rng,
     delays: Rng,
     lies: Lies,
-    mischief: Mischief,
+    network_faults: NetworkFaults,
     hands: hands::Hands,
     watch: Watch,
     listings: BTreeMap<CloudName, Listings>,
@@ -178,7 +178,7 @@ enum Task {
     /// Of this list's watch, by a process of this session.
     Late(u64, u64, ClusterFact),
     Watched(u64),
-    Guest(InstanceId, u64, GuestStep),
+    Vm(InstanceId, u64, GuestStep),
     Life(InstanceId, Life),
     Unheard(InstanceId, u64),
     Heard(InstanceId, u64),
@@ -242,7 +242,7 @@ impl World {
             project: Project::new(&layout.clouds(), layout.routed, layout.is_told_of_hosting()),
             keystone: Keystone::new(&layout.roster().access),
             cluster: Cluster::default(),
-            guests: BTreeMap::new(),
+            vms: BTreeMap::new(),
             pools: layout.pools.iter().map(kept).collect(),
             agenda: BTreeMap::new(),
             put: 0,
@@ -250,7 +250,7 @@ impl World {
             names: Rng::new(layout.seed, Stream::Names),
             delays: Rng::new(layout.seed, Stream::Delays),
             lies: Lies::default(),
-            mischief: Mischief::default(),
+            network_faults: NetworkFaults::default(),
             hands: hands::Hands::default(),
             watch: Watch::default(),
             listings: BTreeMap::new(),
@@ -388,7 +388,7 @@ impl World {
 
     fn run(&mut self, task: Task) {
         match task {
-            Task::Strike(fault) => self.strike(fault),
+            Task::Strike(fault) => self.inject(fault),
             Task::Mend(fault) => self.mend(&fault),
             Task::GoesOn(id) => self.goes_on(&id),
             Task::Poll(session, cloud) => self.poll(session, cloud),
@@ -397,7 +397,7 @@ impl World {
             Task::Deliver(session, event) => self.deliver(session, event),
             Task::Late(session, list, fact) => self.deliver_late(session, list, fact),
             Task::Watched(session) => self.begin_watch(session),
-            Task::Guest(id, boot, step) => self.guest_step(&id, boot, step),
+            Task::Vm(id, boot, step) => self.guest_step(&id, boot, step),
             Task::Life(id, life) => self.live(&id, life),
             Task::Unheard(id, turn) => self.unheard(&id, turn),
             Task::Heard(id, turn) => self.heard(&id, turn),

@@ -7,17 +7,17 @@
 //!
 //! Sources: nova `nova/compute/api.py` (`reboot`, `_record_action_start`); Amazon EC2 API Reference, `RebootInstances` and
 //! `Instance`; Amazon EC2 User Guide, "Reboot your instance": a guest that does not shut down within a few minutes is reset.
-//! The whole table is `docs/acts.md`. What a boot does inside the machine is `guest`'s.
+//! The whole table is `docs/acts.md`. What a boot does inside the machine is `vm`'s.
 
 use reveille_core::model::id::{InstanceId, RequestId};
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::time::{Span, Time};
 
 use super::calls::OURSELVES;
-use super::guest::FirstBoot;
 use super::hosting::Stopping;
-use super::papers::Papers;
+use super::kubelet_credentials::KubeletCredentials;
 use super::project::Server;
+use super::vm::FirstBoot;
 use super::{Life, Task, World};
 
 /// EC2 waits so long for a guest that was asked to reboot, and resets it then.
@@ -35,7 +35,7 @@ impl World {
             return request;
         }
         let request = self.project.request();
-        let hangs = self.guests.get(id).is_some_and(|guest| guest.ail.is_some());
+        let hangs = self.vms.get(id).is_some_and(|vm| vm.ail.is_some());
         let after = self.soon(6_000, 25_000);
         if hard {
             let stops = Span::from_ms(after.ms / 3);
@@ -99,20 +99,20 @@ impl World {
 
     /// It is on its way up, and nothing is amiss inside it or on its way to the API server.
     pub(super) fn comes_up(&self, id: &InstanceId) -> bool {
-        let sound = self.guests.get(id).is_some_and(|guest| {
-            guest.powered
-                && !guest.heard
-                && guest.trouble.is_none()
-                && guest.ail.is_none()
-                && guest.papers == Papers::Good
-                && guest.first_boot != FirstBoot::Failed
+        let sound = self.vms.get(id).is_some_and(|vm| {
+            vm.powered
+                && !vm.heard
+                && vm.trouble.is_none()
+                && vm.ail.is_none()
+                && vm.kubelet_credentials == KubeletCredentials::Good
+                && vm.first_boot != FirstBoot::Failed
         });
-        sound && self.connected(id) && !self.mischief.still.contains(id)
+        sound && self.connected(id) && !self.network_faults.still.contains(id)
     }
 
     /// When the machine last began to boot.
     pub(crate) fn booted_at(&self, id: &InstanceId) -> Option<Option<Time>> {
-        self.guests.get(id).map(|guest| guest.booted_at)
+        self.vms.get(id).map(|vm| vm.booted_at)
     }
 }
 

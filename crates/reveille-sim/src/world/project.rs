@@ -3,7 +3,7 @@
 //! It is one project, or two that hold pools of the same cluster. Each server belongs to one of them; a listing, and a read
 //! by id, tell of one of them only. The router is the first one's, and each has a group of its own by the same name.
 //!
-//! The rest of the world changes it; `senses` reads it and may lie about it. Objects are shared (`Arc`) and copied only
+//! The rest of the world changes it; `observations` reads it and may lie about it. Objects are shared (`Arc`) and copied only
 //! when they change, so that a listing of a thousand machines costs a thousand counters and no strings.
 //!
 //! It knows no nodes and no time of its own.

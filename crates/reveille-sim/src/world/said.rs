@@ -12,7 +12,7 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::node::Node;
 
 use super::World;
-use super::guest::Trouble;
+use super::vm::Trouble;
 
 impl World {
     pub(super) fn said_of(&self, id: &InstanceId, hearing: &Hearing) -> Result<Answer, ReadError> {
@@ -32,8 +32,8 @@ impl World {
     /// Its kubelet has asked for a certificate, and waits.
     fn request_of(&self, id: &InstanceId) -> Option<CertificateRequest> {
         let waits = |line: &String| line.contains("Waiting for client certificate to be issued");
-        let guest = self.guests.get(id).filter(|guest| guest.trouble == Some(Trouble::NotApproved))?;
-        guest.console.iter().any(waits).then(|| CertificateRequest {
+        let vm = self.vms.get(id).filter(|vm| vm.trouble == Some(Trouble::NotApproved))?;
+        vm.console.iter().any(waits).then(|| CertificateRequest {
             name: "csr-7kx2p".into(),
             signer: "kubernetes.io/kube-apiserver-client-kubelet".into(),
             requester: "system:bootstrap:q1w2e3".into(),

@@ -7,7 +7,7 @@
 //! Each of the fourteen stages that a machine can stop at has a trouble of its own, so that a right diagnosis can be told
 //! from a lucky one. [`Trouble::stage`] and [`Trouble::cause`] are the truth that diagnoses are held against; a trouble for
 //! which there is no word yet has none, and then "unknown" is the honest answer. What is seen of it from
-//! outside (console, port, node) follows in `guest` from where it [`Bites`].
+//! outside (console, port, node) follows in `vm` from where it [`Bites`].
 
 use reveille_core::model::cause::Cause;
 use reveille_core::model::stage::Stage;

@@ -15,7 +15,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::World;
 use super::access::PROJECT;
-use super::guest::Trouble;
+use super::vm::Trouble;
 
 /// A call as the world answered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,13 +77,13 @@ impl World {
     pub(super) fn note_health(&mut self, id: &InstanceId) {
         let well = self.is_well(id);
         let now = self.now;
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.well_since = if well { guest.well_since.or(Some(now)) } else { None };
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.well_since = if well { vm.well_since.or(Some(now)) } else { None };
         }
     }
 
     pub(super) fn is_well(&self, id: &InstanceId) -> bool {
-        let heard = self.guests.get(id).is_some_and(|guest| guest.heard);
+        let heard = self.vms.get(id).is_some_and(|vm| vm.heard);
         let ready = || {
             let mut own = self.cluster.of(id).iter().filter_map(|name| self.cluster.nodes.get(name));
             own.any(|node| node.ready == Ready::True)
@@ -110,7 +110,7 @@ impl World {
             let server = self.project.servers.get(&id);
             let foreign = server.is_some_and(|server| server.pool.is_none());
             let disowned = call.owned().is_some() && server.is_some_and(|server| self.is_disowned(server));
-            let well = self.guests.get(&id).and_then(|guest| guest.well_since);
+            let well = self.vms.get(&id).and_then(|vm| vm.well_since);
             if foreign {
                 self.harm(format!("{call}: it is somebody else's"));
             } else if disowned {
@@ -177,7 +177,7 @@ impl World {
     /// Looks whether what an agent does to its machine does harm.
     pub(super) fn watch_for_agents_harm(&mut self, id: &InstanceId, verb: &str) {
         self.note_health(id);
-        let well = self.guests.get(id).and_then(|guest| guest.well_since);
+        let well = self.vms.get(id).and_then(|vm| vm.well_since);
         if well.is_some_and(|since| self.now.since(since) > CROSSING) {
             let name = self.name_of(id);
             self.harm(format!("the agent of {name} {verb} it: it is well"));
@@ -225,7 +225,7 @@ impl World {
             ports: ports.iter().map(|port| port.id.clone()).collect(),
             groups: ports.iter().map(|port| port.groups.to_vec()).collect(),
             cordoned: nodes.any(|node| node.cordoned),
-            trouble: self.guests.get(id).and_then(|guest| guest.trouble),
+            trouble: self.vms.get(id).and_then(|vm| vm.trouble),
             well: self.is_well(id),
         })
     }

@@ -5,8 +5,8 @@ use reveille_core::guard::Guard;
 use reveille_core::model::roster::Mode;
 use reveille_sim::drive::Drive;
 use reveille_sim::world::fault::{CallLie, Fault};
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{Layout, PoolHosting};
+use reveille_sim::world::vm::Trouble;
 
 use super::stories::{Stage, generous, min, pause, s};
 

@@ -3,7 +3,7 @@
 use reveille_core::guard::Guard;
 use reveille_sim::drive::Drive;
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::vm::Trouble;
 
 use super::stories::{Stage, generous, min, s};
 

@@ -16,8 +16,8 @@ use reveille_sim::drive::{CrashPoint, Drive, Mishap};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::scenario::{parse, play_to_rest};
 use reveille_sim::world::fault::{CallLie, Fault, Right};
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
+use reveille_sim::world::vm::Trouble;
 
 use super::{hosted, identities, starts};
 
@@ -124,7 +124,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::SecondDenial
         | Guard::UnbrokenSight
         | Guard::AsksInFullSeldom
-        | Guard::Settling => senses(guard, seed),
+        | Guard::Settling => observations(guard, seed),
         Guard::JoinedMemory
         | Guard::IntentFirst
         | Guard::AskedAgain
@@ -240,7 +240,7 @@ fn recovering(seed: u64) -> Drive {
     stage.run(min(40))
 }
 
-fn senses(guard: Guard, seed: u64) -> Drive {
+fn observations(guard: Guard, seed: u64) -> Drive {
     let mut stage = Stage::new(&generous(seed, 12));
     let (first, second) = (stage.id(0), stage.id(1));
     match guard {

@@ -10,8 +10,8 @@ use reveille_core::model::roster::Mode;
 use reveille_core::plan::decide;
 use reveille_core::record::Record;
 use reveille_sim::world::fault::{CallLie, Fault};
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{GROUP, Layout};
+use reveille_sim::world::vm::Trouble;
 
 use crate::field::*;
 

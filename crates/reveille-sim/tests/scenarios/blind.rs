@@ -7,8 +7,8 @@ use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::record::Record;
 use reveille_sim::drive::Mishap;
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
+use reveille_sim::world::vm::Trouble;
 
 use crate::field::*;
 

@@ -13,8 +13,8 @@ use reveille_core::model::time::{Span, Time};
 use reveille_sim::drive::{Counts, Mishap};
 use reveille_sim::world::Called;
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::Layout;
+use reveille_sim::world::vm::Trouble;
 
 use crate::field::*;
 

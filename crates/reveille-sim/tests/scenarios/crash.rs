@@ -6,8 +6,8 @@ use reveille_core::model::roster::Mode;
 use reveille_core::record::Record;
 use reveille_sim::drive::{CrashPoint, Mishap};
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{Layout, PoolPlan};
+use reveille_sim::world::vm::Trouble;
 
 use crate::field::*;
 

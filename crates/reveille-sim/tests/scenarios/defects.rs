@@ -9,8 +9,8 @@ use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
 use reveille_core::record::Record;
 use reveille_sim::world::Called;
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, GROUP, Layout};
+use reveille_sim::world::vm::Trouble;
 
 use crate::behaviours::{group_calls, groups};
 use crate::field::*;

@@ -5,8 +5,8 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::{Mode, Repair};
 use reveille_core::record::{Record, Verdict};
 use reveille_sim::world::fault::{CallLie, Fault};
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{Layout, PoolPlan};
+use reveille_sim::world::vm::Trouble;
 
 use crate::field::*;
 

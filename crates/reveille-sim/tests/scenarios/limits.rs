@@ -7,8 +7,8 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::{Limits, Mode};
 use reveille_core::record::{Record, Verdict};
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::Layout;
+use reveille_sim::world::vm::Trouble;
 
 use crate::field::*;
 

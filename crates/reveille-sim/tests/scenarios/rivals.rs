@@ -9,8 +9,8 @@ use reveille_sim::chaos::{Course, Rate};
 use reveille_sim::drive::Drive;
 use reveille_sim::policy::Policy;
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
+use reveille_sim::world::vm::Trouble;
 use reveille_sim::world::{Lesser, Wrong};
 
 use crate::field::*;

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use reveille_core::effect::ReadErrorKind;
 use reveille_sim::world::fault::{CallLie, Fault};
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::Layout;
+use reveille_sim::world::vm::Trouble;
 use serde_json::Value;
 
 use crate::rig::{Machine, Rig};

@@ -9,8 +9,8 @@ use reveille_agent::model::{FlightId, Outcome, Role};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
-use super::super::guest::{FirstBoot, Kubelet, Trouble};
-use super::super::papers::Papers;
+use super::super::kubelet_credentials::KubeletCredentials;
+use super::super::vm::{FirstBoot, Kubelet, Trouble};
 use super::super::{Task, World};
 use super::{AgentTask, Cut, Oddity};
 
@@ -62,11 +62,11 @@ impl World {
     }
 
     fn bootstrap(&mut self, id: &InstanceId) -> Outcome {
-        let Some(guest) = self.guests.get_mut(id) else { return Outcome::Failed("it is gone".into()) };
-        if guest.papers == Papers::Expired {
-            guest.papers = Papers::Good;
+        let Some(vm) = self.vms.get_mut(id) else { return Outcome::Failed("it is gone".into()) };
+        if vm.kubelet_credentials == KubeletCredentials::Expired {
+            vm.kubelet_credentials = KubeletCredentials::Good;
         }
-        guest.trouble = guest.trouble.filter(|trouble| *trouble != Trouble::BadToken);
+        vm.trouble = vm.trouble.filter(|trouble| *trouble != Trouble::BadToken);
         self.restart_kubelet_by(id, "its agent");
         Outcome::Done
     }
@@ -75,9 +75,9 @@ impl World {
         self.watch_for_agents_harm(id, "resets");
         let name = self.name_of(id);
         self.tell(format!("what an earlier join left on {name} is taken away"));
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.papers = Papers::Nothing;
-            guest.kubelet = Kubelet::Off;
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.kubelet_credentials = KubeletCredentials::Nothing;
+            vm.kubelet = Kubelet::Off;
         }
         self.review(id);
         Outcome::Done
@@ -88,9 +88,9 @@ impl World {
             return Outcome::Failed("no token, or no API server".into());
         }
         let vain = self.is_odd(id, Oddity::JoinsInVain);
-        let Some(guest) = self.guests.get_mut(id) else { return Outcome::Failed("it is gone".into()) };
-        guest.papers = if vain { Papers::Refused } else { Papers::Good };
-        guest.first_boot = FirstBoot::Done;
+        let Some(vm) = self.vms.get_mut(id) else { return Outcome::Failed("it is gone".into()) };
+        vm.kubelet_credentials = if vain { KubeletCredentials::Refused } else { KubeletCredentials::Good };
+        vm.first_boot = FirstBoot::Done;
         if let Some(agent) = self.agents.on.get_mut(id) {
             agent.has_token = false;
         }
@@ -148,11 +148,11 @@ impl World {
     }
 
     /// Its credentials are these from now on.
-    pub(crate) fn spoil_papers(&mut self, id: &InstanceId, papers: Papers) {
+    pub(crate) fn spoil_credentials(&mut self, id: &InstanceId, kubelet_credentials: KubeletCredentials) {
         let name = self.name_of(id);
-        self.tell(format!("the credentials of {name} go bad: {}", papers.clause()));
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.papers = papers;
+        self.tell(format!("the credentials of {name} go bad: {}", kubelet_credentials.clause()));
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.kubelet_credentials = kubelet_credentials;
         }
         self.review(id);
     }

@@ -10,8 +10,8 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 
 use super::super::World;
-use super::super::guest::{FirstBoot, Trouble};
-use super::super::papers::Papers;
+use super::super::kubelet_credentials::KubeletCredentials;
+use super::super::vm::{FirstBoot, Trouble};
 use super::{AgentTask, Cut, Oddity};
 
 /// How long a request travels, there and back.
@@ -90,12 +90,12 @@ impl World {
     /// A dark zone reaches nobody outside, and everybody in it.
     fn reach_each_other(&self, one: &InstanceId, other: &InstanceId) -> bool {
         let alone = |id| self.agents.cuts.get(id) == Some(&Cut::All);
-        let runs = |id| self.guests.get(id).is_some_and(|guest| guest.powered);
+        let runs = |id| self.vms.get(id).is_some_and(|vm| vm.powered);
         let zone = |id| self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         let (here, there) = (zone(one), zone(other));
         let dark = |zone: &Option<_>| zone.as_ref().is_some_and(|zone| self.lies.dark_zones.contains(zone));
         let apart = here != there && (dark(&here) || dark(&there));
-        runs(one) && runs(other) && !alone(one) && !alone(other) && !apart && !self.mischief.fleet_dark
+        runs(one) && runs(other) && !alone(one) && !alone(other) && !apart && !self.network_faults.fleet_dark
     }
 
     fn instance_of(&self, node: &NodeName) -> Option<InstanceId> {
@@ -106,12 +106,12 @@ impl World {
     }
 
     pub(super) fn inspection(&self, id: &InstanceId) -> Inspection {
-        let guest = self.guests.get(id);
-        let papers = guest.map_or(Papers::Nothing, |guest| guest.papers);
-        let credentials = papers.credentials().unwrap_or_else(|| match guest {
-            Some(guest) if guest.joined => Credentials::Accepted,
-            Some(guest) if guest.trouble == Some(Trouble::BadToken) => Credentials::TokenDead,
-            Some(guest) if guest.first_boot == FirstBoot::Done => Credentials::Bootstrapping,
+        let vm = self.vms.get(id);
+        let kubelet_credentials = vm.map_or(KubeletCredentials::Nothing, |vm| vm.kubelet_credentials);
+        let credentials = kubelet_credentials.credentials().unwrap_or_else(|| match vm {
+            Some(vm) if vm.joined => Credentials::Accepted,
+            Some(vm) if vm.trouble == Some(Trouble::BadToken) => Credentials::TokenDead,
+            Some(vm) if vm.first_boot == FirstBoot::Done => Credentials::Bootstrapping,
             _ => Credentials::Nothing,
         });
         let has_token = self.agents.on.get(id).is_some_and(|agent| agent.has_token);
@@ -141,7 +141,7 @@ impl World {
             came_and_went: false,
             credentials,
             leaving,
-            clock_is_right: !self.mischief.clocks.contains_key(id),
+            clock_is_right: !self.network_faults.clocks.contains_key(id),
         }
     }
 }

@@ -25,7 +25,7 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::rng::{Rng, Stream};
 
-use super::papers::Papers;
+use super::kubelet_credentials::KubeletCredentials;
 use super::{Task, World};
 
 /// Which machines are meant, also those that are not made yet.
@@ -46,7 +46,7 @@ pub(crate) enum Oddity {
     /// It runs a control plane; the others keep their quorum without it, or not.
     ControlPlane(bool),
     KnowsNoPeers,
-    Papers(Papers),
+    KubeletCredentials(KubeletCredentials),
     /// Its agent knows no id of it, and reports under its name.
     KnowsOnlyItsName,
     /// Its agent says that it does what it is asked, and does nothing.
@@ -231,10 +231,12 @@ impl World {
         self.layout.agents.odd.iter().any(|(whom, odd)| *odd == oddity && self.means(whom, id))
     }
 
-    /// The papers that a machine is made with.
-    pub(super) fn papers_of_old(&self, id: &InstanceId) -> Papers {
+    /// The credentials that a machine is made with.
+    pub(super) fn credentials_of_old(&self, id: &InstanceId) -> KubeletCredentials {
         let odd = self.layout.agents.odd.iter().find_map(|(whom, odd)| match odd {
-            Oddity::Papers(papers) if self.means(whom, id) => Some(*papers),
+            Oddity::KubeletCredentials(kubelet_credentials) if self.means(whom, id) => {
+                Some(*kubelet_credentials)
+            }
             _ => None,
         });
         odd.unwrap_or_default()
@@ -271,7 +273,7 @@ impl World {
         if let AgentTask::Bite = task {
             return self.bite(id);
         }
-        let powered = self.guests.get(id).is_some_and(|guest| guest.powered);
+        let powered = self.vms.get(id).is_some_and(|vm| vm.powered);
         let Some(agent) = self.agents.on.get(id).filter(|agent| agent.life == life && powered) else {
             return;
         };

@@ -23,8 +23,8 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::Told;
 use reveille_core::model::time::Span;
 
-use super::super::guest::{FirstBoot, Guest, Kubelet};
-use super::super::papers::Papers;
+use super::super::kubelet_credentials::KubeletCredentials;
+use super::super::vm::{FirstBoot, Kubelet, Vm};
 use super::super::{Task, World};
 use super::{AgentTask, Cut, Oddity};
 
@@ -125,37 +125,34 @@ impl World {
 
     /// The registration server is not the API server: a cut from the one is none from the other.
     fn reaches_us(&self, id: &InstanceId) -> bool {
-        let powered = self.guests.get(id).is_some_and(|guest| guest.powered);
+        let powered = self.vms.get(id).is_some_and(|vm| vm.powered);
         let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         let dark = zone.is_some_and(|zone| self.lies.dark_zones.contains(&zone));
         let alone = self.agents.cuts.get(id) == Some(&Cut::All);
-        let still = self.mischief.still.contains(id);
-        powered && !dark && !alone && !still && !self.mischief.fleet_dark
+        let still = self.network_faults.still.contains(id);
+        powered && !dark && !alone && !still && !self.network_faults.fleet_dark
     }
 
     /// What it says now; its number is the sender's business.
     fn report_of(&self, id: &InstanceId) -> Option<AgentReport> {
-        let (agent, guest) = (self.agents.on.get(id)?, self.guests.get(id)?);
+        let (agent, vm) = (self.agents.on.get(id)?, self.vms.get(id)?);
         let account = agent.state.account();
         let nameless = self.is_odd(id, Oddity::KnowsOnlyItsName);
         let own = || (!nameless).then(|| id.clone());
         let node = Some(self.node_name_of(id));
-        let boot = Some(guest.boot_id.clone());
+        let boot = Some(vm.boot_id.clone());
         let ready = self
             .nodes_of(id)
             .iter()
             .any(|name| self.cluster.nodes.get(name).is_some_and(|node| node.ready == Ready::True));
-        let stages = self.stages_of(id, guest, ready);
+        let stages = self.stages_of(id, vm, ready);
         let failed = stages.last().is_some_and(|stage| stage.error.is_some());
-        let told = if failed { told_by(guest) } else { Vec::new() };
-        let kubelet = if guest.kubelet == Kubelet::Off || refuses(guest) {
-            KubeletSaid::Stopped
-        } else {
-            KubeletSaid::Runs
-        };
+        let told = if failed { told_by(vm) } else { Vec::new() };
+        let kubelet =
+            if vm.kubelet == Kubelet::Off || refuses(vm) { KubeletSaid::Stopped } else { KubeletSaid::Runs };
         Some(AgentReport {
             who: Who { instance: own(), system_uuid: own(), node, boot },
-            life: Arc::from(format!("{}/{}", guest.boot_id, agent.life)),
+            life: Arc::from(format!("{}/{}", vm.boot_id, agent.life)),
             number: 0,
             stages,
             told,
@@ -169,21 +166,21 @@ impl World {
     }
 
     /// Every stage up to the one where it stands, as seen from inside.
-    fn stages_of(&self, id: &InstanceId, guest: &Guest, ready: bool) -> Vec<StageSaid> {
+    fn stages_of(&self, id: &InstanceId, vm: &Vm, ready: bool) -> Vec<StageSaid> {
         let stands = if ready {
             Stage::Stay
-        } else if let Some(trouble) = guest.trouble.filter(|trouble| trouble.stage() >= Stage::OsBoot) {
+        } else if let Some(trouble) = vm.trouble.filter(|trouble| trouble.stage() >= Stage::OsBoot) {
             trouble.stage()
         } else if !self.nodes_of(id).is_empty() {
             Stage::Ready
         } else {
-            match (guest.first_boot, guest.kubelet) {
+            match (vm.first_boot, vm.kubelet) {
                 (FirstBoot::Due | FirstBoot::Failed, _) => Stage::FetchConfig,
                 (FirstBoot::Done, Kubelet::Off) => Stage::KubeletStart,
                 _ => Stage::Register,
             }
         };
-        let trouble = guest.trouble.filter(|trouble| !ready && trouble.stage() == stands);
+        let trouble = vm.trouble.filter(|trouble| !ready && trouble.stage() == stands);
         let stages = Stage::ALL.into_iter().filter(|stage| (Stage::OsBoot..=stands).contains(stage));
         let row = |stage: Stage| {
             let here = trouble.filter(|_| stage == stands);
@@ -254,15 +251,15 @@ fn agent_of(id: &InstanceId) -> AgentId {
 }
 
 /// Its kubelet ends as soon as it starts, or is not let in.
-fn refuses(guest: &Guest) -> bool {
+fn refuses(vm: &Vm) -> bool {
     use super::super::trouble::Bites;
-    guest.papers != Papers::Good
-        || matches!(guest.bites(), Some(Bites::Kubelet | Bites::FirstBoot | Bites::Silence))
+    vm.kubelet_credentials != KubeletCredentials::Good
+        || matches!(vm.bites(), Some(Bites::Kubelet | Bites::FirstBoot | Bites::Silence))
 }
 
 /// Its checkup reads its own journal, which in this world is what stands on its console.
-fn told_by(guest: &Guest) -> Vec<Told> {
-    let journal: Vec<&str> = guest.console.iter().map(String::as_str).collect();
+fn told_by(vm: &Vm) -> Vec<Told> {
+    let journal: Vec<&str> = vm.console.iter().map(String::as_str).collect();
     let mut told = crate::catalogue::judge().testimony(Ok(&journal.join("\n")), &[]).told;
     for quote in told.iter_mut().flat_map(|told| told.proof.iter_mut().chain(&mut told.against)) {
         quote.source = "agent: journal".into();

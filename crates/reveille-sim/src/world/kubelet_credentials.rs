@@ -1,6 +1,6 @@
 //! What a machine's kubelet shows the API server: the credentials of its join, or of an earlier one.
 //!
-//! A kubelet with bad papers runs, is refused, and says nothing to anybody: its lease goes silent, and it registers nowhere.
+//! A kubelet with bad credentials runs, is refused, and says nothing to anybody: its lease goes silent, and it registers nowhere.
 //! What helps follows from what they are: a new token where only a date has passed, a reset and a join where they are of
 //! another life.
 
@@ -8,7 +8,7 @@ use reveille_agent::model::{Credentials, ForeignCluster};
 
 /// The credentials on a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Papers {
+pub(crate) enum KubeletCredentials {
     /// Those of its join.
     #[default]
     Good,
@@ -27,24 +27,31 @@ pub(crate) enum Papers {
 }
 
 /// Those that a scenario can put on a machine, as a clause.
-const SPOKEN: [(Papers, &str); 5] = [
-    (Papers::Expired, "their date has passed"),
-    (Papers::Refused, "the API server refuses them"),
-    (Papers::Replaced, "their cluster is gone, and ours stands at its address"),
-    (Papers::Foreign, "their cluster lives"),
-    (Papers::ForeignSilent, "their cluster does not answer"),
+const SPOKEN: [(KubeletCredentials, &str); 5] = [
+    (KubeletCredentials::Expired, "their date has passed"),
+    (KubeletCredentials::Refused, "the API server refuses them"),
+    (KubeletCredentials::Replaced, "their cluster is gone, and ours stands at its address"),
+    (KubeletCredentials::Foreign, "their cluster lives"),
+    (KubeletCredentials::ForeignSilent, "their cluster does not answer"),
 ];
 
-impl Papers {
+impl KubeletCredentials {
     pub(crate) fn from_clause(text: &str) -> Result<Self, String> {
-        SPOKEN.iter().find(|(_, clause)| *clause == text).map(|(papers, _)| *papers).ok_or_else(|| {
-            let all: Vec<&str> = SPOKEN.iter().map(|(_, clause)| *clause).collect();
-            format!("`{text}` is nothing that old credentials can be; one of: {}", all.join("; "))
-        })
+        SPOKEN
+            .iter()
+            .find(|(_, clause)| *clause == text)
+            .map(|(kubelet_credentials, _)| *kubelet_credentials)
+            .ok_or_else(|| {
+                let all: Vec<&str> = SPOKEN.iter().map(|(_, clause)| *clause).collect();
+                format!("`{text}` is nothing that old credentials can be; one of: {}", all.join("; "))
+            })
     }
 
     pub(crate) fn clause(self) -> &'static str {
-        SPOKEN.iter().find(|(papers, _)| *papers == self).map_or("there are none", |(_, clause)| clause)
+        SPOKEN
+            .iter()
+            .find(|(kubelet_credentials, _)| *kubelet_credentials == self)
+            .map_or("there are none", |(_, clause)| clause)
     }
 
     /// What an agent finds when it tries them; none for good ones, which may not have been issued yet.

@@ -19,7 +19,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Lease, Registration, registered, set_ready, set_unready};
 use super::hosting::Ail;
-use super::papers::Papers;
+use super::kubelet_credentials::KubeletCredentials;
 use super::trouble::Bites;
 use super::{Life, Task, World, console, project};
 
@@ -27,7 +27,7 @@ pub use super::trouble::Trouble;
 
 /// One machine from the inside.
 #[derive(Clone, Debug)]
-pub(crate) struct Guest {
+pub(crate) struct Vm {
     pub(crate) host: u32,
     pub(crate) trouble: Option<Trouble>,
     /// What its provider finds amiss with it; it does not run then.
@@ -42,7 +42,7 @@ pub(crate) struct Guest {
     pub(crate) kubelet: Kubelet,
     /// It registered once, with the papers of its join.
     pub(crate) joined: bool,
-    pub(crate) papers: Papers,
+    pub(crate) kubelet_credentials: KubeletCredentials,
     /// Its kubelet is heard: it renews its lease.
     pub(crate) heard: bool,
     /// Counts changes of `heard`; what was planned before the last one is void.
@@ -81,7 +81,7 @@ pub(crate) enum GuestStep {
 /// Between two tries of a kubelet to register.
 const REGISTER_AGAIN: Span = Span::from_s(7);
 
-impl Guest {
+impl Vm {
     pub(crate) fn new(host: u32, trouble: Option<Trouble>, boot_id: Arc<str>) -> Self {
         Self {
             host,
@@ -94,7 +94,7 @@ impl Guest {
             first_boot: FirstBoot::Due,
             kubelet: Kubelet::Off,
             joined: false,
-            papers: Papers::Good,
+            kubelet_credentials: KubeletCredentials::Good,
             heard: false,
             turn: 0,
             well_since: None,
@@ -130,75 +130,75 @@ impl World {
         let boot_id: Arc<str> = self.names.uuid().into();
         let name = self.name_of(id);
         // Nothing runs on a broken host, whoever starts it there.
-        if self.guests.get(id).is_some_and(|guest| guest.ail == Some(Ail::Host)) {
+        if self.vms.get(id).is_some_and(|vm| vm.ail == Some(Ail::Host)) {
             self.begin_checks(id);
             return;
         }
         let now = self.now;
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        guest.ail = None;
-        guest.powered = true;
-        guest.boot += 1;
-        guest.boot_id = boot_id;
-        guest.booted_at = Some(now);
-        guest.kubelet = Kubelet::Off;
-        guest.print(console::boot(name.as_str()));
+        let Some(vm) = self.vms.get_mut(id) else { return };
+        vm.ail = None;
+        vm.powered = true;
+        vm.boot += 1;
+        vm.boot_id = boot_id;
+        vm.booted_at = Some(now);
+        vm.kubelet = Kubelet::Off;
+        vm.print(console::boot(name.as_str()));
         self.begin_checks(id);
         self.start_agent(id);
-        let Some(guest) = self.guests.get_mut(id) else { return };
+        let Some(vm) = self.vms.get_mut(id) else { return };
         // What a start ends: it hung, or it called itself unhealthy on an earlier boot.
-        let again = guest.boot > 1 || guest.is_hung();
-        guest.trouble = guest.trouble.filter(|trouble| trouble.is_lasting() || !again);
-        if guest.bites() == Some(Bites::Kernel) {
-            guest.print(console::kernel_panics());
+        let again = vm.boot > 1 || vm.is_hung();
+        vm.trouble = vm.trouble.filter(|trouble| trouble.is_lasting() || !again);
+        if vm.bites() == Some(Bites::Kernel) {
+            vm.print(console::kernel_panics());
             return;
         }
-        let (boot, first_boot) = (guest.boot, guest.first_boot);
+        let (boot, first_boot) = (vm.boot, vm.first_boot);
         let step = match first_boot {
             FirstBoot::Due => GuestStep::FirstBoot,
             FirstBoot::Done => GuestStep::Kubelet,
             FirstBoot::Failed => {
-                guest.print(console::never_configured());
+                vm.print(console::never_configured());
                 return;
             }
         };
         let after = self.soon(8_000, 20_000) + self.layout.variety.boots_slowly.unwrap_or_default();
-        self.plan(after, Task::Guest(id.clone(), boot, step));
+        self.plan(after, Task::Vm(id.clone(), boot, step));
     }
 
     /// Power off: whatever ran there does not any more.
     pub(super) fn power_off(&mut self, id: &InstanceId) {
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.powered = false;
-            guest.kubelet = Kubelet::Off;
-            guest.boot += 1;
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.powered = false;
+            vm.kubelet = Kubelet::Off;
+            vm.boot += 1;
         }
         self.review(id);
     }
 
     pub(super) fn guest_step(&mut self, id: &InstanceId, boot: u64, step: GuestStep) {
-        let Some(guest) = self.guests.get_mut(id).filter(|guest| guest.boot == boot && guest.powered) else {
+        let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.boot == boot && vm.powered) else {
             return;
         };
         match step {
-            GuestStep::FirstBoot => match guest.trouble {
+            GuestStep::FirstBoot => match vm.trouble {
                 Some(trouble) if matches!(trouble.bites(), Bites::Wire | Bites::FirstBoot) => {
-                    guest.first_boot = FirstBoot::Failed;
-                    guest.print(console::first_boot_failed(trouble));
+                    vm.first_boot = FirstBoot::Failed;
+                    vm.print(console::first_boot_failed(trouble));
                 }
                 _ => {
-                    guest.first_boot = FirstBoot::Done;
-                    guest.print(console::first_boot_done());
+                    vm.first_boot = FirstBoot::Done;
+                    vm.print(console::first_boot_done());
                     let after = self.soon(10_000, 25_000);
-                    self.plan(after, Task::Guest(id.clone(), boot, GuestStep::Kubelet));
+                    self.plan(after, Task::Vm(id.clone(), boot, GuestStep::Kubelet));
                 }
             },
-            GuestStep::Kubelet => match guest.trouble {
+            GuestStep::Kubelet => match vm.trouble {
                 Some(trouble) if trouble.bites() == Bites::Kubelet => {
-                    guest.print(console::kubelet_failed(trouble));
+                    vm.print(console::kubelet_failed(trouble));
                 }
                 _ => {
-                    guest.print(console::kubelet_started());
+                    vm.print(console::kubelet_started());
                     self.start_kubelet(id);
                 }
             },
@@ -207,11 +207,11 @@ impl World {
     }
 
     fn start_kubelet(&mut self, id: &InstanceId) {
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        guest.kubelet = Kubelet::Registering;
-        let boot = guest.boot;
+        let Some(vm) = self.vms.get_mut(id) else { return };
+        vm.kubelet = Kubelet::Registering;
+        let boot = vm.boot;
         let after = self.soon(1_500, 4_000);
-        self.plan(after, Task::Guest(id.clone(), boot, GuestStep::Register));
+        self.plan(after, Task::Vm(id.clone(), boot, GuestStep::Register));
     }
 
     /// Somebody restarts the kubelet on the machine: the one thing that makes it register again.
@@ -220,11 +220,11 @@ impl World {
     }
 
     pub(super) fn restart_kubelet_by(&mut self, id: &InstanceId, who: &str) {
-        let Some(guest) = self.guests.get_mut(id).filter(|guest| guest.powered) else { return };
-        if guest.first_boot != FirstBoot::Done || guest.bites() == Some(Bites::Kubelet) {
+        let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.powered) else { return };
+        if vm.first_boot != FirstBoot::Done || vm.bites() == Some(Bites::Kubelet) {
             return;
         }
-        guest.trouble = guest.trouble.filter(|trouble| trouble.is_lasting());
+        vm.trouble = vm.trouble.filter(|trouble| trouble.is_lasting());
         let name = self.name_of(id);
         self.tell(format!("{who} restarts the kubelet of {name}"));
         self.start_kubelet(id);
@@ -233,31 +233,31 @@ impl World {
 
     fn register(&mut self, id: &InstanceId) {
         let connected = self.connected(id);
-        let Some(guest) = self.guests.get_mut(id).filter(|g| g.kubelet == Kubelet::Registering) else {
+        let Some(vm) = self.vms.get_mut(id).filter(|g| g.kubelet == Kubelet::Registering) else {
             return;
         };
         if !connected {
-            guest.print(console::kubelet_unheard());
-            let boot = guest.boot;
-            self.plan(REGISTER_AGAIN, Task::Guest(id.clone(), boot, GuestStep::Register));
+            vm.print(console::kubelet_unheard());
+            let boot = vm.boot;
+            self.plan(REGISTER_AGAIN, Task::Vm(id.clone(), boot, GuestStep::Register));
             return;
         }
-        if let Some(trouble) = guest.trouble.filter(|trouble| trouble.bites() == Bites::Registration) {
+        if let Some(trouble) = vm.trouble.filter(|trouble| trouble.bites() == Bites::Registration) {
             // It tries again and again, and is told the same.
-            guest.print(console::not_registered(trouble));
+            vm.print(console::not_registered(trouble));
             return;
         }
-        if guest.papers != Papers::Good {
-            guest.print(console::papers_refused());
+        if vm.kubelet_credentials != KubeletCredentials::Good {
+            vm.print(console::papers_refused());
             return;
         }
-        guest.kubelet = Kubelet::Registered;
-        guest.joined = true;
+        vm.kubelet = Kubelet::Registered;
+        vm.joined = true;
         self.node_deleted_by.remove(id);
         self.identity.removed.remove(id);
-        let (host, boot_id) = (guest.host, guest.boot_id.clone());
+        let (host, boot_id) = (vm.host, vm.boot_id.clone());
         let name = self.node_name_of(id);
-        let held = self.guests.get(id).is_some_and(|guest| guest.heard);
+        let held = self.vms.get(id).is_some_and(|vm| vm.heard);
         let lease = Lease { instance: id.clone(), renewed: self.renewal_of(id), held };
         self.cluster.put_lease(name.clone(), lease);
         let known = self
@@ -305,7 +305,7 @@ impl World {
     /// The container network is up on the node: its kubelet says Ready, if it is still heard.
     pub(super) fn network_ready(&mut self, name: &NodeName, uid: &NodeUid) {
         let Some(id) = self.owner_of(name, uid) else { return };
-        if !self.guests.get(&id).is_some_and(|guest| guest.heard) {
+        if !self.vms.get(&id).is_some_and(|vm| vm.heard) {
             return;
         }
         self.kubelet_says(&id, name);
@@ -326,7 +326,7 @@ impl World {
         let passes = self.project.port_of(id).is_some_and(|port| passes(port));
         let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         passes
-            && !self.mischief.fleet_dark
+            && !self.network_faults.fleet_dark
             && !self.agents.cuts.contains_key(id)
             && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
     }
@@ -334,19 +334,19 @@ impl World {
     /// Works out anew whether the machine's kubelet is heard, and what follows from a change of that.
     pub(super) fn review(&mut self, id: &InstanceId) {
         let connected = self.connected(id);
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        let refused = guest.papers != Papers::Good;
-        let hung = refused || matches!(guest.bites(), Some(Bites::Silence | Bites::Kubelet));
-        let still = self.mischief.still.contains(id);
-        let heard = !still && guest.powered && guest.kubelet != Kubelet::Off && connected && !hung;
-        if guest.heard == heard {
+        let Some(vm) = self.vms.get_mut(id) else { return };
+        let refused = vm.kubelet_credentials != KubeletCredentials::Good;
+        let hung = refused || matches!(vm.bites(), Some(Bites::Silence | Bites::Kubelet));
+        let still = self.network_faults.still.contains(id);
+        let heard = !still && vm.powered && vm.kubelet != Kubelet::Off && connected && !hung;
+        if vm.heard == heard {
             return;
         }
         self.note_causes(id);
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        guest.heard = heard;
-        guest.turn += 1;
-        let turn = guest.turn;
+        let Some(vm) = self.vms.get_mut(id) else { return };
+        vm.heard = heard;
+        vm.turn += 1;
+        let turn = vm.turn;
         self.stirred = self.now;
         for (_, lease) in self.cluster.leases().filter(|(_, lease)| lease.instance == *id) {
             lease.held = heard;
@@ -363,7 +363,7 @@ impl World {
 
     /// Nothing was heard of the kubelet for so long that the controller manager says so.
     pub(super) fn unheard(&mut self, id: &InstanceId, turn: u64) {
-        if self.guests.get(id).is_some_and(|guest| guest.turn != turn) {
+        if self.vms.get(id).is_some_and(|vm| vm.turn != turn) {
             return;
         }
         for node in self.nodes_of(id) {
@@ -376,7 +376,7 @@ impl World {
 
     /// The kubelet is heard again and says how its node is.
     pub(super) fn heard(&mut self, id: &InstanceId, turn: u64) {
-        if self.guests.get(id).is_none_or(|guest| guest.turn != turn) {
+        if self.vms.get(id).is_none_or(|vm| vm.turn != turn) {
             return;
         }
         for name in self.nodes_of(id) {
@@ -399,8 +399,8 @@ impl World {
 
     /// What the kubelet writes into its node: that it is Ready, or why not.
     pub(super) fn kubelet_says(&mut self, id: &InstanceId, name: &NodeName) {
-        let unready = self.guests.get(id).filter(|guest| guest.is_unready()).and_then(|guest| guest.trouble);
-        let boot_id = self.guests.get(id).map(|guest| guest.boot_id.clone());
+        let unready = self.vms.get(id).filter(|vm| vm.is_unready()).and_then(|vm| vm.trouble);
+        let boot_id = self.vms.get(id).map(|vm| vm.boot_id.clone());
         let node = self.cluster.change(name, |node| {
             // One write of its status says both (kubernetes: pkg/kubelet/nodestatus/setters.go).
             node.boot_id = boot_id.or_else(|| node.boot_id.take());
@@ -434,9 +434,9 @@ impl World {
             Life::Gone if state == InstanceState::Deleting => {
                 self.power_off(id);
                 self.project.bury(self.now, id);
-                self.guests.remove(id);
-                self.mischief.clocks.remove(id);
-                self.mischief.still.remove(id);
+                self.vms.remove(id);
+                self.network_faults.clocks.remove(id);
+                self.network_faults.still.remove(id);
                 self.lies.unknown.remove(id);
                 self.provider.stopping.remove(id);
                 let after = self.soon(5_000, 20_000);
@@ -452,7 +452,7 @@ impl World {
     }
 
     fn built(&mut self, id: &InstanceId) {
-        match self.guests.get(id).and_then(|guest| guest.trouble) {
+        match self.vms.get(id).and_then(|vm| vm.trouble) {
             Some(Trouble::BuildHangs) => {}
             Some(Trouble::BuildFails) => {
                 let message = "No valid host was found. There are not enough hosts available.";

@@ -23,8 +23,8 @@ use reveille_core::pace::{Pace, Pacer};
 use crate::catalogue::judge;
 
 use super::fault::CallLie;
-use super::mischief::LAG;
-use super::mischief::by_clock;
+use super::network_faults::LAG;
+use super::network_faults::by_clock;
 use super::{Request, Task, World, reach};
 
 /// What the senses tell wrongly, or not at all, while it lasts.
@@ -186,7 +186,7 @@ fn untold(kind: ReadErrorKind) -> ReadError {
 
 impl World {
     pub(super) fn api_error(&self) -> ReadError {
-        let (kind, text) = match self.mischief.api_denied {
+        let (kind, text) = match self.network_faults.api_denied {
             true => (ReadErrorKind::Unauthorized, "GET /api/v1/nodes: 401 Unauthorized"),
             false => (ReadErrorKind::Unavailable, "GET /api/v1/nodes: connection refused"),
         };
@@ -305,7 +305,7 @@ impl World {
 
     fn listing(&mut self, cloud: &CloudName, full: bool) -> Arc<CloudSnapshot> {
         let now = self.now;
-        let no_lies = !self.lies.about_the_cloud() && !self.mischief.pages_repeat;
+        let no_lies = !self.lies.about_the_cloud() && !self.network_faults.pages_repeat;
         let (changed_at, edition) = (self.project.changed_at, self.project.edition);
         let listings = self.listings(cloud);
         // A second of overlap: what changed while the last listing was read is told again.
@@ -424,9 +424,9 @@ impl World {
     }
 
     fn console(&self, id: &InstanceId) -> Answer {
-        match self.guests.get(id).filter(|guest| guest.boot > 0) {
-            Some(guest) => {
-                let lines: Vec<&str> = guest.console.iter().map(String::as_str).collect();
+        match self.vms.get(id).filter(|vm| vm.boot > 0) {
+            Some(vm) => {
+                let lines: Vec<&str> = vm.console.iter().map(String::as_str).collect();
                 Answer::Console(lines.join("\n").into())
             }
             None => Answer::NoConsole("the guest has not been started on a host yet".into()),
@@ -466,7 +466,9 @@ impl World {
     /// Every kubelet that is heard renews its lease; the list of all.
     fn renew_leases(&mut self) -> Leases {
         let edition = self.cluster.leases_edition;
-        if self.mischief.clocks.is_empty() && !self.lies.nodes_empty && self.watch.leases_of == Some(edition)
+        if self.network_faults.clocks.is_empty()
+            && !self.lies.nodes_empty
+            && self.watch.leases_of == Some(edition)
         {
             let (right, frozen) = (Renewal::nth(self.now.ms.cast_unsigned()), self.lies.leases_frozen);
             let renewals = self.cluster.leases().map(|(_, lease)| {
@@ -485,7 +487,7 @@ impl World {
 
     fn renew_leases_one_by_one(&mut self) -> Leases {
         let frozen = self.lies.leases_frozen;
-        let (now, clocks) = (self.now, &self.mischief.clocks);
+        let (now, clocks) = (self.now, &self.network_faults.clocks);
         let mut next = self.watch.leases.next();
         for (name, lease) in self.cluster.leases() {
             if !frozen && lease.held {
@@ -512,13 +514,13 @@ impl World {
         }
         self.watch.synced = true;
         self.watch.lists += 1;
-        self.mischief.watch_lags = false;
-        let another = self.mischief.other_cluster.clone();
+        self.network_faults.watch_lags = false;
+        let another = self.network_faults.other_cluster.clone();
         if self.layout.variety.identity {
             let uid = if another.is_some() { OTHER_CLUSTER } else { CLUSTER };
             self.hear(ClusterFact::Identity(uid.into()));
         }
-        let nodes: Vec<Arc<Node>> = match &self.mischief.old_nodes {
+        let nodes: Vec<Arc<Node>> = match &self.network_faults.old_nodes {
             _ if another.is_some() => another.unwrap_or_default(),
             _ if self.lies.nodes_empty => Vec::new(),
             Some(old) => old.clone(),
@@ -547,8 +549,8 @@ impl World {
         self.watch.synced
             && !self.lies.api_silent
             && !self.lies.nodes_empty
-            && !self.mischief.watch_gap
-            && self.mischief.old_nodes.is_none()
+            && !self.network_faults.watch_gap
+            && self.network_faults.old_nodes.is_none()
     }
 
     /// A node appeared or changed.
@@ -573,7 +575,7 @@ impl World {
         if !self.watching() {
             return;
         }
-        if self.mischief.watch_lags {
+        if self.network_faults.watch_lags {
             self.plan(LAG, Task::Late(self.session, self.watch.lists, fact));
         } else {
             self.hear(fact);

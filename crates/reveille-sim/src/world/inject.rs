@@ -1,6 +1,6 @@
 //! Makes faults true, and ends those that end by themselves.
 //!
-//! Each fault changes what is so (an object, a machine's inside, a lie of the senses); what anybody sees of it follows
+//! Each fault changes what is so (an object, a machine's inside, a lie of what is observed); what anybody sees of it follows
 //! from there. A fault on a machine that is gone changes nothing.
 
 use std::collections::BTreeSet;
@@ -12,16 +12,16 @@ use reveille_core::model::time::Span;
 
 use super::cluster::set_unreachable;
 use super::fault::Fault;
-use super::guest::{Kubelet, Trouble};
 use super::layout::{ROUTE_BROKEN, cluster_mark};
-use super::senses::Unlisting;
+use super::observations::Unlisting;
+use super::vm::{Kubelet, Trouble};
 use super::{Task, World, access, project};
 
 /// A port of the cluster's network that no machine ever has: routes through it lead nowhere.
 const NOBODY: u32 = 60_000;
 
 impl World {
-    pub(super) fn strike(&mut self, fault: Fault) {
+    pub(super) fn inject(&mut self, fault: Fault) {
         if fault.machine().is_some_and(|id| !self.project.servers.contains_key(id)) || !self.can_host(&fault)
         {
             return;
@@ -152,7 +152,7 @@ impl World {
                 });
             }
             Fault::DuplicateRoute(_) => {
-                let Some(host) = self.guests.get(id).map(|guest| guest.host) else { return };
+                let Some(host) = self.vms.get(id).map(|vm| vm.host) else { return };
                 let route =
                     Route { destination: project::pod_range(host), next_hop: project::address(NOBODY) };
                 self.project.change_routes(|held| held.push(route));
@@ -227,13 +227,13 @@ impl World {
     }
 
     fn break_inside(&mut self, id: &InstanceId, trouble: Trouble) {
-        let Some(guest) = self.guests.get_mut(id) else { return };
-        guest.trouble = Some(trouble);
+        let Some(vm) = self.vms.get_mut(id) else { return };
+        vm.trouble = Some(trouble);
         if trouble == Trouble::BadToken {
-            guest.kubelet = Kubelet::Off;
+            vm.kubelet = Kubelet::Off;
         }
         self.review(id);
-        if self.guests.get(id).is_some_and(|guest| guest.heard && guest.is_unready()) {
+        if self.vms.get(id).is_some_and(|vm| vm.heard && vm.is_unready()) {
             for name in self.nodes_of(id) {
                 self.kubelet_says(id, &name);
             }
@@ -310,7 +310,7 @@ impl World {
             }
             Fault::SaidStopped(id, _) => {
                 let state = self.project.servers.get(id).map(|server| server.instance.state);
-                let runs = self.guests.get(id).is_some_and(|guest| guest.powered);
+                let runs = self.vms.get(id).is_some_and(|vm| vm.powered);
                 if state == Some(InstanceState::Stopped) && runs {
                     self.project.set_state(self.now, id, InstanceState::Active, None);
                 }
@@ -339,7 +339,7 @@ impl World {
     }
 
     pub(super) fn review_all(&mut self) {
-        let all: Vec<InstanceId> = self.guests.keys().cloned().collect();
+        let all: Vec<InstanceId> = self.vms.keys().cloned().collect();
         for id in all {
             self.review(&id);
         }

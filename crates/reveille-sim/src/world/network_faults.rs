@@ -2,10 +2,10 @@
 //! clocks that are off, machines that stand still, and a health check of somebody else.
 //!
 //! ```text
-//!  strike ─▶ Mischief (what is in force) ◀── asked by senses (what is told), calls (what is done), guest (who is heard)
+//!  inject ─▶ NetworkFaults (what is in force) ◀── asked by observations (what is told), calls (what is done), vm (who is heard)
 //! ```
 //!
-//! What is in force stands in one place, [`Mischief`]; whoever serves a read, tells of a node or carries out a call asks
+//! What is in force stands in one place, [`NetworkFaults`]; whoever serves a read, tells of a node or carries out a call asks
 //! it. It changes no object of the project but through those who own them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ use super::{Task, World};
 
 /// What is in force.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Mischief {
+pub(crate) struct NetworkFaults {
     pub(crate) answers_late: bool,
     pub(crate) answers_twice: bool,
     pub(crate) pages_repeat: bool,
@@ -111,56 +111,56 @@ impl World {
 
     pub(super) fn strike_ways(&mut self, fault: &Fault) {
         match fault {
-            Fault::AnswersLate(_) => self.mischief.answers_late = true,
-            Fault::AnswersTwice(_) => self.mischief.answers_twice = true,
-            Fault::PagesRepeat(_) => self.mischief.pages_repeat = true,
-            Fault::WatchLags(_) => self.mischief.watch_lags = true,
-            Fault::WatchGap(_) => self.mischief.watch_gap = true,
+            Fault::AnswersLate(_) => self.network_faults.answers_late = true,
+            Fault::AnswersTwice(_) => self.network_faults.answers_twice = true,
+            Fault::PagesRepeat(_) => self.network_faults.pages_repeat = true,
+            Fault::WatchLags(_) => self.network_faults.watch_lags = true,
+            Fault::WatchGap(_) => self.network_faults.watch_gap = true,
             Fault::NodeListStale(lasts) => {
-                self.mischief.old_nodes = Some(self.cluster.nodes.values().cloned().collect());
+                self.network_faults.old_nodes = Some(self.cluster.nodes.values().cloned().collect());
                 self.plan(Span::from_ms(lasts.ms / 2), Task::Watched(self.session));
             }
             Fault::OtherCluster(_) => {
-                self.mischief.other_cluster = Some(vec![Arc::new(node_elsewhere())]);
+                self.network_faults.other_cluster = Some(vec![Arc::new(node_elsewhere())]);
                 self.lies.nodes_empty = true;
                 self.break_watch();
             }
             Fault::ApiDenied(_) => {
-                (self.lies.api_silent, self.mischief.api_denied) = (true, true);
+                (self.lies.api_silent, self.network_faults.api_denied) = (true, true);
                 self.break_watch();
             }
             Fault::ApiClock(ms, _) => {
                 self.set_clocks(*ms);
             }
             Fault::FleetDark(_) => {
-                self.mischief.fleet_dark = true;
+                self.network_faults.fleet_dark = true;
                 self.review_all();
             }
             Fault::ManySilent { share_pct, .. } => self.silence_many(*share_pct),
-            Fault::RightsLost(right, _) => self.mischief.forbidden = Some(*right),
+            Fault::RightsLost(right, _) => self.network_faults.forbidden = Some(*right),
             Fault::HealthCheck(_) => self.begin_health_check(),
             _ => {}
         }
     }
 
     fn silence_many(&mut self, share_pct: u32) {
-        let runs = |id: &&InstanceId| self.guests.get(*id).is_some_and(|guest| guest.powered);
+        let runs = |id: &&InstanceId| self.vms.get(*id).is_some_and(|vm| vm.powered);
         let ours = self.project.servers.iter().filter(|(_, server)| server.pool.is_some()).map(|(id, _)| id);
         let ours: Vec<InstanceId> = ours.filter(runs).cloned().collect();
         let of = ours.len() as u32;
         let count = ours.len() * share_pct as usize / 100;
         let members: BTreeSet<InstanceId> = ours.into_iter().take(count).collect();
-        self.mischief.still.extend(members.iter().cloned());
+        self.network_faults.still.extend(members.iter().cloned());
         for id in &members {
             self.review(id);
         }
         let size = members.len() as u32;
-        self.mischief.crowd = Some(Crowd { members, size, of, since: self.now, returns: None });
+        self.network_faults.crowd = Some(Crowd { members, size, of, since: self.now, returns: None });
     }
 
     fn begin_return(&mut self, every: Span) {
         let now = self.now;
-        let Some(crowd) = &mut self.mischief.crowd else { return };
+        let Some(crowd) = &mut self.network_faults.crowd else { return };
         crowd.returns.get_or_insert(now);
         let members: Vec<InstanceId> = crowd.members.iter().cloned().collect();
         for (number, id) in members.into_iter().enumerate() {
@@ -170,9 +170,9 @@ impl World {
     }
 
     pub(super) fn goes_on(&mut self, id: &InstanceId) {
-        self.mischief.still.remove(id);
+        self.network_faults.still.remove(id);
         // Whatever befalls it later is its own.
-        if let Some(crowd) = &mut self.mischief.crowd {
+        if let Some(crowd) = &mut self.network_faults.crowd {
             crowd.members.remove(id);
         }
         self.review(id);
@@ -180,53 +180,53 @@ impl World {
 
     /// The machines that stood still together and of which it is one, while they come back and it has not yet.
     pub(crate) fn comes_back_with(&self, id: &InstanceId) -> Option<Standstill> {
-        let crowd = self.mischief.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
+        let crowd = self.network_faults.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
         let returns = crowd.returns?;
-        let waits = self.mischief.still.contains(id) && self.guests.get(id)?.trouble.is_none();
+        let waits = self.network_faults.still.contains(id) && self.vms.get(id)?.trouble.is_none();
         // One that lost its Node before does not show that it stands still, nor that it goes on.
         let waits = waits && !self.nodes_of(id).is_empty();
         waits.then(|| Standstill { size: crowd.size, of: crowd.of, lasted: returns.since(crowd.since) })
     }
 
     fn begin_health_check(&mut self) {
-        if self.mischief.silent.replace(BTreeMap::new()).is_none() {
+        if self.network_faults.silent.replace(BTreeMap::new()).is_none() {
             self.plan(HEALTH_LOOKS, Task::HealthCheck);
         }
     }
 
     pub(super) fn mend_ways(&mut self, fault: &Fault) {
         match fault {
-            Fault::AnswersLate(_) => self.mischief.answers_late = false,
-            Fault::AnswersTwice(_) => self.mischief.answers_twice = false,
-            Fault::PagesRepeat(_) => self.mischief.pages_repeat = false,
+            Fault::AnswersLate(_) => self.network_faults.answers_late = false,
+            Fault::AnswersTwice(_) => self.network_faults.answers_twice = false,
+            Fault::PagesRepeat(_) => self.network_faults.pages_repeat = false,
             // One stream keeps its order: what is late comes first, then the list.
             Fault::WatchLags(_) => self.plan(LAG + Span::from_s(5), Task::Watched(self.session)),
             Fault::WatchGap(_) => {
-                self.mischief.watch_gap = false;
+                self.network_faults.watch_gap = false;
                 self.break_watch();
             }
             Fault::NodeListStale(_) => {
-                self.mischief.old_nodes = None;
+                self.network_faults.old_nodes = None;
                 self.break_watch();
             }
             Fault::OtherCluster(_) => {
-                (self.mischief.other_cluster, self.lies.nodes_empty) = (None, false);
+                (self.network_faults.other_cluster, self.lies.nodes_empty) = (None, false);
                 self.break_watch();
             }
             Fault::ApiDenied(_) => {
-                self.mischief.api_denied = false;
+                self.network_faults.api_denied = false;
                 self.lies.api_is_back();
             }
             Fault::ApiClock(..) => self.set_clocks(0),
             Fault::FleetDark(_) => {
-                self.mischief.fleet_dark = false;
+                self.network_faults.fleet_dark = false;
                 self.review_all();
             }
             Fault::ManySilent { every, .. } => self.begin_return(*every),
-            Fault::RightsLost(..) => self.mischief.forbidden = None,
-            Fault::HealthCheck(_) => self.mischief.silent = None,
+            Fault::RightsLost(..) => self.network_faults.forbidden = None,
+            Fault::HealthCheck(_) => self.network_faults.silent = None,
             Fault::NodePaused(id, _) => {
-                self.mischief.still.remove(id);
+                self.network_faults.still.remove(id);
                 self.review(id);
             }
             Fault::CheckWrong(..) | Fault::PutApart(..) => self.mend_hosting(fault),
@@ -239,10 +239,10 @@ impl World {
     pub(super) fn strike_guest(&mut self, id: &InstanceId, fault: &Fault) {
         match fault {
             Fault::NodeClock(_, ms) => {
-                self.mischief.clocks.insert(id.clone(), *ms);
+                self.network_faults.clocks.insert(id.clone(), *ms);
             }
             Fault::NodePaused(..) => {
-                self.mischief.still.insert(id.clone());
+                self.network_faults.still.insert(id.clone());
                 self.review(id);
             }
             Fault::Rebooted(_) => {
@@ -280,14 +280,14 @@ impl World {
                 self.watched(node);
             }
         }
-        if let Some(guest) = self.guests.get_mut(id) {
-            guest.console.push_back(garbage.to_string());
+        if let Some(vm) = self.vms.get_mut(id) {
+            vm.console.push_back(garbage.to_string());
         }
     }
 
     /// Somebody else's health check: it knows nodes and instances, and neither us nor anything that we know.
     pub(super) fn check_health(&mut self) {
-        let Some(mut silent) = self.mischief.silent.take() else { return };
+        let Some(mut silent) = self.network_faults.silent.take() else { return };
         let now = self.now;
         let quiet: BTreeSet<InstanceId> = self
             .cluster
@@ -303,17 +303,17 @@ impl World {
                 self.delete_instance(&id, "machine-health-check");
             }
         }
-        self.mischief.silent = Some(silent);
+        self.network_faults.silent = Some(silent);
         self.plan(HEALTH_LOOKS, Task::HealthCheck);
     }
 
     /// An answer sets out, and arrives when and as often as the ways allow.
     pub(super) fn reply(&mut self, session: u64, travel: Span, event: Event) {
         let mut travel = travel;
-        if self.mischief.answers_late {
+        if self.network_faults.answers_late {
             travel = travel + self.soon(30_000, 240_000);
         }
-        if self.mischief.answers_twice {
+        if self.network_faults.answers_twice {
             let again = travel + self.soon(10, 20_000);
             self.plan(again, Task::Deliver(session, event.clone()));
         }
@@ -322,7 +322,7 @@ impl World {
 
     /// Pages that repeat: the first half is there once more.
     pub(super) fn repeat_pages(&self, snapshot: &mut CloudSnapshot) {
-        if self.mischief.pages_repeat {
+        if self.network_faults.pages_repeat {
             let half = snapshot.instances.len().div_ceil(2);
             snapshot.instances.extend_from_within(..half);
             let half = snapshot.ports.len().div_ceil(2);
@@ -337,7 +337,7 @@ impl World {
 
     /// What a machine's own clock says now, as its kubelet writes it into its lease.
     pub(super) fn renewal_of(&self, id: &InstanceId) -> Renewal {
-        by_clock(self.now, self.mischief.clocks.get(id))
+        by_clock(self.now, self.network_faults.clocks.get(id))
     }
 
     /// Ends whatever would go on by itself: from here on the world does no more harm, and what is ill stays so until

@@ -1,4 +1,4 @@
-//! A play and the world as it stands when the curtain falls, for whoever holds it against another stage's.
+//! A play and the world as it stands at the end, for whoever holds it against another stage's.
 //!
 //! What Reveille recorded and says is in the drive; here are only the names that the file has for what the world knows by
 //! ids. After the end the world may go on for a while with nothing more happening to it.
@@ -14,7 +14,7 @@ use super::{Play, Played, play_through};
 
 /// The end of a play.
 #[derive(Clone, Debug)]
-pub struct Curtain {
+pub struct FinalSnapshot {
     /// How it went.
     pub played: Played,
     /// The engine and its world as they stand.
@@ -27,13 +27,13 @@ pub struct Curtain {
 /// # Errors
 ///
 /// A statement that names a machine that is not there at its time.
-pub fn play_to_rest(scenario: &Scenario) -> Result<Curtain, Refusal> {
+pub fn play_to_rest(scenario: &Scenario) -> Result<FinalSnapshot, Refusal> {
     let play: Play<'_> = play_through(scenario)?;
     let (drive, cast) = (play.drive.clone(), play.cast.clone());
-    Ok(Curtain { played: play.finish(scenario), drive, cast })
+    Ok(FinalSnapshot { played: play.finish(scenario), drive, cast })
 }
 
-impl Curtain {
+impl FinalSnapshot {
     /// Lets so much time pass in which nothing more happens.
     pub fn wait(&mut self, span: Span) {
         self.drive.run_for(span);

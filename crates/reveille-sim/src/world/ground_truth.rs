@@ -13,12 +13,12 @@ use reveille_core::plan::budget::normalise_fault;
 use reveille_core::plan::wishes::KEEP_MARK;
 
 use super::World;
-use super::guest::FirstBoot;
 use super::project::Server;
+use super::vm::FirstBoot;
 
 /// One machine and its surroundings, as they are now.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct GroundTruth {
     pub(crate) pool: Option<PoolName>,
     pub(crate) zone: Option<ZoneName>,
     pub(crate) state: InstanceState,
@@ -53,16 +53,16 @@ pub(crate) struct Heard {
 }
 
 impl World {
-    pub(crate) fn ground(&self, id: &InstanceId) -> Option<Ground> {
+    pub(crate) fn ground_truth(&self, id: &InstanceId) -> Option<GroundTruth> {
         let server = self.project.servers.get(id)?;
-        let guest = self.guests.get(id);
+        let vm = self.vms.get(id);
         let own = || {
             self.cluster.nodes.values().filter(|node| {
                 node.system_uuid.as_ref() == Some(id) || node.provider == Provider::Instance(id.clone())
             })
         };
         let instance = &server.instance;
-        Some(Ground {
+        Some(GroundTruth {
             pool: server.pool.clone(),
             comes_up: self.comes_up(id),
             zone: instance.zone.clone(),
@@ -72,7 +72,7 @@ impl World {
             changed_at: server.changed_at,
             leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_shown_removed(id),
             nodes: own().filter(|node| !self.lies.unseen_twins.contains(&node.name)).count(),
-            first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
+            first_boot_failed: vm.is_some_and(|vm| vm.first_boot == FirstBoot::Failed),
             takes_groups: self
                 .project
                 .ports
@@ -106,9 +106,9 @@ impl World {
             let here = zone.is_none_or(|zone| server.instance.zone.as_ref() == Some(zone));
             if here && server.pool.is_some() && server.instance.state == InstanceState::Active {
                 heard.machines += 1;
-                let guest = self.guests.get(id);
-                heard.heard += u32::from(guest.is_some_and(|guest| guest.heard));
-                heard.new += u32::from(guest.is_none_or(|guest| !guest.heard && !guest.joined));
+                let vm = self.vms.get(id);
+                heard.heard += u32::from(vm.is_some_and(|vm| vm.heard));
+                heard.new += u32::from(vm.is_none_or(|vm| !vm.heard && !vm.joined));
             }
         }
         heard
@@ -189,10 +189,10 @@ impl World {
 
     /// When a machine of the pool last became well, of those that are well now and were made after the beginning.
     pub(crate) fn newest_join(&self, pool: &PoolName) -> Option<Time> {
-        let well = self.guests.iter().filter(|(id, _)| {
+        let well = self.vms.iter().filter(|(id, _)| {
             self.project.servers.get(*id).is_some_and(|server| server.pool.as_ref() == Some(pool))
         });
-        well.filter_map(|(_, guest)| guest.well_since).max()
+        well.filter_map(|(_, vm)| vm.well_since).max()
     }
 
     /// It ran before anybody watched.

@@ -3,7 +3,7 @@
     server.py -H HOST -p PORT            moto's own arguments
 
 Data: the wrapped methods of moto's Instance; $RIG_STATE/ec2-boots.jsonl gets a line for each power event of a guest, which no
-API of EC2 tells: docs/agreement.md has the table of what is like EC2 and what is not. Not here: guests, Auto Scaling's own decisions.
+API of EC2 tells: docs/internals/agreement.md has the table of what is like EC2 and what is not. Not here: guests, Auto Scaling's own decisions.
 
 * A stop, a start and an end take STEP seconds, with the states between (EC2, "Instance lifecycle"). moto changes the state at once.
 * A start sets the launch time (EC2 API, Instance.launchTime: "the time that the instance was last launched"). moto keeps it.

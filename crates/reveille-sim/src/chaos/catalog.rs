@@ -205,7 +205,7 @@ pub struct UnknownFault(pub String);
 
 impl fmt::Display for UnknownFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no fault \"{}\"; docs/faults.md lists all", self.0)
+        write!(f, "there is no fault \"{}\"; docs/internals/faults.md lists all", self.0)
     }
 }
 

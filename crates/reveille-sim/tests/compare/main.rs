@@ -1,4 +1,4 @@
-//! What other policies would have done: `docs/compare.md` is made here, and is fresh.
+//! What other policies would have done: `docs/internals/compare.md` is made here, and is fresh.
 //!
 //! The page's tables stand between marks; the words around them are written by hand. After a wanted change run the tests
 //! once with `REVEILLE_BLESS=1`, read the difference, and read the words again: they name what the tables show.
@@ -38,7 +38,7 @@ static PAGE: Mutex<()> = Mutex::new(());
 /// What stands on the page under this mark is this, or becomes so when that is wanted.
 fn is_on_the_page(mark: &str, made: &str) {
     let _alone = PAGE.lock();
-    let page = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/compare.md"));
+    let page = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/compare.md"));
     let text = std::fs::read_to_string(&page).unwrap();
     let (begin, end) = (format!("<!-- {mark}: begin -->\n"), format!("<!-- {mark}: end -->"));
     let (before, rest) = text.split_once(&begin).expect("the page has the mark");
@@ -49,7 +49,7 @@ fn is_on_the_page(mark: &str, made: &str) {
     }
     assert!(
         stands == made,
-        "docs/compare.md is not what {mark} makes now; run this test with REVEILLE_BLESS=1 and read the difference. \
+        "docs/internals/compare.md is not what {mark} makes now; run this test with REVEILLE_BLESS=1 and read the difference. \
          It makes:\n{made}"
     );
 }

@@ -1,7 +1,8 @@
 //! Each guard of a repair is taken away once, and somebody must notice.
 //!
 //! The same seeds are played with all guards standing, and nothing is wrong in them (`random_courses_break_no_rule`). What
-//! noticed stands in `docs/rancher-simulated.md`, with the faults that are drawn; the page is checked to be what is found.
+//! noticed stands in `docs/internals/rancher-simulated.md`, with the faults that are drawn; the page is checked to be what is
+//! found.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -35,14 +36,14 @@ fn every_missing_guard_or_wait_is_noticed() {
     for entry in CATALOG {
         let _ = writeln!(page, "| `{}` | {} | {} |", entry.name, entry.rate, entry.says);
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rancher-simulated.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/rancher-simulated.md");
     if std::env::var_os("REVEILLE_BLESS").is_some() {
         std::fs::write(&file, &page).expect("the page can be written");
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/rancher-simulated.md is not what is found now; if that is meant: REVEILLE_BLESS=1\n{page}"
+        "docs/internals/rancher-simulated.md is not what is found now; if that is meant: REVEILLE_BLESS=1\n{page}"
     );
 }
 

@@ -3,7 +3,7 @@
 //! A guard that can be missing without anybody noticing is no guard, or is not tested. Each one's own story is played
 //! twice under the same seeds: with the guard standing nothing may be wrong in it, and with the guard away something must
 //! be: an invariant, the world's own count of harm, the referee, or an assertion in the engine. What noticed it, and after
-//! how many machine-days, stands in `docs/saboteurs.md`, which is checked to be what this test finds.
+//! how many machine-days, stands in `docs/internals/saboteurs.md`, which is checked to be what this test finds.
 
 mod hosted;
 mod identities;
@@ -91,14 +91,14 @@ fn every_missing_guard_is_noticed() {
     }
     assert!(unnoticed.is_empty(), "nobody missed: {}", unnoticed.join(", "));
     assert!(Guard::ALL.len() >= 25);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/saboteurs.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/saboteurs.md");
     if std::env::var_os("REVEILLE_BLESS").is_some() {
         std::fs::write(&file, &page).expect("the page can be written");
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         kept == page,
-        "docs/saboteurs.md is not what is found now; if that is meant: REVEILLE_BLESS=1\n{page}"
+        "docs/internals/saboteurs.md is not what is found now; if that is meant: REVEILLE_BLESS=1\n{page}"
     );
 }
 

@@ -539,7 +539,7 @@ fn agents(guard: Guard, seed: u64) -> Drive {
         ),
     };
     let text = format!(
-        "scenario S1 A story of a guard\nsource docs/saboteurs.md\ngiven\n  seed {seed}\n  \
+        "scenario S1 A story of a guard\nsource docs/internals/saboteurs.md\ngiven\n  seed {seed}\n  \
          pool workers of 10 machines in zones a\n  an agent runs on workers-1..4\n  \
          the agent of workers-1..4 reports to Reveille\n  {given}\nwhen\n  {when}\n  ends at 40m\n\
          then\n  at the end  workers-10 exists\n"

@@ -155,7 +155,7 @@ fn each_fault_can_be_switched_on_alone() {
 
 #[test]
 fn the_table_of_faults_is_up_to_date() {
-    let path = here("../../docs/faults.md");
+    let path = here("../../docs/internals/faults.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let begin = text.find("| fault |").unwrap_or(text.len());
     let fresh = format!("{}{}", &text[..begin], catalog::table());

@@ -4,7 +4,7 @@
 //! them. The long help of each command ends with examples that can be pasted.
 //!
 //! Without the feature `controller` it is the program for machines: what a node does with itself, and nothing that leads a
-//! cluster. It is built so because a node pays for every page of it (docs/performance.md).
+//! cluster. It is built so because a node pays for every page of it (docs/internals/performance.md).
 
 pub(crate) mod agent;
 #[cfg(feature = "controller")]

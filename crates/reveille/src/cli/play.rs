@@ -39,10 +39,10 @@ Examples:
   reveille simulate B19 --compare                    compare the policies of other programs
   reveille simulate --compare                        the same for all built-in scenarios, with totals
   reveille simulate E59 --policy karpenter           show each action of one policy
-  reveille simulate zone-dark --policy reveille      a situation of docs/compare.md, by its name
+  reveille simulate zone-dark --policy reveille      a situation of docs/internals/compare.md, by its name
 
 The engine is that of `reveille run`. Its invariants are checked after every step. A seed gives the same run byte for \
-byte; compare the digest. docs/compare.md defines when a destructive action is wrong.
+byte; compare the digest. docs/internals/compare.md defines when a destructive action is wrong.
 
 Exit codes: 0 all expectations hold · 1 one does not hold, or with --policy a destructive action was wrong · 64 usage \
 error or invalid scenario";

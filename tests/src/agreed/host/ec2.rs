@@ -1,7 +1,8 @@
 //! The rig's EC2-compatible API, with Auto Scaling.
 //!
 //! Each file has a cluster of its own in the same account, and faults of the proxy that concern requests for its machines alone,
-//! so that all files can be played at the same time. Where this API is not like EC2 stands in a table of `docs/agreement.md`.
+//! so that all files can be played at the same time. Where this API is not like EC2 stands in a table of
+//! `docs/internals/agreement.md`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

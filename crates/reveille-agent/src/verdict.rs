@@ -120,7 +120,7 @@ impl fmt::Display for Verdict {
             }
             Self::OwnZone(peers) => write!(
                 f,
-                "does nothing: nobody outside of its zone answers, and {peers} in it have lost the API server, too"
+                "does nothing: no machine outside of its zone answers, and {peers} in it have lost the API server, too"
             ),
             Self::TooFew { known, needed } => {
                 write!(f, "does nothing: it knows {known} peers, and {needed} are needed")

@@ -267,7 +267,7 @@ impl State {
                     told,
                     lost,
                     (self.choice(before) != Ok(Some(rung)), "what it rested on is so no more"),
-                    (resets && blind(), "nobody can say whether its node is there"),
+                    (resets && blind(), "it is unknown whether its Node exists"),
                 ])
             }
             _ => first(&[told, lost]),

@@ -277,7 +277,7 @@ pub enum Record {
         #[serde(skip_serializing_if = "Option::is_none")]
         incident: Option<IncidentId>,
     },
-    /// The incident's machine would be deleted now, and is kept for somebody to look at.
+    /// The incident's machine would be deleted now, and is kept for a look.
     Kept {
         /// When.
         at: Time,

@@ -54,11 +54,11 @@ own! {
         ["openstack port show PORT -c status -c binding_host_id", "openstack network agent list --host HOST"];
     "RV205" "The node's condition Ready is False: its kubelet answers and says why."
         ["kubectl get node NODE -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].message}'"];
-    "RV206" "No incident carries it: who is being removed on purpose (a taint or an annotation of an autoscaler, a deletion that somebody asked for) is excused, and the reason stands in the roll. Removal that never ends is RV103 or RV208."
+    "RV206" "No incident carries it: who is being removed on purpose (a taint or an annotation of an autoscaler, a requested deletion) is excused, and `status` shows the reason. Removal that never ends is RV103 or RV208."
         ["reveille why MACHINE"];
     "RV207" "The node is Ready and carries a taint of the pool's `startupTaints` for longer than `deadlines.inService`. It is told and never hurt."
         ["kubectl describe node NODE | grep -A3 Taints"];
-    "RV208" "The node carries a sign that somebody takes it away, is not Ready and stays for longer than `deadlines.delete`; or it left with such a sign and its instance stays. It is told and never hurt."
+    "RV208" "The node carries a sign that it is being removed, is not Ready and stays for longer than `deadlines.delete`; or it left with such a sign and its instance stays. It is told and never hurt."
         ["kubectl get pods --all-namespaces --field-selector spec.nodeName=NODE", "kubectl get poddisruptionbudgets --all-namespaces"];
     "RV303" "The instance carries the mark of the roster's cluster and of none of its pools. Nothing is done to it."
         ["openstack server show INSTANCE -c tags -c properties", "openstack --os-compute-api-version 2.26 server set --tag POOL_TAG INSTANCE"];
@@ -82,9 +82,9 @@ own! {
         ["openstack server list", "reveille status"];
     "RV402" "No incident carries it: a node list that is empty or lost most of its nodes is not believed, no decision rests on it, and the reason stands beside the source in `status`, `why` and `plan`."
         ["kubectl get nodes", "reveille status"];
-    "RV403" "Keystone's list of effective assignments on the project (`role_assignments?user.id=…&scope.project.id=…&effective`) holds no such role for a user that the roster names under `access`. What it holds through a group, by inheritance or by another role counts as held. Roles are read at the start, every `access.checkEvery`, and every five minutes while one is missing. Nobody is harmed at once: the next route, volume or port is refused."
+    "RV403" "Keystone's list of effective assignments on the project (`role_assignments?user.id=…&scope.project.id=…&effective`) holds no such role for a user that the roster names under `access`. What it holds through a group, by inheritance or by another role counts as held. Roles are read at the start, every `access.checkEvery`, and every five minutes while one is missing. Nothing fails at once: the next route, volume or port is refused."
         ["openstack role assignment list --project PROJECT --user USER --effective --names", "openstack role add --project PROJECT --user USER ROLE"];
-    "RV404" "Keystone refuses to list the user's assignments (403), answers what cannot be read, or failed three times in a row. That is told once and never acted upon: what nobody may tell is no missing role. Reveille's token is of the project, and to such a token Keystone's own policy allows it with the role `admin` only."
+    "RV404" "Keystone refuses to list the user's assignments (403), answers what cannot be read, or failed three times in a row. That is told once and never acted upon: a role that cannot be read is not a missing role. Reveille's token is of the project, and to such a token Keystone's own policy allows it with the role `admin` only."
         ["openstack role assignment list --project PROJECT --user USER --effective --names"];
 }
 

@@ -43,7 +43,7 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
 pub fn index(catalogue: &Catalogue) -> String {
     let mut page = "# Findings\n\nWhat `reveille diagnose` can tell, by the stage where it usually stops a machine, made from `catalogue/`; and, with a\n\
                     star, what Reveille proves itself from what the cloud and the cluster say of their objects.\n\n\
-                    | stage | code | cause | what is amiss |\n| --- | --- | --- | --- |\n"
+                    | stage | code | cause | what is wrong |\n| --- | --- | --- | --- |\n"
         .to_owned();
     let read = catalogue.causes.iter().map(|cause| {
         let Cause { stage, code, label, title, .. } = cause;

@@ -44,7 +44,7 @@ impl Account {
             Look::Actions(_, id) => self.actions(id).await,
             Look::Roles(..) => Err(self
                 .look_at("read the roles of a user")
-                .error(ReadErrorKind::Malformed, "EC2 gives nobody roles on a project")),
+                .error(ReadErrorKind::Malformed, "EC2 has no roles on a project")),
             Look::Node(_) | Look::NodeEvents(_) => Err(self
                 .look_at("answer a question about a node")
                 .error(ReadErrorKind::Malformed, "only the cluster's API can answer it")),

@@ -143,7 +143,7 @@ impl Cluster {
         tokio::select! {
             biased;
             () = shutdown => tracing::debug!("cluster: watch ended as asked"),
-            () = facts.closed() => tracing::debug!("cluster: watch ended, nobody listens"),
+            () = facts.closed() => tracing::debug!("cluster: watch ended, no receiver is left"),
             _ = told => {}
         }
     }

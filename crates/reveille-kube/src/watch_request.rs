@@ -157,6 +157,6 @@ fn step(line: &[u8]) -> Result<Step<'_>, Failure> {
                 matches!(failure.kind, ReadErrorKind::Throttled | ReadErrorKind::TimedOut) || code == 503;
             Err(if waits { failure } else { Failure { kind: ReadErrorKind::Gap, ..failure } })
         }
-        other => Err(Failure::gap(format!("the watch says {other:?}, which nobody knows"))),
+        other => Err(Failure::gap(format!("the watch says {other:?}, which is unknown"))),
     }
 }

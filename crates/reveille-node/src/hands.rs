@@ -73,9 +73,7 @@ pub enum DeedError {
     #[error("a control plane, or a member of etcd, is on this machine: nothing of it is taken away")]
     ControlPlane,
     /// It began since it was decided on.
-    #[error(
-        "a join, or a reset, that is somebody else's is under way on this machine: nothing is done beside it"
-    )]
+    #[error("another join or reset is under way on this machine: nothing is done beside it")]
     JoinUnderWay,
     /// This process does not do that.
     #[error("this agent does not reboot its machine")]

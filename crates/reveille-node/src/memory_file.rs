@@ -34,7 +34,7 @@ pub enum MemoryError {
     },
     /// What is there is no memory.
     #[error(
-        "{} is no memory of an agent: {source}; look at it, then remove it: attempts are counted anew", .path.display()
+        "{} is no memory of an agent: {source}; look at it, then remove it: attempts are counted from zero", .path.display()
     )]
     Broken {
         /// Which file.

@@ -38,10 +38,10 @@ pub(crate) fn awaited(requests: &[Request]) -> Option<String> {
     match newest.state {
         RequestState::Issued => None,
         RequestState::Pending => Some(format!(
-            "its kubelet's request {name} waits for somebody to approve it: kubectl certificate approve {name}"
+            "its kubelet's request {name} waits for approval: kubectl certificate approve {name}"
         )),
         RequestState::Approved => {
-            Some(format!("its kubelet's request {name} is approved, and nobody has signed it yet"))
+            Some(format!("its kubelet's request {name} is approved and not signed yet"))
         }
         RequestState::Refused => Some(format!(
             "its kubelet's request {name} was denied: kubectl get csr {name} -o yaml says by whom"
@@ -147,7 +147,7 @@ mod tests {
             (vec![pending, others, issued], Some("kubectl certificate approve csr-2")),
             (
                 vec![of(late, "csr-2", json!({ "conditions": [{ "type": "Approved" }] }))],
-                Some("nobody has signed it"),
+                Some("it is not signed"),
             ),
             (vec![of(late, "csr-2", json!({ "conditions": [{ "type": "Denied" }] }))], Some("was denied")),
         ] {

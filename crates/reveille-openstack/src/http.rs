@@ -121,7 +121,7 @@ fn advice(error: &reqwest::Error) -> &'static str {
     } else if cause.contains("not valid for name") {
         ". The certificate is not for this host: correct auth_url in clouds.yaml, or the endpoints in the catalogue"
     } else {
-        ". Whoever runs the cloud has to renew or correct it"
+        ". The cloud's operator has to renew or correct it"
     }
 }
 

@@ -200,7 +200,7 @@ fn roll_with_records() -> Report {
     let server = Some("rancher.example:443".to_owned());
     roll.hot =
         found.verdicts.into_iter().map(|one| HotVerdict { in_rancher: server.clone(), ..one }).collect();
-    roll.hot_unread = vec!["nobody looks for hot objects in the cluster's API server: no answer".into()];
+    roll.hot_unread = vec!["hot objects are not looked for in the cluster's API server: no answer".into()];
     Report::RollReport(roll)
 }
 

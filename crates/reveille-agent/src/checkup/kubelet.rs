@@ -22,7 +22,7 @@ pub(super) fn config(facts: &Facts) -> Found {
         ConfigSeen::Broken(wrong) => Found::failed("the kubelet's configuration cannot be read")
             .line(wrong.clone())
             .cause("kubelet-config-invalid")
-            .advise("correct the line, or write it anew from the cluster's")
+            .advise("correct the line, or write it again from the cluster's")
             .run("sudo kubeadm upgrade node phase kubelet-config"),
     }
 }
@@ -252,7 +252,7 @@ pub(super) fn request(facts: &Facts) -> Found {
     }
     if let Some(own) = &facts.supervised {
         return Found::skipped(format!(
-            "{} asks its supervisor for it, and nobody has to approve that",
+            "{} asks its supervisor for it, and that needs no approval",
             own.name
         ));
     }
@@ -273,7 +273,7 @@ pub(super) fn request(facts: &Facts) -> Found {
             .run(format!("kubectl get csr {} -o yaml", request.name));
     }
     if let Some(request) = of(RequestState::Pending) {
-        return Found::failed(format!("its request {} waits for somebody to approve it", request.name))
+        return Found::failed(format!("its request {} waits for approval", request.name))
             .lines(lines())
             .cause("csr-not-approved")
             .advise("approve it, and see why the controller manager did not: its approver, or the group of the token")
@@ -281,7 +281,7 @@ pub(super) fn request(facts: &Facts) -> Found {
     }
     match of(RequestState::Approved) {
         Some(request) => {
-            Found::warned(format!("its request {} is approved, and nobody has signed it yet", request.name))
+            Found::warned(format!("its request {} is approved and not signed yet", request.name))
                 .lines(lines())
         }
         None => Found::skipped("it has asked for no certificate yet"),

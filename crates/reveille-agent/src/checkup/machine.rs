@@ -213,10 +213,10 @@ pub(super) fn ports(facts: &Facts) -> Found {
         let named = format!("{} ({})", port.number, port.what);
         match &port.holder {
             Reading::CannotTell(why) => unread.push(format!("port {named}: {why}")),
-            Reading::Read(None) => lines.push(format!("port {named}: nobody listens")),
+            Reading::Read(None) => lines.push(format!("port {named}: nothing listens")),
             Reading::Read(Some(holder)) => {
                 let process = holder.pid.map_or_else(String::new, |pid| format!(", process {pid}"));
-                let program = holder.program.as_deref().unwrap_or("somebody whose process cannot be seen");
+                let program = holder.program.as_deref().unwrap_or("a process that cannot be seen");
                 let line = format!("port {named}: {program}{process}");
                 // Who it is that listens cannot be seen by everybody: a port of a kubelet that runs is its own.
                 let is_own = holder.is_kubelet
@@ -236,7 +236,7 @@ pub(super) fn ports(facts: &Facts) -> Found {
             .run(format!("sudo ss -ltnp 'sport = :{number}'"));
     }
     match unread.as_slice() {
-        [] => Found::passed("nobody else listens on the kubelet's ports").lines(lines),
+        [] => Found::passed("no other process listens on the kubelet's ports").lines(lines),
         [first, ..] => Found::cannot_tell(first.as_str()).lines(lines),
     }
 }

@@ -117,7 +117,7 @@ pub(super) fn dns(facts: &Facts) -> Found {
             )
             .line(format!("the system's resolver says: {said}")),
             Lookup::NobodyAnswers(said) => mend(
-                format!("nobody says what {host} is"),
+                format!("no name server resolves {host}"),
                 "see whether the name servers of resolv.conf can be reached and answer",
             )
             .line(format!("the system's resolver says: {said}")),
@@ -147,7 +147,7 @@ pub(super) fn reach(facts: &Facts) -> Found {
                 } else {
                     ("server-endpoint-wrong", "correct HOST:PORT, or see whether the API server runs there")
                 };
-                let says = format!("nobody listens at {endpoint}: the connection is refused");
+                let says = format!("nothing listens at {endpoint}: the connection is refused");
                 mend(
                     Found::failed(says)
                         .line(format!("{address} refuses connections to port {port}"))

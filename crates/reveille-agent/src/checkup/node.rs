@@ -102,7 +102,7 @@ pub(super) fn leaving(facts: &Facts) -> Found {
     };
     let sign = node.leaving.iter().map(|sign| format!("on the Node: {sign}"));
     if node.is_deleted {
-        return Found::warned("somebody is deleting its Node").lines(sign);
+        return Found::warned("its Node is being deleted").lines(sign);
     }
     if node.leaving.is_some() {
         return Found::warned("it is being taken away on purpose").lines(sign);
@@ -112,7 +112,7 @@ pub(super) fn leaving(facts: &Facts) -> Found {
             .advise("when that is over:")
             .run(format!("kubectl uncordon {}", node.name));
     }
-    Found::passed("nobody takes it away")
+    Found::passed("no controller removes it")
 }
 
 pub(super) fn cloud_taint(facts: &Facts) -> Found {

@@ -106,7 +106,7 @@ pub(super) fn fresh() -> Facts {
                 ..Unit::default()
             })),
             process: Read(None),
-            health: Reading::cannot_tell("nobody listens at 127.0.0.1:10248"),
+            health: Reading::cannot_tell("nothing listens at 127.0.0.1:10248"),
             certificate: Read(None),
         },
         requests: Read(Vec::new()),
@@ -115,7 +115,7 @@ pub(super) fn fresh() -> Facts {
             system_uuid: Read("12345678-9abc-def0-1122-334455667788".to_owned()),
             boot_id: Read("b0000000-0000-4000-8000-000000000001".to_owned()),
         },
-        node: Reading::cannot_tell("nobody was asked"),
+        node: Reading::cannot_tell("it was not asked"),
         cni: Read(Vec::new()),
     }
 }

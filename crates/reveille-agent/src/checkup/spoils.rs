@@ -256,7 +256,7 @@ fn of_the_credentials() -> Vec<Spoil<'static>> {
             joined,
             |f| {
                 f.kubelet.process = Read(None);
-                f.kubelet.health = Reading::cannot_tell("nobody listens");
+                f.kubelet.health = Reading::cannot_tell("nothing listens");
             },
             "kubelet",
             "kubelet-silent",

@@ -95,7 +95,7 @@ pub(super) fn ca_hash(own: &Supervised, server: &Server, aim: &Aim) -> Option<Fo
             .line(format!("wanted: {wanted}, in front of the token"))
             .line(format!("what /cacerts tells has: {found} (the hash of the file, not of a key)"))
             .cause("ca-hash-mismatch")
-            .advise("take the token anew from a server of the right cluster, or correct the address")
+            .advise("copy the token again from a server of the right cluster, or correct the address")
             .run(format!("curl -sk https://{}/cacerts | sha256sum", server.endpoint))
             .run(own.show_token()),
     )

@@ -42,7 +42,7 @@ pub(super) fn cluster_info(facts: &Facts) -> Found {
         let mend = |found: Found| {
             found
                 .cause("cluster-info-malformed")
-                .advise("make it anew where kubeadm init was run; the bootstrap-signer of the controller manager signs it")
+                .advise("create it again where kubeadm init was run; the bootstrap-signer of the controller manager signs it")
                 .run("kubectl -n kube-public get configmap cluster-info -o yaml")
                 .run("sudo kubeadm init phase bootstrap-token --kubeconfig /etc/kubernetes/admin.conf")
         };
@@ -54,9 +54,9 @@ pub(super) fn cluster_info(facts: &Facts) -> Found {
             // Whoever does not speak as an API server is told by the checks that follow.
             Reading::CannotTell(why) => Found::passed("it was not read").line(why.to_string()),
             Reading::Read(ClusterInfo::There(_)) => Found::passed("the cluster tells its authority to those who join"),
-            Reading::Read(ClusterInfo::Absent) => mend(Found::failed("the cluster tells nobody its authority: there is no ConfigMap cluster-info")),
+            Reading::Read(ClusterInfo::Absent) => mend(Found::failed("the cluster publishes no CA: there is no ConfigMap cluster-info")),
             Reading::Read(ClusterInfo::Forbidden(said)) => {
-                mend(Found::warned("strangers may not read the ConfigMap cluster-info, so that nobody can join with a token alone").line(said.clone()))
+                mend(Found::warned("anonymous clients may not read the ConfigMap cluster-info, so no machine can join with a token alone").line(said.clone()))
             }
             Reading::Read(ClusterInfo::Malformed(said)) => mend(Found::failed("the ConfigMap cluster-info cannot be used").line(said.clone())),
         }

@@ -28,7 +28,7 @@ pub struct Gathered {
     pub outstanding: u8,
     /// What the machine says of itself, or why nobody could read it.
     pub testimony: Option<Result<Arc<Testimony>, Arc<str>>>,
-    /// The last lines of the console, where failed machines are kept for somebody to look at.
+    /// The last lines of the console, where failed machines are kept for a look.
     pub last_words: Option<Arc<str>>,
     /// The newest entry of the action log: what was done last, by whom.
     pub last_action: Option<Arc<str>>,

@@ -429,7 +429,7 @@ const UNJUDGED: &str = "it was read, and no catalogue judged it";
 
 fn describe(action: Option<&InstanceAction>) -> Arc<str> {
     let Some(action) = action else { return Arc::from("the action log is empty") };
-    let by = action.user.as_deref().unwrap_or("nobody named");
+    let by = action.user.as_deref().unwrap_or("an unnamed user");
     let message = action.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
     Arc::from(format!("{} at {} by user {by}{message}", action.action, action.started))
 }

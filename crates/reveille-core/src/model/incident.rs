@@ -356,7 +356,7 @@ pub struct Incident {
     pub given_up: bool,
     /// A person asked for a repair without waiting.
     pub asked: Option<Asked>,
-    /// Its machine is kept for somebody to look at, and not deleted before this.
+    /// Its machine is kept for a look, and not deleted before this.
     pub kept_until: Option<Time>,
 }
 

@@ -109,7 +109,7 @@ impl NodeSeen {
         self.marked.as_ref()?.taints.get(place).copied()
     }
 
-    /// Since when it carries a sign that somebody takes it away; `None`: it does not.
+    /// Since when it carries a sign that it is being removed; `None`: it does not.
     pub fn leaving_since(&self) -> Option<Time> {
         self.marked.as_ref()?.leaving
     }

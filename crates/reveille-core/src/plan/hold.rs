@@ -162,7 +162,7 @@ pub enum Hold {
     },
     /// The last repair in the domain failed, and it cools down.
     CoolingDown(Span),
-    /// It is kept for somebody to look at, for so much longer.
+    /// It is kept for a look, for so much longer.
     Kept(Span),
     /// The pool would fall below its minimum.
     PoolMinimum {

@@ -314,7 +314,7 @@ fn reboot_under_way_keeps_its_patience_when_the_fault_gets_another_name() {
 fn ec2_machine_whose_stop_took_long_is_started_soon() {
     let mut field = silent_on_ec2(false);
     until_calls(&mut field, 1).expect("it is rebooted");
-    let text = Arc::from("it is stopping, and nobody has started it yet: not stopped yet");
+    let text = Arc::from("it is stopping and not started yet: not stopped yet");
     field.refuses = Some(Outcome::Unknown { text });
     until_calls(&mut field, 2).expect("it is stopped and started");
     let stopped = field.now;

@@ -74,7 +74,7 @@ fn an_agent_that_says_done_and_brings_nothing_back_is_asked_again_later_and_then
     field.nodes.remove(OLD);
     field.answers_ask.1 = false;
     field.run(Span::from_min(120));
-    let [first, rest @ ..] = &asks(&field)[..] else { panic!("nobody was asked") };
+    let [first, rest @ ..] = &asks(&field)[..] else { panic!("it was not asked") };
     assert_eq!(*first, Ask::RestartKubelet);
     assert_eq!(rest, [Ask::Rejoin; 3], "then the agent chooses what it takes");
     assert_eq!(other_calls(&field), 0, "it lives, so it is not hurt: {:?}", field.calls);

@@ -75,7 +75,7 @@ pub(super) async fn power_cycle(account: &Account, id: &InstanceId, owned: &Owne
     }
     if let Err(why) = stopped(account, id).await {
         return Outcome::Unknown {
-            text: writing.text(&format!("it is stopping, and nobody has started it yet: {why}")),
+            text: writing.text(&format!("it is stopping and not started yet: {why}")),
         };
     }
     match simple(account, START_INSTANCES, "start", id).await {
@@ -158,7 +158,7 @@ pub(super) async fn end(
         Err(error) => match error.refusal() {
             Some(refusal) if refusal.says_absent() => writing.moved("EC2 does not know it by now"),
             Some(refusal) if refusal.code == "OperationNotPermitted" => writing.refuse(&format!(
-                "it is protected (disableApiTermination, or a stop protection); whoever protected it must lift that first: \
+                "it is protected (disableApiTermination, or a stop protection); its owner must lift that first: \
                  {refusal}"
             )),
             _ => writing.failed(&error),
@@ -170,7 +170,7 @@ pub(super) async fn end(
 async fn kept_by_group(account: &Account, id: &InstanceId, writing: &Writing) -> Option<Outcome> {
     match account.member(id).await {
         Ok(Some(member)) => Some(writing.refuse(&format!(
-            "Auto Scaling group {} owns it and would replace a machine that somebody else stops or starts",
+            "Auto Scaling group {} owns it and would replace a machine that is stopped or started from outside",
             member.group
         ))),
         Ok(None) => None,

@@ -50,9 +50,7 @@ impl Account {
             Call::NudgeRouter { .. } => {
                 refuse("a route table of EC2 is no device; there is nothing to nudge")
             }
-            Call::AssignRoles { .. } => {
-                refuse("EC2 gives nobody roles on a project; rights are IAM policies")
-            }
+            Call::AssignRoles { .. } => refuse("EC2 has no roles on a project; rights are IAM policies"),
             Call::AskAgent { .. } => refuse("an agent is not a cloud's to ask"),
             Call::DeleteNode { .. } => refuse("a Node is not a cloud's to delete"),
         };

@@ -129,7 +129,7 @@ async fn put(
         Ok(body) => Step::Done(request_id(&body)),
         Err(error) => match error.refusal() {
             Some(refusal) if refusal.code == "RouteAlreadyExists" => {
-                Step::Not(writing.moved("somebody else has put one meanwhile"))
+                Step::Not(writing.moved("another client has put one meanwhile"))
             }
             Some(refusal) if refusal.code == "RouteLimitExceeded" => {
                 account.learn_routes_max(router, table.counted());

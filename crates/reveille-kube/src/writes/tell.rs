@@ -57,7 +57,7 @@ struct HeadMeta<'a> {
 
 /// Nobody listens any more.
 fn unheard() -> Failure {
-    Failure::malformed("nobody listens")
+    Failure::malformed("nothing listens")
 }
 
 fn object(resource: &Resource, head: &HeadMeta<'_>) -> Object {

@@ -124,7 +124,7 @@ impl Anew {
         let cause = cause.replace(self.invitation.expose(), "[masked]");
         let cause = mask_secrets(&cause);
         format!(
-            "its certificate counts no more, and to be enrolled anew at {} failed: {cause}",
+            "its certificate is no longer valid, and enrolling again at {} failed: {cause}",
             self.link.server
         )
     }

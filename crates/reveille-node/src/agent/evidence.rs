@@ -137,9 +137,9 @@ impl Collecting {
                 _ => self.probe().await,
             }
         });
-        let (outcome, tail) = worked.await.unwrap_or_else(|_| {
-            (Ended::Failed, "it took longer than whoever ordered it wanted to wait".to_owned())
-        });
+        let (outcome, tail) = worked
+            .await
+            .unwrap_or_else(|_| (Ended::Failed, "it took longer than the caller wanted to wait".to_owned()));
         let done = Done { id: order.id, outcome, tail: Tail::cut(&mask_secrets(&tail)) };
         // The link is gone when nobody takes it, and then nobody waits for it.
         self.parts.send(AgentFrame::Done(done)).await.ok();

@@ -72,7 +72,7 @@ impl Line {
                     // The poll under way is given up: what it would have answered is answered to the next one.
                     frame = queue.recv(), if self.session.is_some() && self.waiting.len() < POLL_FRAMES_MAX => match frame {
                         Some(frame) => Next::Frame(frame),
-                        None => return self.link.broken("nobody speaks any more"),
+                        None => return self.link.broken("its sender is gone"),
                     },
                 }
             };
@@ -87,7 +87,7 @@ impl Line {
                 Ok(polled) => {
                     failures = 0;
                     if !self.take(polled, into).await {
-                        return self.link.broken("nobody listens any more");
+                        return self.link.broken("its receiver is gone");
                     }
                 }
                 Err(error @ LinkError::Refused(_)) => return error,

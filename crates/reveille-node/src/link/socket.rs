@@ -76,7 +76,7 @@ async fn exchange(
         let patience = if pinged { SILENT_AFTER - PING_AFTER } else { PING_AFTER };
         tokio::select! {
             frame = queue.recv() => {
-                let Some(frame) = frame else { return link.broken("nobody speaks any more") };
+                let Some(frame) = frame else { return link.broken("its sender is gone") };
                 if let Err(error) = send(link, &mut socket, &mut sent, frame).await {
                     return error;
                 }
@@ -108,7 +108,7 @@ async fn exchange(
                     Err(bad) => return link.broken(bad),
                 };
                 if into.send(Ok(frame)).await.is_err() {
-                    return link.broken("nobody listens any more");
+                    return link.broken("its receiver is gone");
                 }
             }
         }

@@ -106,7 +106,7 @@ pub(super) fn certificate(read: &Kubeconfig, of: &str) -> Option<ClientCertifica
         not_after_s: parsed.validity().not_after.timestamp(),
         is_of_authority: is_of_authority(read, not_before_s),
         has_key: client.key_pem().is_some(),
-        is_accepted: Reading::cannot_tell("nobody was asked"),
+        is_accepted: Reading::cannot_tell("it was not asked"),
     })
 }
 

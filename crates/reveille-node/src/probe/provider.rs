@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(
             announced("QEMU", &Metadata::OfEc2).await,
             Reading::Read(None),
-            "nobody else's metadata is asked"
+            "no other provider's metadata is read"
         );
         assert_eq!(announced("Amazon EC2", &Metadata::Nowhere).await, Reading::Read(None));
         let torn = serve(&[(REBALANCE, "<html>")]).await;

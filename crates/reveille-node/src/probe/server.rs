@@ -139,7 +139,7 @@ impl Probe {
         }
         if let (ToldBy::File(path), true) = (&own.target.told_by, told.is_empty()) {
             of.server.authorities =
-                Reading::cannot_tell(format!("nobody told it, nor does {}", path.display()));
+                Reading::cannot_tell(format!("no source names it, nor does {}", path.display()));
         }
         if !told.is_empty() {
             let authority = |(der, from): &(CertificateDer<'static>, String)| Authority {

@@ -191,7 +191,7 @@ fn empty_or_placeholder(written: &str) -> Option<&'static str> {
     match written {
         "" => Some("it is empty"),
         text if text.starts_with(['{', '<']) || text.contains("${") || text.starts_with("$") => {
-            Some("it is a placeholder that nobody has filled in")
+            Some("it is a placeholder that was not filled in")
         }
         _ => None,
     }

@@ -24,7 +24,7 @@ use crate::project::Project;
 use crate::refusal::Refusal;
 use crate::report::Writing;
 
-const LOCKED: &str = "it is locked; whoever locked it must unlock it first";
+const LOCKED: &str = "it is locked; its owner must unlock it first";
 
 pub(super) async fn reboot(project: &Project, id: &InstanceId, owned: &Ownership, hard: bool) -> Outcome {
     let kind = if hard { "HARD" } else { "SOFT" };

@@ -98,7 +98,7 @@ pub(super) async fn revisions_checked(project: &Project, writing: &Writing) -> R
         Ok(true) => Ok(()),
         Ok(false) => Err(writing.refuse(
             "this cloud's network API does not check revisions (extension revision-if-match), so a change of \
-             somebody else's could be undone; change it by hand",
+             another client could be undone; change it by hand",
         )),
         Err(error) => Err(writing.unread(&error)),
     }

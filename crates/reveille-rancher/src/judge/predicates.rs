@@ -51,7 +51,7 @@ pub(super) fn no_owner(case: &Case<'_>, record: &Record) -> Option<Finding> {
             field(&record.name, "spec.nodeTemplateName", &record.template),
             field(&record.name, "spec.nodePoolName", &record.pool),
         ];
-        let says = "nobody made it on purpose: it has neither the address of a node that registered nor a template or pool";
+        let says = "it was not made on purpose: it has neither the address of a node that registered nor a template or pool";
         about(record, Predicate::NoOwner, says.to_owned(), evidence)
     })
 }

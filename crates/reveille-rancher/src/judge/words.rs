@@ -25,14 +25,14 @@ impl Predicate {
             Self::Mirror | Self::NoOwner | Self::NoRkeNode => Advice {
                 means: "the machine's agent waits for a plan that never comes; the Node itself may be Ready, and is unmanaged: no \
                         upgrade, no sync of labels, and the next change of the cluster may cordon and clean it",
-                first: "take the Node out and let the machine register anew, Node before record: reveille rancher evict NODE tells each step. \
+                first: "take the Node out and let the machine register again, Node before record: reveille rancher evict NODE tells each step. \
                         Only where it is the last of its role or cannot be emptied: reveille rancher mend NODE",
                 never: NEVER_FIRST_THE_RECORD,
             },
             Self::Duplicate => Advice {
                 means: "two writers fight over one machine: state flaps, and the API server carries a write for each of them",
                 first: "find out which machines stand behind them: two with one hostname are renamed, and the second is registered \
-                        anew; one machine with two records is taken out as a whole, Node before records",
+                        again; one machine with two records is taken out as a whole, Node before records",
                 never: "do not delete one of the records while the Node exists: the syncer makes a machine- record at once. Do not guess \
                         which is the right one",
             },

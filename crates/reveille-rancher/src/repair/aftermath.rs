@@ -113,7 +113,7 @@ fn left_of_evict(order: &Order, book: &Book, sight: &Sight, records: &[&Record])
     if let Some(node) = sight.node(order) {
         if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
             left.push(
-                "delete no record: the Node is there. reveille rancher inspect says what is amiss by now"
+                "delete no record: the Node is there. reveille rancher inspect says what is wrong by now"
                     .to_owned(),
             );
             return left;
@@ -121,7 +121,7 @@ fn left_of_evict(order: &Order, book: &Book, sight: &Sight, records: &[&Record])
         let is_out = sight.members.is_some() && sight.member(&order.node, &book.ips(order, sight)).is_none();
         if book.may_have_begun(ActKind::RemoveMember) && is_out {
             left.push(
-                "its member of etcd is out and its Node is not: etcd has one member less until the machine is registered anew. \
+                "its member of etcd is out and its Node is not: etcd has one member less until the machine is registered again. \
                  reveille rancher evict goes on from here, and is the better end"
                     .to_owned(),
             );

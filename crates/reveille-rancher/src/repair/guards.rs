@@ -228,7 +228,7 @@ fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
         against.push(format!("pods have data on it alone (--accept-local-data-loss): {}", local.join(", ")));
     }
     if stands(Guard::Unmanaged) && !unmanaged.is_empty() {
-        against.push(format!("nobody would make these pods anew: {}", unmanaged.join(", ")));
+        against.push(format!("no controller would create these pods again: {}", unmanaged.join(", ")));
     }
     against
 }

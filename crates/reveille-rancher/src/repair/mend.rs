@@ -55,7 +55,7 @@ pub(super) fn next(
     if has_none {
         if stands(Guard::NotAgain) && book.was_taken(ActKind::Write) {
             return Next::Stop(
-                "what was written is not there any more: somebody else took it out".to_owned(),
+                "what was written is not there any more: another client removed it".to_owned(),
             );
         }
         // It did not arrive: from the beginning, with every guard, on the revision of now.
@@ -70,7 +70,7 @@ pub(super) fn next(
     watch(pace, book, seen, now, sight, (found, draft, is_gone))
 }
 
-const OTHERS: &str = "somebody else wrote these fields meanwhile; a person has to look";
+const OTHERS: &str = "another client wrote these fields meanwhile; an operator has to look";
 
 fn back(record: &Record, draft: &Draft) -> Act {
     Act::PutBack {

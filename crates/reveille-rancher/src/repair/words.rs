@@ -42,7 +42,7 @@ impl Closing {
     /// What is so by then.
     pub const fn words(&self) -> &'static str {
         match self {
-            Self::HandedOver => "its Node and its records are gone, and a person registers it anew",
+            Self::HandedOver => "its Node and its records are gone, and an operator registers it again",
             Self::Mended => "its record is whole, and its plan came",
             Self::PutBack => "it went wrong, and its record is as it was",
             Self::Abandoned => "a person gave it up",

@@ -91,7 +91,7 @@ impl Circumstance {
             Self::SnapshotMissing => "there is no complete snapshot of etcd",
             Self::SnapshotOld => "the newest snapshot of etcd is older than a day",
             Self::RecordsGarbled => "a record cannot be decoded",
-            Self::RecordWhole => "nothing is amiss with its record",
+            Self::RecordWhole => "nothing is wrong with its record",
             Self::AddressesOfAnother => "its record has another machine's address",
             Self::SiblingsNotReady => "the other machines of its roles are not Ready",
             Self::SiblingsNotWhole => "no other record is whole",

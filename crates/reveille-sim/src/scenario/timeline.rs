@@ -204,13 +204,13 @@ impl Timeline {
                 let who = cast.plain(&machine.to_string());
                 let text = match incident {
                     Some(_) => format!("hears that a person asks for a repair now: {value}"),
-                    None => format!("hears that a person asks for a repair, and nothing is amiss: {value}"),
+                    None => format!("hears that a repair was requested, and no problem is known: {value}"),
                 };
                 self.push(at, Side::Reveille, &who, &text);
             }
             Record::Kept { incident, until, .. } => {
                 let until = shown(until.since(self.start));
-                self.of_incident(at, *incident, &format!("keeps it for somebody to look at, until {until}"));
+                self.of_incident(at, *incident, &format!("keeps it for a look, until {until}"));
             }
             Record::GivenUp { incident, why, .. } => {
                 self.of_incident(at, *incident, &format!("gives up and asks a person: {}", cast.plain(why)));

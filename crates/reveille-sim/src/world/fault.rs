@@ -189,7 +189,7 @@ pub enum Fault {
     HostImpaired(InstanceId),
     /// A machine's own system hangs altogether, until it is booted again.
     GuestImpaired(InstanceId),
-    /// The provider's check of the host of a machine fails, and nothing is amiss with it.
+    /// The provider's check of the host of a machine fails, and nothing is wrong with it.
     CheckWrong(InstanceId, Span),
     /// The provider wants a machine back that it sold until then.
     SpotTaken(InstanceId),

@@ -238,7 +238,7 @@ impl Reason {
             }
             Self::TokenUsedUp => (
                 "this invitation has been used as often as it allows".to_owned(),
-                "ask for another one: reveille invite; if nobody of yours used it, look at who joined with it",
+                "ask for another one: reveille invite; if none of your machines used it, look at who joined with it",
             ),
             Self::TokenVoid => (
                 "this invitation is void: too many machines came with it that claim to be another one"
@@ -247,7 +247,7 @@ impl Reason {
             ),
             Self::TokenRevoked => (
                 "this invitation was taken back".to_owned(),
-                "ask for another one: reveille invite; whoever took it back thinks that others have the token",
+                "ask for another one: reveille invite; it was revoked because others may have the token",
             ),
             Self::TokenForeign { bound_to } => (
                 format!("this invitation is for another {bound_to}"),
@@ -264,7 +264,7 @@ impl Reason {
         match self {
             Self::CertificateExpired => (
                 "the machine's certificate is over".to_owned(),
-                "see that the machine's clock is right; then invite it anew: reveille invite --machine … --reimage",
+                "see that the machine's clock is right; then invite it again: reveille invite --machine … --reimage",
             ),
             Self::CertificateNotYetValid => (
                 "the time of the machine's certificate has not begun, by the server's clock".to_owned(),
@@ -293,7 +293,7 @@ impl Reason {
             ),
             Self::MachineForgotten => (
                 "its record was forgotten, because its instance is gone for good".to_owned(),
-                "nothing, if that is so; else invite it anew: reveille invite",
+                "nothing, if that is so; else invite it again: reveille invite",
             ),
             Self::IdentityConflict { part, facts } => (
                 format!(
@@ -301,7 +301,7 @@ impl Reason {
                     part.name(),
                     facts.hostname.as_str()
                 ),
-                "see the other one on the server: reveille invite --machines. A clone: give it an identity and a key of its own; the same machine made anew: reveille invite --machine … --reimage",
+                "see the other one on the server: reveille invite --machines. A clone: give it an identity and a key of its own; the same machine, rebuilt: reveille invite --machine … --reimage",
             ),
             Self::IdentityIncomplete { part } => (
                 format!("this machine is known by its {}, and does not say it now", part.name()),

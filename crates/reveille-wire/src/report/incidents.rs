@@ -54,7 +54,7 @@ pub struct IncidentReport {
     /// A person asked for a repair now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedReport>,
-    /// Its machine is kept for somebody to look at, and not deleted before this.
+    /// Its machine is kept for a look, and not deleted before this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_until: Option<In>,
     /// It has looked well since then, and closes when that has held, or when a person confirms it.

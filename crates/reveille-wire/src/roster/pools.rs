@@ -34,7 +34,7 @@ pub(super) fn pools(
     let Some(field) = field else { return BTreeMap::new() };
     let items = field.items("pools", complaints);
     if items.is_empty() && matches!(field.tree.kind, Kind::List(_)) {
-        let wrong = "no pool is listed, so nobody is expected to answer";
+        let wrong = "no pool is listed, so no machine is expected";
         complaints.add(&field.spot, wrong, "list at least one pool");
     }
     let mut read: Vec<Draft> = Vec::new();
@@ -260,9 +260,9 @@ const ALWAYS_THERE: [&str; 7] = [
     "node.kubernetes.io/out-of-service",
 ];
 
-/// How failed machines are kept for somebody to look at.
+/// How failed machines are kept for a look.
 fn keep(field: &Field<'_>, complaints: &mut Complaints) -> Option<Keep> {
-    const HASTY: &str = "nobody can look at a machine in less";
+    const HASTY: &str = "a machine cannot be looked at in less";
     const NONE: &str = "write 1 or more; to keep none take keep out";
     let section = Section::open(field, KEEP, complaints)?;
     let within = section.require("for", "say for how long, as in {for: 24h}", complaints);

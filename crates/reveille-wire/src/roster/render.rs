@@ -283,7 +283,7 @@ fn limits(lines: &mut Lines, limits: &Limits) {
     lines.line(format_args!(
         "  # At most so many machines under repair at once and begun within an hour; and when more than this share is"
     ));
-    lines.line(format_args!("  # amiss, nothing is done to any: it is then not the machines' fault."));
+    lines.line(format_args!("  # faulty, nothing is done to any: the cause is then elsewhere."));
     let written = [
         format!("atOnce: {}", limits.at_once),
         format!("perHour: {}", limits.per_hour),

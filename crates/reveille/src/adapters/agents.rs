@@ -78,16 +78,14 @@ impl AgentOrders {
         let Some(asks) = &self.asks else { return failed("no agent is connected") };
         let (answer, answered) = oneshot::channel();
         if asks.try_send(Asking { intent, fence, agent, instance, ask, answer }).is_err() {
-            return failed("not sent: whoever passes asks on does not take more now");
+            return failed("not sent: the queue of requests to agents is full");
         }
         match timeout(ANSWER_WITHIN, answered).await {
             Ok(Ok(Answered::Taken)) => Outcome::Accepted { request: None },
             Ok(Ok(Answered::AlreadySo(text))) => Outcome::AlreadySo { text },
             Ok(Ok(Answered::Holds(text))) => Outcome::Refused { text },
             Ok(Ok(Answered::NotAsked(text))) => Outcome::Failed { text, retry_after: None },
-            Ok(Err(_)) => {
-                Outcome::Unknown { text: Arc::from("it was passed on, and nobody said what came of it") }
-            }
+            Ok(Err(_)) => Outcome::Unknown { text: Arc::from("it was passed on, and its result is unknown") },
             Err(_) => Outcome::Unknown { text: Arc::from("the agent did not answer within 30 s") },
         }
     }
@@ -159,7 +157,7 @@ mod tests {
                 Some(Answered::NotAsked("gone".into())),
                 Outcome::Failed { text: "gone".into(), retry_after: None },
             ),
-            (None, Outcome::Unknown { text: "it was passed on, and nobody said what came of it".into() }),
+            (None, Outcome::Unknown { text: "it was passed on, and its result is unknown".into() }),
         ];
         for (answered, wanted) in table {
             let (orders, mut queue) = AgentOrders::new();

@@ -44,7 +44,7 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
             text.push_str(if pins.len() > 1 {
                 "Agents that are there learn of the new one now. When all were, retire the old one: reveille invite --finish-rotation\n"
             } else {
-                "Machines that did not come in between know the old one alone, and have to be invited anew.\n"
+                "Machines that did not come in between know the old one alone, and have to be invited again.\n"
             });
             text
         }
@@ -142,7 +142,7 @@ fn removed(args: &Invite, machine: &str) -> String {
 
 fn revoked(args: &Invite, count: u32, let_in: &[Sentence]) -> String {
     let id = args.revoke.as_deref().unwrap_or_default();
-    let mut text = format!("Invitation {id} is taken back: nobody comes in by it any more.\n");
+    let mut text = format!("Invitation {id} is taken back: no machine can use it any more.\n");
     if count > 0 {
         let _ = writeln!(text, "Who was let in by it stays, {count} in all; --remove sends one away:");
         for machine in let_in {

@@ -245,7 +245,7 @@ fn describe(found: &Found) -> String {
         NodeSeen::Absent => "its node is not in the API".to_owned(),
         NodeSeen::AnotherMachines => "the node of its name is another machine's".to_owned(),
         NodeSeen::Guarded => "its node is not for a token to see".to_owned(),
-        NodeSeen::CannotTell => "nobody may say whether its node is there".to_owned(),
+        NodeSeen::CannotTell => "it is unknown whether its Node exists".to_owned(),
     };
     let credentials = match &found.inspection.credentials {
         Credentials::Accepted => String::new(),

@@ -258,7 +258,7 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
     if let Ok(Read::Actions(actions)) = actions
         && let Some(last) = actions.first()
     {
-        let by = last.user.as_deref().unwrap_or("nobody named");
+        let by = last.user.as_deref().unwrap_or("an unnamed user");
         gathered.last_action = Some(format!("{} at {} by user {by}", last.action, last.started).into());
     }
     if let Some(words) = hearing(absence.kind, name, seen) {

@@ -18,10 +18,9 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
     let scope = scope(&roster, args.scope.as_deref())?;
     let reason = args.reason.trim();
     if reason.is_empty() {
-        return Err(Failure::usage(anyhow!("a pause needs a reason: somebody will wonder later"))
-            .next("say why with --reason"));
+        return Err(Failure::usage(anyhow!("a pause needs a reason")).next("say why with --reason"));
     }
-    let by = args.by.clone().filter(|by| !by.trim().is_empty()).unwrap_or_else(|| "somebody".to_owned());
+    let by = args.by.clone().filter(|by| !by.trim().is_empty()).unwrap_or_else(|| "unknown".to_owned());
     let pause = Pause { scope: scope.clone(), by, reason: reason.to_owned(), at_ms: clock::wall().ms };
     let state_dir = context.state_dir(&roster.roster.name)?;
     let pauses = Pauses::of(&state_dir);

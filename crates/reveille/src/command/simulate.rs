@@ -359,8 +359,7 @@ fn course_page(context: &Context, report: &CourseReport) -> String {
         page += &format!("{}\n", context.paper.tone(Tone::Bad, format!("✗ {broken}")));
     }
     if report.violations.is_empty() && report.harms.is_empty() {
-        page +=
-            "✓ the twelve invariants hold after every step, and nobody is harmed who did not deserve it\n";
+        page += "✓ the twelve invariants hold after every step, and no healthy machine is harmed\n";
     }
     page + &format!("\ndigest     {}\n", report.digest)
 }

@@ -33,11 +33,11 @@ pub(crate) fn tell(state: &State, record: &Record) {
             tracing::info!(roster, %incident, "{}: a person asks for a repair now: {value}", label(state, *incident));
         }
         Record::Asked { incident: None, machine, value, .. } => {
-            tracing::info!(roster, %machine, "a person asks for a repair, and nothing is amiss: {value}");
+            tracing::info!(roster, %machine, "a repair was requested, and no problem is known: {value}");
         }
         Record::Kept { incident, until, .. } => {
             let until = *until;
-            tracing::info!(roster, %incident, %until, "{}: kept for somebody to look at", label(state, *incident));
+            tracing::info!(roster, %incident, %until, "{}: kept for a look", label(state, *incident));
         }
         Record::Closed { incident, verdict, .. } => {
             let (label, verdict) = (label(state, *incident), verdict.name());
@@ -91,7 +91,7 @@ fn tell_quiet(roster: &str, record: &Record) {
         }
         Record::Left { machine, why, .. } => tracing::info!(roster, %machine, "left on purpose: {why}"),
         Record::OthersActed { pools, what, .. } => {
-            tracing::info!(roster, pools = pools.len(), "somebody else is at work there: {what}");
+            tracing::info!(roster, pools = pools.len(), "another actor is at work there: {what}");
         }
         Record::LostTogether { machines, .. } => {
             let count = machines.len();

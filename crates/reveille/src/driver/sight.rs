@@ -46,7 +46,7 @@ impl Sight {
                 tracing::info!(
                     roster,
                     source = name,
-                    "{name} is believed again; every timer that rests on it begins anew"
+                    "{name} is available again; every timer that depends on it restarts"
                 );
             }
             (Trust::Since(_), _) => tracing::info!(roster, source = name, "{name} is read"),

@@ -137,7 +137,7 @@ fn unread(whose: &str, known: &Known) -> Option<String> {
     let server = known.server.as_ref().map_or_else(String::new, |server| format!(" {server}"));
     if known.standing.is_empty() {
         let why = known.untold.values().next().unwrap_or(&known.blind);
-        return Some(format!("nobody looks for hot objects in {whose}{server}: {why}"));
+        return Some(format!("hot objects are not looked for in {whose}{server}: {why}"));
     }
     let why = known.untold.values().next()?;
     let mut names: Vec<String> = known.untold.keys().take(NAMED_MAX).map(ToString::to_string).collect();
@@ -242,7 +242,7 @@ mod tests {
     fn who_should_be_watched_and_is_not_is_named_with_the_reason() {
         let watched = Watched::new();
         let told = |watched: &Watched| unread("Rancher's API server", &watched.known());
-        let begun = "nobody looks for hot objects in Rancher's API server: the look has only begun";
+        let begun = "hot objects are not looked for in Rancher's API server: the look has only begun";
         assert_eq!(told(&watched).as_deref(), Some(begun));
         let [nodes, clusters] =
             ["nodes", "clusters"].map(|plural| Resource::new("management.cattle.io", plural));

@@ -154,7 +154,7 @@ impl Listener for Keeper {
         if is_new {
             let rate = verdict.rates.first().map(ToString::to_string).unwrap_or_default();
             let names: Vec<&str> = verdict.suspects.iter().map(|suspect| suspect.name.as_str()).collect();
-            let by = if names.is_empty() { "nobody named".to_owned() } else { names.join(", ") };
+            let by = if names.is_empty() { "an unnamed user".to_owned() } else { names.join(", ") };
             tracing::warn!(
                 roster = self.roster(),
                 "{}: {} is hot: {rate}; {}; suspected: {by}. More: reveille hot",

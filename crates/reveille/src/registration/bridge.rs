@@ -135,7 +135,7 @@ const fn is_of_a_person(id: OrderId, rosters: u64) -> bool {
 
 fn keep_ending(endings: &mpsc::Sender<Ending>, ending: Ending) {
     if endings.try_send(ending).is_err() {
-        tracing::warn!("the disk does not keep up: what a machine sent because somebody asked is lost");
+        tracing::warn!("the disk does not keep up: what a machine was asked to send is lost");
     }
 }
 

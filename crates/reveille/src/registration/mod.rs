@@ -245,7 +245,7 @@ async fn keep_endings(folder: PathBuf, mut endings: mpsc::Receiver<evidence::End
         let outcome = ending.report.outcome.clone();
         match tokio::task::spawn_blocking(move || evidence::keep(&folder, ending)).await {
             Ok(Ok(())) => {
-                tracing::info!(%node, outcome, "what somebody asked of a machine has ended, and is kept")
+                tracing::info!(%node, outcome, "what was asked of a machine has ended, and is kept")
             }
             Ok(Err(error)) => tracing::error!(%node, "what a machine sent cannot be kept: {error}"),
             Err(_) => return,
@@ -323,7 +323,7 @@ fn log(Heard { who, what }: &Heard) {
             tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");
         }
         What::NoPeerAt(at) => {
-            tracing::warn!(%machine, %node, %at, "says that it answers its peers where no peer can be; nobody is told of it");
+            tracing::warn!(%machine, %node, %at, "says that it answers its peers where no peer can be; peers are not told");
         }
         What::Alive { .. }
         | What::Stepped(_)

@@ -79,9 +79,9 @@ fn head(report: &RancherReport, paper: &Paper) -> String {
     let server = one_line(&report.server);
     let machines =
         |count: usize| if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
-    let amiss = format!("{} with records that are amiss", machines(troubles));
+    let amiss = format!("{} with broken records", machines(troubles));
     let text = match (troubles, waiting) {
-        (0, 0) => format!("{server}: {clusters}, nothing is amiss in what was read."),
+        (0, 0) => format!("{server}: {clusters}, nothing is wrong in what was read."),
         (_, 0) => format!("{server}: {clusters}, {amiss}."),
         (_, _) => format!("{server}: {clusters}, {amiss}, {} on the way.", machines(waiting)),
     };
@@ -291,7 +291,7 @@ mod tests {
             differs: vec![differs],
         };
         let wanted = "\
-rancher:443: 1 cluster, 1 machine with records that are amiss.
+rancher:443: 1 cluster, 1 machine with broken records.
 
 ✗ w-3 · cluster shop (c-abcde) · record machine-h46dc · 10.0.0.3
 P1      P1 holds (high)

@@ -208,7 +208,7 @@ impl Stage {
                     at,
                     "thaw",
                     Tone::Good,
-                    &format!("{} is believed again; every timer begins anew", source.name),
+                    &format!("{} is available again; every timer restarts", source.name),
                 ),
             }
             match why {

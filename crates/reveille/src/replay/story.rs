@@ -111,7 +111,7 @@ impl Teller {
             }
             Record::Kept { incident, until, .. } => {
                 let until = *until;
-                ("keeps", Tone::Doubt, *incident, format!("for somebody to look at, until {until}"))
+                ("keeps", Tone::Doubt, *incident, format!("for a look, until {until}"))
             }
             Record::Closed { incident, verdict, .. } => {
                 ("over", Tone::Good, *incident, verdict.name().to_owned())

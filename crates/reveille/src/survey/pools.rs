@@ -166,7 +166,7 @@ fn empty_keepers(
             let mut pool = proposed(survey, &name, Some(mark), cluster, &[], place);
             pool.through_group = Some(false);
             pool.notes = vec![format!(
-                "{} {} is this cluster's and has no machine now. Take this up when it has one: a pool whose marks nobody carries is paused.",
+                "{} {} is this cluster's and has no machine now. Take this up when it has one: a pool whose marks no machine carries is paused.",
                 place.site.keeper(),
                 keeper.name
             )];
@@ -340,7 +340,7 @@ fn kept(members: &[&Arc<Instance>], place: &Place<'_>) -> Option<String> {
     let groups: Vec<String> = by.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     let nobody = match members.len() - all {
         0 => String::new(),
-        others => format!(" Nobody keeps {others} of them."),
+        others => format!(" {others} of them have no owner."),
     };
     Some(format!(
         "Kept by {} {}, which replaces machines by rules of its own; they are left to it.{nobody}",

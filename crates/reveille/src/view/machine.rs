@@ -262,7 +262,7 @@ pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
         FaultKind::NudgeLeftover => "holds what an interrupted nudge left",
         FaultKind::SourceSuspect => "says what cannot be true",
         FaultKind::RolesMissing => "lacks a role on the project",
-        FaultKind::RolesUnreadable => "nobody may tell which roles it holds",
+        FaultKind::RolesUnreadable => "its roles cannot be read",
         FaultKind::ProviderNotice => "its provider says something of it",
     }
 }

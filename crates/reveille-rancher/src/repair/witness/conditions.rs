@@ -34,7 +34,7 @@ impl Witness {
         must(sight.snapshot_age.is_some_and(|age| age < SNAPSHOT_MAX), "no snapshot of etcd within a day");
         let Some(node) = sight.node(&self.order) else { return vec!["there is no Node"] };
         let own = sight.records(&self.order, &self.ips);
-        must(own.iter().any(|record| is_amiss(record)) || own.len() > 1, "nothing is amiss with it");
+        must(own.iter().any(|record| is_amiss(record)) || own.len() > 1, "nothing is wrong with it");
         let is_here = |record: &&Record| {
             let ips = record.internal_ips();
             record.addresses.is_empty() || ips.iter().any(|ip| self.ips.contains(*ip))
@@ -88,7 +88,7 @@ impl Witness {
                     broken.push("pods have data there alone");
                 }
                 if has(PodKind::Unmanaged) {
-                    broken.push("nobody would make its pods anew");
+                    broken.push("no controller would create its pods again");
                 }
             }
         }

@@ -32,7 +32,7 @@ pub enum NotAllowed {
     },
     /// A file of it would be others' to write, or somebody's to run.
     #[error(
-        "files[{file}]: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and nobody's to run: write 0600, 0640 or 0644"
+        "files[{file}]: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and not executable: write 0600, 0640 or 0644"
     )]
     Mode {
         /// Which of its files.

@@ -51,14 +51,18 @@ pub enum Record {
         /// Who.
         machine: MachineKey,
     },
-    /// A machine's Node was cordoned, or is not so any more. Should the Node go while no process runs, that was a drain.
+    /// A machine's Node was cordoned, or carries another sign that would make its deletion one on purpose, or neither any more.
+    /// Should the Node go while no process runs, its machine is not expected back.
     Cordoned {
         /// When.
         at: Time,
         /// Who.
         machine: MachineKey,
-        /// Whether it is.
+        /// Whether it is, and carries no other sign.
         cordoned: bool,
+        /// The other sign: a pause, a wish to keep it, the key of the program that takes it away.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sign: Option<Arc<str>>,
     },
     /// A machine's node left on purpose (drained, scaled down): it is not expected back.
     Left {

@@ -66,6 +66,7 @@ fn line(record: &Record) -> String {
         Record::Cluster { cluster, .. } => format!("about cluster {cluster}"),
         Record::Joined { machines, .. } => format!("{} machine(s) joined", machines.len()),
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
+        Record::Cordoned { machine, sign: Some(sign), .. } => format!("{machine} carries the sign {sign}"),
         Record::Cordoned { machine, cordoned: true, .. } => format!("{machine} is cordoned"),
         Record::Cordoned { machine, .. } => format!("{machine} is not cordoned any more"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),

@@ -64,7 +64,7 @@ impl State {
         };
         let standing = absence::judge_instance(desk.witness(cloud), seen);
         // Also of one in ERROR: whoever drained it may have done so because of that (seed 3600191).
-        if matches!(standing, Standing::Absent(_)) && self.note_drained_unseen(key) {
+        if matches!(standing, Standing::Absent(_)) && self.note_removed_unseen(key) {
             return self.judge_machine(key);
         }
         let desk = self.desk();
@@ -122,7 +122,7 @@ impl State {
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
         self.note_former(key);
         self.note_shown(key);
-        self.note_cordon(key);
+        self.note_sign(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::model::attempt::{Ending, Readback};
 use crate::model::incident::{Incident, MachineKey, Subject};
+use crate::model::signs;
 use crate::observe::cloud::Left;
 use crate::observe::remembered::Remembered;
 use crate::plan::budget::{Tried, Width};
@@ -70,6 +71,12 @@ impl State {
         Record::Numbered { at: self.now, incident, intent, begun, deleted }
     }
 
+    /// What the ledger says of the signs on a machine's Node.
+    pub(super) fn signed(&self, machine: MachineKey, sign: Option<Arc<str>>) -> Record {
+        let cordoned = sign.as_deref() == Some(signs::DRAINED);
+        Record::Cordoned { at: self.now, machine, cordoned, sign: sign.filter(|_| !cordoned) }
+    }
+
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {
         let at = self.now;
         let known = || self.in_memory().chain(self.departed.iter().cloned());
@@ -83,8 +90,8 @@ impl State {
             if memory.born && memory.node.is_none() {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
-            if memory.cordoned {
-                records.push(Record::Cordoned { at, machine: machine.clone(), cordoned: true });
+            if memory.sign.is_some() {
+                records.push(self.signed(machine.clone(), memory.sign));
             }
             if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {
                 records.push(Record::Left { at, machine, why });

@@ -134,7 +134,7 @@ impl State {
                 seen.left = seen.left.take().or(memory.left);
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
                 (seen.born_in_sight, seen.born_kept) = (memory.born, memory.born);
-                seen.cordoned = memory.cordoned;
+                seen.sign = memory.sign;
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{Asked, Incident, IncidentKey, MachineKey};
 use crate::model::roster::Roster;
+use crate::model::signs;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
 use crate::observe::remembered::Remembered;
@@ -189,8 +190,9 @@ impl Replay {
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
-            Record::Cordoned { machine, cordoned, .. } => {
-                self.state.remembered.entry(machine).or_default().cordoned = cordoned;
+            Record::Cordoned { machine, cordoned, sign, .. } => {
+                let sign = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
+                self.state.remembered.entry(machine).or_default().sign = sign;
             }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };

@@ -345,7 +345,7 @@ impl State {
             self.detach(link, &gone.node.name);
         }
         let Some(removal) = self.removal_of(gone) else { return };
-        self.note_left(&cloud, &instance, &gone.node.name, &removal);
+        self.note_left(&cloud, &instance, &gone.node.name, removal.sign());
     }
 
     /// The machine of a Node that is gone: the one that it was linked to, or one that has no marks of ours at this moment and
@@ -362,9 +362,9 @@ impl State {
         Some((cloud.clone(), id.clone()))
     }
 
-    fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, removal: &Removal) {
+    fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {
         let key = MachineKey::Instance(cloud.clone(), id.clone());
-        let (at, sign) = (self.now, removal.sign());
+        let at = self.now;
         let left = Some(Box::new(Left { at, sign: sign.clone() }));
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             // It has no marks of ours at this moment. Once they are back, this is known of it.
@@ -381,25 +381,27 @@ impl State {
         self.record(Record::Left { at, machine: key, why: sign });
     }
 
-    /// The ledger has to know who is cordoned: a Node that is deleted while no process runs was drained then, and its machine is
-    /// not to come back by itself (seed 3453761).
-    pub(super) fn note_cordon(&mut self, key: &MachineKey) {
+    /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
+    /// drained, and its machine is not to come back by itself (seed 3453761). A pause and a wish to keep it stand without the
+    /// Node as well.
+    pub(super) fn note_sign(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             return;
         };
-        let own = seen.joined.as_ref().filter(|_| seen.pool().is_some());
+        let is_its = |name: &&NodeName| seen.pool().is_some() && !self.cluster.is_anothers(name, id);
+        let own = seen.joined.as_ref().filter(is_its);
         let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
-        let cordoned = node.node.cordoned;
-        if seen.cordoned != cordoned {
-            seen.cordoned = cordoned;
-            self.record(Record::Cordoned { at: self.now, machine: key.clone(), cordoned });
+        let sign = signs::removal(&node.node.intent, node.node.cordoned).map(|removal| removal.sign());
+        if seen.sign != sign {
+            seen.sign.clone_from(&sign);
+            self.record(self.signed(key.clone(), sign));
         }
     }
 
-    /// Its Node is gone, and was not seen cordoned when it went: the watch was away, or no process ran. Its kubelet has said it,
-    /// or an earlier process saw it. True when the machine was taken away so.
-    pub(super) fn note_drained_unseen(&mut self, key: &MachineKey) -> bool {
+    /// Its Node is gone, and no sign was seen on it when it went: the watch was away, no process ran, or the Node was linked to
+    /// another machine. Its kubelet has told of a cordon, or the ledger knows the sign. True when the machine was taken away so.
+    pub(super) fn note_removed_unseen(&mut self, key: &MachineKey) -> bool {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
         let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
@@ -408,12 +410,13 @@ impl State {
             return false;
         }
         // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
-        let was_cordoned = seen.cordoned || absence::was_cordoned(&self.cluster, &node);
-        if !was_cordoned || !stands(Guard::Drained) {
+        let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
+        let Some(sign) = seen.sign.clone().or_else(cordoned) else { return false };
+        if &*sign == signs::DRAINED && !stands(Guard::Drained) {
             return false;
         }
         let (cloud, id) = (cloud.clone(), id.clone());
-        self.note_left(&cloud, &id, &node, &Removal::Drained);
+        self.note_left(&cloud, &id, &node, sign);
         true
     }
 

@@ -56,8 +56,8 @@ pub struct Seen {
     pub was_ready: bool,
     /// Its node left on purpose; it is not expected back.
     pub left: Option<Box<Left>>,
-    /// Its Node is cordoned, as far as the ledger knows.
-    pub cordoned: bool,
+    /// The sign by which its Node would be gone on purpose, as far as the ledger knows.
+    pub sign: Option<Arc<str>>,
     /// It was made while we watched: its whole history is known.
     pub born_in_sight: bool,
     /// The ledger knows that.
@@ -142,7 +142,7 @@ impl Seen {
             joined_uid: None,
             was_ready: false,
             left: None,
-            cordoned: false,
+            sign: None,
             born_in_sight: false,
             born_kept: false,
             made_meanwhile: false,

@@ -403,10 +403,11 @@ impl ClusterView {
         leases.filter_map(|name| self.lease_age(name)).min()
     }
 
-    /// The node of that name is surely another machine's by now: names are given again.
+    /// The node of that name is surely another machine's by now: names are given again. One that names another instance and is
+    /// written by the kubelet of this one is not.
     pub fn is_anothers(&self, name: &NodeName, instance: &InstanceId) -> bool {
-        let link = self.nodes.get(name).and_then(|seen| seen.link.as_ref());
-        link.is_some_and(|link| {
+        let node = self.nodes.get(name).filter(|seen| seen.node.system_uuid.as_ref() != Some(instance));
+        node.and_then(|seen| seen.link.as_ref()).is_some_and(|link| {
             link.instance != *instance && matches!(link.by, LinkedBy::ProviderId | LinkedBy::SystemUuid)
         })
     }

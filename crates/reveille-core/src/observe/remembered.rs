@@ -2,6 +2,8 @@
 //!
 //! The engine keeps these (`engine::memory`) and gives them back to the machines as they are seen again.
 
+use std::sync::Arc;
+
 use crate::model::id::{NodeName, PoolName};
 
 use super::cloud::{Left, Seen};
@@ -17,8 +19,8 @@ pub struct Remembered {
     pub left: Option<Box<Left>>,
     /// It was seen being built.
     pub born: bool,
-    /// Its Node was cordoned when that was last seen.
-    pub cordoned: bool,
+    /// The sign on its Node by which that would be gone on purpose, when it was last seen.
+    pub sign: Option<Arc<str>>,
     /// It is there, and carries no marks of ours: an operator took them off.
     pub disowned: bool,
     /// Its Node was lost with those of others, and has not come back.
@@ -29,7 +31,7 @@ impl Remembered {
     /// What is kept of a machine that goes out of sight.
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
-        let pool = seen.pool().cloned();
-        Self { node, pool, left, born: seen.born_in_sight, cordoned: seen.cordoned, ..Self::default() }
+        let (pool, sign) = (seen.pool().cloned(), seen.sign.clone());
+        Self { node, pool, left, born: seen.born_in_sight, sign, ..Self::default() }
     }
 }

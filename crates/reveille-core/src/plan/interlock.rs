@@ -143,8 +143,14 @@ fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     if let Some(pool) = paused {
         holds.push(Hold::Paused { scope: format!("pool {}", pool.name).into(), by: "in the roster".into() });
     }
-    let node = seen.and_then(|seen| desk.node(seen));
-    if let Some((name, _)) = node.filter(|(_, node)| node.node.intent.paused) {
+    // Also one that names another machine, and that this one's kubelet took over.
+    let nodes = seen.into_iter().flat_map(|seen| {
+        let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
+        seen.nodes.iter().chain(seen.joined.iter().filter(own))
+    });
+    let mut paused =
+        nodes.filter(|name| desk.cluster.nodes.get(*name).is_some_and(|it| it.node.intent.paused));
+    if let Some(name) = paused.next() {
         let by = "by the annotation reveille.dev/pause".into();
         holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
     }

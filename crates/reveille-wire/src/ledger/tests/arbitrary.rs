@@ -350,11 +350,8 @@ fn of_machines() -> impl Strategy<Value = Record> {
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
-        (at(), machine(), any::<bool>()).prop_map(|(at, machine, cordoned)| Record::Cordoned {
-            at,
-            machine,
-            cordoned
-        }),
+        (at(), machine(), any::<bool>(), option::of(text()))
+            .prop_map(|(at, machine, cordoned, sign)| Record::Cordoned { at, machine, cordoned, sign }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         (at(), vec(id(PoolName::new), 0..3), at(), text())
             .prop_map(|(at, pools, until, what)| Record::OthersActed { at, pools, until, what }),

@@ -213,7 +213,13 @@ fn of_machines(fence: Fence) -> Vec<Record> {
         Record::Cluster { at: AT, cluster: ClusterUid::from("0d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21") },
         Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
-        Record::Cordoned { at: AT, machine: machine(), cordoned: true },
+        Record::Cordoned { at: AT, machine: machine(), cordoned: true, sign: None },
+        Record::Cordoned {
+            at: AT,
+            machine: machine(),
+            cordoned: false,
+            sign: Some(text("reveille.dev/pause")),
+        },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
         Record::OthersActed {

@@ -253,17 +253,32 @@ fn judge_errored(witness: Witness<'_>, seen: &Seen) -> Standing {
     if ready {
         finding.against.push(witness.evidence("node", "its node is Ready"));
     }
-    let (mut due_after, mut counted_from) = (Span::from_s(30), Time::default());
-    // A failed live migration leaves a machine that serves in ERROR for months. When its Node stops being Ready, it may only
-    // reboot by itself, and has the time of any other.
-    let not_ready = witness.deadlines(seen).not_ready_within;
-    let node = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name));
-    if let Some(node) = node.filter(|node| node.ready_since.since(seen.state_since) >= not_ready) {
-        due_after = due_after.max(not_ready);
-        counted_from = node.ready_since;
-    }
+    let served = served_in_error(witness, seen).filter(|_| !ready);
+    let (due_after, counted_from) = served.unwrap_or((Span::from_s(30), Time::default()));
     let (kind, due_after, rests_on_cluster) = (FaultKind::Errored, Some(due_after), false);
     Standing::Absent(Absence { kind, finding, due_after, rests_on_cluster, counted_from })
+}
+
+/// A failed live migration leaves a machine that serves in ERROR for months. When its Node stops being Ready, or goes, it may
+/// only reboot by itself, and has the time of any other: how long, and from when. Where it was not seen how its ERROR began (by
+/// an earlier process, during a pause of ours), one that had joined may have served since then.
+fn served_in_error(witness: Witness<'_>, seen: &Seen) -> Option<(Span, Time)> {
+    let deadlines = witness.deadlines(seen);
+    let not_ready = deadlines.not_ready_within;
+    let (time, silent_since) = match seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
+        // Ready in a list that cannot be believed.
+        Some(node) if node.node.ready == Ready::True => (not_ready, Some(witness.now)),
+        Some(node) => (not_ready, Some(node.ready_since)),
+        None if seen.joined.is_some() => (not_ready.max(deadlines.vanished_within), seen.silent_since),
+        None => return None,
+    };
+    let began_in_sight = match witness.cloud.source.trust(witness.now) {
+        Trust::Since(since) => seen.state_since > since,
+        Trust::No(_) => false,
+    };
+    let died_of_it = |since: Time| began_in_sight && since.since(seen.state_since) < not_ready;
+    let counted_from = silent_since.unwrap_or_default().max(witness.cluster_since());
+    (!silent_since.is_some_and(died_of_it)).then(|| (time.max(Span::from_s(30)), counted_from))
 }
 
 fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {

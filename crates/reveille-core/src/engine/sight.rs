@@ -344,6 +344,10 @@ impl State {
         if let Some(link) = &gone.link {
             self.detach(link, &gone.node.name);
         }
+        if let Some(seen) = self.clouds.get_mut(&cloud).and_then(|view| view.instances.get_mut(&instance)) {
+            let answered = gone.node.ready == Ready::True;
+            seen.silent_since = Some(if answered { self.now } else { gone.ready_since });
+        }
         let Some(removal) = self.removal_of(gone) else { return };
         self.note_left(&cloud, &instance, &gone.node.name, removal.sign());
     }

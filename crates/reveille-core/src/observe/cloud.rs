@@ -66,6 +66,8 @@ pub struct Seen {
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
     pub state_since: Time,
+    /// When its last Node that went had stopped answering, in this process.
+    pub silent_since: Option<Time>,
     /// When it was last seen to run again after somebody or something had it in hand: it was off, or its cloud named a task.
     pub released: Option<Time>,
     /// When that happened the time before.
@@ -147,6 +149,7 @@ impl Seen {
             born_kept: false,
             made_meanwhile: false,
             state_since: now,
+            silent_since: None,
             released: None,
             released_before: None,
             unlisted: None,
@@ -504,6 +507,7 @@ impl CloudView {
         self.first_listed = self.first_listed.map(|at| at.min(now));
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
+            seen.silent_since = seen.silent_since.map(|at| at.min(now));
             seen.released = seen.released.map(|at| at.min(now));
             seen.released_before = seen.released_before.map(|at| at.min(now));
             seen.first_seen = seen.first_seen.min(now);

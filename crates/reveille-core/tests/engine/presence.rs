@@ -228,3 +228,54 @@ fn machine_in_error_that_served_for_a_day_has_the_time_of_a_reboot_from_within()
     field.run(Span::from_min(2));
     assert_eq!(field.calls, []);
 }
+
+/// A failed live migration left it in ERROR two hours ago, and it serves.
+fn serves_in_error() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+    field.run(Span::from_min(120));
+    assert_eq!(field.calls, []);
+    field
+}
+
+/// It reboots by itself, and was deleted meanwhile: a process that began a moment ago, or slept, took its ERROR for new, and so
+/// did one that saw its Node go.
+#[test]
+fn machine_that_served_in_error_has_the_time_of_any_other_when_it_reboots() {
+    for how in ["it goes on", "another process", "a pause of ours"] {
+        for gone in [false, true] {
+            let mut field = serves_in_error();
+            match how {
+                "another process" => field = field.restarted(roster()),
+                "a pause of ours" => field.now = field.now + Span::from_s(90),
+                _ => {}
+            }
+            field.run(Span::from_min(3));
+            match gone {
+                true => drop(field.nodes.remove("i004")),
+                false => field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown,
+            }
+            field.run(Span::from_min(4));
+            assert_eq!(field.calls, [], "{how}, its Node is gone: {gone}");
+            field.run(Span::from_min(5));
+            assert!(
+                matches!(field.calls[..], [Call::DeleteInstance { .. }]),
+                "{how}, its Node is gone: {gone}: {:?}",
+                field.calls
+            );
+        }
+    }
+}
+
+/// Its Node went while no process ran: nobody knows when, nor whether it served until then.
+#[test]
+fn machine_in_error_whose_node_went_unseen_has_the_time_of_any_other() {
+    let mut field = serves_in_error();
+    field.nodes.remove("i004");
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(4));
+    assert_eq!(field.calls, []);
+    field.run(Span::from_min(5));
+    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
+}

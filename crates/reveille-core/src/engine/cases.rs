@@ -74,7 +74,7 @@ impl State {
         if let Standing::Absent(absence) = &standing {
             faults.push(Fault::from(absence.clone()));
         }
-        let steady = !matches!(standing, Standing::Excused(_)) && seen.unlisted.is_none();
+        let steady = is_expected(&standing) && seen.unlisted.is_none();
         if sighted && steady {
             faults.extend(faults::of_machine(&self.roster, cloud, &self.cluster, seen, self.now));
             if let Some((_, agent)) = self.agents.fresh(self.now, key) {
@@ -623,6 +623,15 @@ impl State {
             self.record(Record::Forgotten { at, machines: vec![key.clone()] });
         }
         self.depart(key.clone(), Remembered::of(&seen));
+    }
+}
+
+/// Of one that is taken away, or was taken out, nothing is missed, however long it is still there.
+fn is_expected(standing: &Standing) -> bool {
+    match standing {
+        Standing::Excused(_) => false,
+        Standing::Absent(absence) => absence.kind != FaultKind::StuckLeaving,
+        _ => true,
     }
 }
 

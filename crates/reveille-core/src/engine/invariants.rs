@@ -15,7 +15,7 @@ use std::net::IpAddr;
 
 use crate::effect::{Call, Effect};
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
-use crate::model::hosting::GroupPhase;
+use crate::model::hosting::{GroupPhase, NoticeKind};
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, RouterId};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::network::Route;
@@ -145,7 +145,8 @@ fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(
 fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
     check_owned(state, call)?;
     match call {
-        Call::SetPortGroups { groups, port, .. } => {
+        Call::SetPortGroups { groups, port, cloud, instance, .. } => {
+            check_left_alone(state, call, cloud, instance)?;
             return ensure(!groups.is_empty(), 10, || format!("port {port} would lose all its groups"));
         }
         Call::RemoveRoutes { cloud, routes, router, .. } => {
@@ -154,7 +155,10 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         Call::AddRoutes { routes, .. } => {
             return check_addition(state, call, routes.iter().map(|route| route.destination));
         }
-        Call::AddPortPairs { pairs, .. } => return check_addition(state, call, pairs.iter().copied()),
+        Call::AddPortPairs { pairs, cloud, instance, .. } => {
+            check_left_alone(state, call, cloud, instance)?;
+            return check_addition(state, call, pairs.iter().copied());
+        }
         Call::AssignRoles { .. } => return check_access(state, call),
         Call::AskAgent { .. } => return check_ask(state, call),
         Call::Start { cloud, instance, .. } => {
@@ -264,6 +268,7 @@ fn check_access(state: &State, call: &Call) -> Result<(), Violation> {
 /// An agent is asked for its own machine alone, one thing at a time, and never to bring back what was taken away on purpose.
 fn check_ask(state: &State, call: &Call) -> Result<(), Violation> {
     let Call::AskAgent { cloud, instance, agent, .. } = call else { return Ok(()) };
+    check_left_alone(state, call, cloud, instance)?;
     let key = MachineKey::Instance(cloud.clone(), instance.clone());
     let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
     let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
@@ -285,6 +290,26 @@ fn check_ask(state: &State, call: &Call) -> Result<(), Violation> {
     ensure(!ready, 7, || format!("{call}: its node is Ready"))?;
     ensure(state.agents.outage(state.now).is_none(), 5, || format!("{call}: nobody reaches the API server"))?;
     ensure(state.book.asked(agent).count() <= 1, 7, || format!("{call}: it is asked already"))
+}
+
+/// Who took a machine out, or sets it apart, may use it for something else: its ports and its agent are theirs, too.
+fn check_left_alone(
+    state: &State,
+    call: &Call,
+    cloud: &CloudName,
+    instance: &InstanceId,
+) -> Result<(), Violation> {
+    let Some(seen) = state.clouds.get(cloud).and_then(|view| view.instances.get(instance)) else {
+        return Ok(());
+    };
+    ensure(seen.left.is_none(), 3, || format!("{call}: its node was removed on purpose"))?;
+    let hosting = seen.instance.hosting.as_deref();
+    let group = hosting.and_then(|hosting| hosting.group.as_ref());
+    let notices = hosting.map_or(&[][..], |hosting| &hosting.notices);
+    let theirs = [GroupPhase::Leaving, GroupPhase::Apart, GroupPhase::Reserve];
+    let is_theirs = group.is_some_and(|group| theirs.contains(&group.phase))
+        || notices.iter().any(|notice| notice.kind == NoticeKind::Interruption);
+    ensure(!is_theirs, 5, || format!("{call}: its group or its provider has it in hand"))
 }
 
 /// What a group of the cloud keeps is never stopped beside it, and ended only through it, where the roster says so.

@@ -62,7 +62,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
             holds.push(Hold::NotOwned);
         }
     } else if matches!(class, Class::Network | Class::Access) {
-        network(desk, case, &mut holds);
+        network(desk, case, rung, &mut holds);
     }
     if let Some(Call::AskAgent { agent, .. }) = call {
         rejoin(desk, case, agent, &mut holds);
@@ -248,11 +248,8 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }
-    if let Some(left) = seen.left.as_ref().filter(|_| rung != Rung::Cleanup) {
-        holds.push(Hold::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
-    }
     if rung != Rung::Cleanup {
-        provider(desk, seen, rung, holds);
+        taken_out(desk, seen, rung, holds);
     }
     // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
     let working = !seen.is_gone() && seen.instance.state != InstanceState::Building;
@@ -350,6 +347,21 @@ fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds:
     }
 }
 
+/// Its Node carries the sign of a program that takes it away.
+fn leaving(desk: &Desk<'_>, seen: &Seen, holds: &mut Vec<Hold>) {
+    let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
+    holds.extend(nodes.filter_map(|node| node.node.intent.leaving.clone()).map(Hold::OtherActor));
+}
+
+/// It was taken out on purpose, or is in the hands of its provider: who did that may use it for something else, with other
+/// security groups. Ends when it has a Node again, and when its provider lets go of it.
+fn taken_out(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+    if let Some(left) = &seen.left {
+        holds.push(Hold::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
+    }
+    provider(desk, seen, rung, holds);
+}
+
 /// The provider and the groups that it keeps machines in are actors of their own.
 fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if hosting::is_interrupted(seen) && stands(Guard::TakenBack) {
@@ -363,6 +375,8 @@ fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
                 holds.push(Hold::GroupKeeps(group.to_string().into()));
             }
         }
+        // It comes into service once it has joined.
+        GroupPhase::Coming if matches!(rung.class(), Class::Network | Class::Rejoin) => {}
         GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart | GroupPhase::Reserve => {
             if stands(Guard::GroupHands) {
                 holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
@@ -548,11 +562,12 @@ pub fn domain(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Domain> {
     Some(Domain { pool, zone: desk.zone(seen), kind: case.incident.key.kind })
 }
 
-fn network(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject)
-        && seen.pool().is_none()
-    {
-        holds.push(Hold::NotOwned);
+fn network(desk: &Desk<'_>, case: &Case, rung: Rung, holds: &mut Vec<Hold>) {
+    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
+        if seen.pool().is_none() {
+            holds.push(Hold::NotOwned);
+        }
+        taken_out(desk, seen, rung, holds);
     }
     let (used, limit) = (desk.book.network_under_way(), desk.roster.limits.network_at_once);
     if used >= limit {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::Call;
 use reveille_core::event::{CloudFact, CloudSnapshot, Event};
+use reveille_core::model::hosting::{GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::Ready;
@@ -224,5 +225,41 @@ fn machine_whose_route_finds_no_place_is_repaired_all_the_same() {
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         field.run(Span::from_min(24 * 60));
         is_repaired(&field, &format!("full: {full}"));
+    }
+}
+
+/// Its group keeps it apart, or its provider takes it back: from then on it is theirs, its groups and its agent too. What its
+/// group brings into service needs its groups for that.
+#[test]
+fn machine_that_its_group_or_provider_has_in_hand_is_left_to_it() {
+    let in_phase = |phase| {
+        let group = OwnerGroup { name: "asg".into(), phase, word: phase.name().into(), protected: false };
+        Hosting { group: Some(group), ..Hosting::default() }
+    };
+    let (kind, text) = (NoticeKind::Interruption, "marked-for-termination".into());
+    let notices = vec![Notice { kind, text, not_before: None }];
+    let interrupted = Hosting { spot: true, notices, ..Hosting::default() };
+    let (apart, reserve) = (in_phase(GroupPhase::Apart), in_phase(GroupPhase::Reserve));
+    for (hosting, is_left) in [
+        (apart, true),
+        (reserve, true),
+        (interrupted, true),
+        (in_phase(GroupPhase::Coming), false),
+        (in_phase(GroupPhase::Kept), false),
+    ] {
+        let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
+        field.run(Span::from_min(20));
+        field.instances.get_mut("i004").unwrap().hosting = Some(Arc::new(hosting.clone()));
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.ports.get_mut("i004").unwrap().groups = Box::new(["g-other".into()]);
+        field.run(Span::from_min(10));
+        let done: Vec<String> = field.calls.iter().map(ToString::to_string).collect();
+        assert_eq!(done.len(), if is_left { 0 } else { 2 }, "{hosting:?}: {done:?}");
+        if is_left {
+            field.instances.get_mut("i004").unwrap().hosting = None;
+            field.run(Span::from_min(10));
+            assert_eq!(field.calls.len(), 2, "{hosting:?} is over: {:?}", field.calls);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Nodes that a person drains and deletes, and those that a controller deletes while they are cordoned.
 
 use reveille_core::diagnose::absence::Standing;
+use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{Confidence, FaultKind};
@@ -341,4 +342,25 @@ fn node_of_a_namesake_unsays_no_sign() {
     field.delete_machine("i901");
     field.run(Span::from_min(120));
     assert_eq!(field.calls, [], "{:?}", field.standing("i004"));
+}
+
+/// Who took it out uses it for something else, with another group. It gets the pool's when it is back.
+#[test]
+fn machine_that_was_taken_out_on_purpose_gets_its_group_back_when_it_is_back() {
+    for sign in ["pause", "keep", "leaving", "cordon"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        let there = field.nodes["i004"].clone();
+        write_on(field.nodes.get_mut("i004").unwrap(), sign, true);
+        field.run(Span::from_min(2));
+        field.nodes.remove("i004");
+        field.run(Span::from_min(2));
+        field.ports.get_mut("i004").unwrap().groups = Box::new(["g-other".into()]);
+        field.run(Span::from_min(40));
+        assert_eq!(field.calls, [], "{sign}");
+        assert!(field.case("i004", FaultKind::GroupMissing).is_none(), "{sign}");
+        field.nodes.insert("i004".into(), there);
+        field.run(Span::from_min(2));
+        assert!(matches!(field.calls[..], [Call::SetPortGroups { .. }]), "{sign}: {:?}", field.calls);
+    }
 }

@@ -14,14 +14,14 @@ use crate::observe::cluster::ClusterView;
 use super::super::desk::{Case, Desk};
 use super::super::hold::Hold;
 use super::super::ladder::Rung;
-use super::{network, shared_identity};
+use super::{leaving, network, shared_identity};
 
 /// With agents on this share of the nodes or more, percent, their word on the API server counts whatever leases say.
 const SPEAKS_PCT: usize = 20;
 
 /// What stands against asking this agent for the machine of a case.
 pub(super) fn rejoin(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut Vec<Hold>) {
-    network(desk, case, holds);
+    network(desk, case, Rung::Rejoin, holds);
     let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) else {
         holds.push(Hold::NotOwned);
         return;
@@ -33,11 +33,7 @@ pub(super) fn rejoin(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut 
     if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
         holds.push(Hold::Ready);
     }
-    if let Some(left) = &seen.left {
-        holds.push(Hold::OtherActor(left.sign.clone()));
-    }
-    let leaving = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
-    holds.extend(leaving.filter_map(|node| node.node.intent.leaving.clone()).map(Hold::OtherActor));
+    leaving(desk, seen, holds);
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }

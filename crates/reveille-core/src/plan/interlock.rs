@@ -210,7 +210,8 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.pool().is_none() {
         holds.push(Hold::NotOwned);
     }
-    if seen.nodes.len() > 1 || case.incident.key.kind == FaultKind::Duplicate {
+    // All that a machine left behind goes one after another.
+    if seen.nodes.len() > 1 && rung != Rung::Cleanup || case.incident.key.kind == FaultKind::Duplicate {
         holds.push(Hold::Contested);
     }
     if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
@@ -245,13 +246,14 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     {
         holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
     }
-    if seen.instance.locked {
+    // A lock and a task of what is gone are nobody's any more.
+    if seen.instance.locked && !seen.is_gone() {
         holds.push(Hold::Locked);
     }
     if rung != Rung::Cleanup {
         taken_out(desk, seen, rung, holds);
     }
-    // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
+    // A build's own task is the build that hangs.
     let working = !seen.is_gone() && seen.instance.state != InstanceState::Building;
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
         holds.push(Hold::OtherActor(format!("the cloud says task {task}").into()));
@@ -264,11 +266,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup) {
         holds.push(Hold::OtherActor(Arc::from(what)));
     }
-    let leaving = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
-    for node in leaving {
-        if let Some(sign) = &node.node.intent.leaving {
-            holds.push(Hold::OtherActor(sign.clone()));
-        }
+    // Whoever marked a left-over Node took its machine away, and may never come back for the Node.
+    if rung != Rung::Cleanup {
+        leaving(desk, seen, holds);
     }
     if matches!(rung.class(), Class::Reboot | Class::Replace)
         && let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject)

@@ -4,7 +4,7 @@ use reveille_core::effect::Call;
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, Event};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Instance, InstanceState};
-use reveille_core::model::node::Ready;
+use reveille_core::model::node::{Node, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
@@ -229,5 +229,61 @@ fn left_over_nodes_keep_no_machine_from_its_repair() {
         field.run(Span::from_min(30));
         let reboots = field.calls.iter().filter(|call| matches!(call, Call::Reboot { .. })).count();
         assert_eq!(reboots, 2, "ghosts: {ghosts}: {:?}", field.calls);
+    }
+}
+
+/// What a machine was marked, locked or doubled by went with it, and nobody comes back for its Nodes.
+#[test]
+fn left_over_nodes_are_cleaned_up_whatever_held_their_machine() {
+    for how in ["an autoscaler's taint", "a lock", "a second Node"] {
+        let mut field = Field::new(roster()).populate(12);
+        field.run(Span::from_min(20));
+        match how {
+            "a lock" => field.instances.get_mut("i004").unwrap().locked = true,
+            "a second Node" => drop(field.nodes.insert("twin".into(), twin())),
+            _ => {
+                let sign = Some("ToBeDeletedByClusterAutoscaler".into());
+                field.nodes.get_mut("i004").unwrap().intent.leaving = sign;
+            }
+        }
+        field.run(Span::from_min(10));
+        field.delete_machine("i004");
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(60));
+        let cleaned: Vec<String> = field.calls.iter().map(ToString::to_string).collect();
+        let expected = match how {
+            "a second Node" => {
+                vec!["delete the Node object node-i004", "delete the Node object node-i004-old"]
+            }
+            _ => vec!["delete the Node object node-i004"],
+        };
+        assert_eq!(cleaned, expected, "{how}");
+        assert!(field.case("i004", FaultKind::Ghost).is_none(), "{how}");
+    }
+}
+
+/// Another Node of `i004`, which does not answer.
+fn twin() -> Node {
+    let mut twin = node("i004", Ready::Unknown);
+    (twin.name, twin.uid) = ("node-i004-old".into(), "uid-old".into());
+    twin
+}
+
+/// What a person wrote on the Node itself is about the Node, too: until it is taken off.
+#[test]
+fn left_over_node_that_a_person_paused_stays_for_as_long() {
+    for second in [false, true] {
+        let mut field = Field::new(roster()).populate(12);
+        field.nodes.insert("twin".into(), twin());
+        field.run(Span::from_min(20));
+        let paused = if second { "twin" } else { "i004" };
+        field.nodes.get_mut(paused).unwrap().intent.paused = true;
+        field.delete_machine("i004");
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(60));
+        assert!(field.nodes.contains_key(paused), "{second}: {:?}", field.calls);
+        field.nodes.get_mut(paused).unwrap().intent.paused = false;
+        field.run(Span::from_min(60));
+        assert!(!field.nodes.contains_key(paused), "{second}: {:?}", field.calls);
     }
 }

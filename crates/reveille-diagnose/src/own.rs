@@ -58,7 +58,7 @@ own! {
         ["reveille why MACHINE"];
     "RV207" "The node is Ready and carries a taint of the pool's `startupTaints` for longer than `deadlines.inService`. It is told and never hurt."
         ["kubectl describe node NODE | grep -A3 Taints"];
-    "RV208" "The node carries a sign that it is being removed, is not Ready and stays for longer than `deadlines.delete`; or it left with such a sign and its instance stays. It is told and never hurt."
+    "RV208" "The node carries a sign that it is being removed, or is being deleted, is not Ready and stays for longer than `deadlines.delete`; or it left with such a sign and its instance stays. It is told and never hurt."
         ["kubectl get pods --all-namespaces --field-selector spec.nodeName=NODE", "kubectl get poddisruptionbudgets --all-namespaces"];
     "RV303" "The instance carries the mark of the roster's cluster and of none of its pools. Nothing is done to it."
         ["openstack server show INSTANCE -c tags -c properties", "openstack --os-compute-api-version 2.26 server set --tag POOL_TAG INSTANCE"];

@@ -33,6 +33,9 @@ const CORDONED: &str = "NodeNotSchedulable";
 /// The kubelet's word for the end of a cordon.
 const UNCORDONED: &str = "NodeSchedulable";
 
+/// What the API server writes on a Node that somebody deletes. It stays for as long as a finalizer does.
+const DELETION_STAMP: &str = "metadata.deletionTimestamp";
+
 /// How one machine stands at roll call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -320,10 +323,9 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         let usurped = judge_usurped(witness, seen, node);
         return usurped.unwrap_or_else(|| service::judge_service(witness, seen, node));
     }
-    if node.node.intent.deleting {
-        return Standing::Excused(Arc::from("its node is being deleted"));
-    }
-    if let Some(sign) = &node.node.intent.leaving {
+    let intent = &node.node.intent;
+    let deleting = intent.deleting.then_some(DELETION_STAMP);
+    if let Some(sign) = deleting.or(intent.leaving.as_deref()) {
         return service::judge_removal(witness, seen, node, sign);
     }
     if let Some(standing) = judge_usurped(witness, seen, node) {

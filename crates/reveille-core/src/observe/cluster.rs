@@ -61,7 +61,7 @@ pub struct NodeSeen {
 struct Marked {
     /// Each of its taints, in their order.
     taints: Box<[Time]>,
-    /// A sign that somebody takes it away.
+    /// A sign that somebody takes it away, or its deletion itself.
     leaving: Option<Time>,
 }
 
@@ -109,7 +109,7 @@ impl NodeSeen {
         self.marked.as_ref()?.taints.get(place).copied()
     }
 
-    /// Since when it carries a sign that it is being removed; `None`: it does not.
+    /// Since when it carries a sign that it is being removed, or is being deleted; `None`: neither.
     pub fn leaving_since(&self) -> Option<Time> {
         self.marked.as_ref()?.leaving
     }
@@ -117,7 +117,8 @@ impl NodeSeen {
 
 impl Marked {
     fn of(node: &Node, since: impl Fn(&Arc<str>) -> Time, leaving: Time) -> Option<Box<Self>> {
-        let leaving = node.intent.leaving.is_some().then_some(leaving);
+        let leaves = node.intent.deleting || node.intent.leaving.is_some();
+        let leaving = leaves.then_some(leaving);
         let bare = node.taints.is_empty() && leaving.is_none();
         (!bare).then(|| Box::new(Self { taints: node.taints.iter().map(since).collect(), leaving }))
     }

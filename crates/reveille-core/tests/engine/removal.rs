@@ -364,3 +364,20 @@ fn machine_that_was_taken_out_on_purpose_gets_its_group_back_when_it_is_back() {
         assert!(matches!(field.calls[..], [Call::SetPortGroups { .. }]), "{sign}: {:?}", field.calls);
     }
 }
+
+/// A finalizer holds the Node, and who set it never takes it off.
+#[test]
+fn node_whose_deletion_does_not_end_is_told() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    let node = field.nodes.get_mut("i004").unwrap();
+    (node.intent.deleting, node.ready) = (true, Ready::Unknown);
+    field.run(Span::from_min(2));
+    assert!(matches!(field.standing("i004"), Standing::Excused(_)), "{:?}", field.standing("i004"));
+    field.run(Span::from_min(15));
+    let told = field.case("i004", FaultKind::StuckLeaving).expect("a person is told");
+    assert_eq!(told.incident.findings[0].cause, Cause::RemovalStuck);
+    let evidence = &told.incident.findings[0].evidence[0].text;
+    assert!(evidence.contains("metadata.deletionTimestamp"), "{evidence}");
+    assert_eq!(field.calls, []);
+}

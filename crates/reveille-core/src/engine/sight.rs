@@ -413,6 +413,11 @@ impl State {
         if self.cluster.nodes.contains_key(&node) {
             return false;
         }
+        // Of one in ERROR this is asked before the first list of nodes, which may show it.
+        if !self.cluster.source.trust(self.now).is_given() {
+            self.unsure.insert(key.clone());
+            return false;
+        }
         // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
         let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
         let Some(sign) = seen.sign.clone().or_else(cordoned) else { return false };

@@ -381,3 +381,27 @@ fn node_whose_deletion_does_not_end_is_told() {
     assert!(evidence.contains("metadata.deletionTimestamp"), "{evidence}");
     assert_eq!(field.calls, []);
 }
+
+/// It serves in ERROR, and something stands on its Node. The next process hears of its cloud before it hears of Nodes.
+#[test]
+fn node_that_is_not_listed_yet_was_not_removed() {
+    for (sign, goes) in [("pause", false), ("cordon", false), ("pause", true), ("cordon", true)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+        write_on(field.nodes.get_mut("i004").unwrap(), sign, true);
+        field.run(Span::from_min(20));
+        if goes {
+            field.nodes.remove("i004");
+        }
+        let mut field = field.restarted(roster());
+        let before = field.records.len();
+        field.list_cloud();
+        field.run(Span::from_min(2));
+        let left = |record: &&Record| matches!(record, Record::Left { .. } | Record::OthersActed { .. });
+        let said: Vec<&Record> = field.records[before..].iter().filter(left).collect();
+        assert_eq!(said.is_empty(), !goes, "{sign}, {goes}: {said:?}");
+        field.run(Span::from_min(60));
+        assert_eq!(field.calls, [], "{sign}, {goes}: {:?}", field.standing("i004"));
+    }
+}

@@ -438,7 +438,7 @@ impl State {
     }
 
     /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the
-    /// same, and has joined then, when it comes into sight.
+    /// same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected back.
     fn remember_early(&mut self, gone: &NodeSeen) {
         let Provider::Instance(id) = &gone.node.provider else { return };
         let young = |settles: &Span| self.now.since(gone.first_seen) < *settles;
@@ -451,9 +451,9 @@ impl State {
             .collect();
         for cloud in clouds {
             let key = MachineKey::Instance(cloud, id.clone());
-            let memory =
-                Remembered { node: Some(gone.node.name.clone()), born: true, ..Remembered::default() };
-            self.depart(key, memory);
+            let left = self.removal_of(gone).map(|removal| Left { at: self.now, sign: removal.sign() });
+            let (node, left) = (Some(gone.node.name.clone()), left.map(Box::new));
+            self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
         }
     }
 

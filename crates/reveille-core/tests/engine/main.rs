@@ -33,6 +33,7 @@ mod replaced;
 mod restart;
 mod restraint;
 mod routes;
+mod signs;
 mod traces;
 mod tries;
 mod unanswered;

@@ -1,0 +1,187 @@
+//! What people and programs write on a Node stands when that Node is gone, whichever process saw it, and on whichever of the
+//! machine's Nodes it stood.
+
+use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::{Asks, Node, Ready};
+use reveille_core::model::time::Span;
+use reveille_core::record::Record;
+
+use super::fixture::{CLOUD, Field, node, roster};
+
+/// What people and programs write on a Node, and what takes it off again.
+fn write_on(node: &mut Node, sign: &str, stands: bool) {
+    match sign {
+        "pause" => node.intent.paused = stands,
+        "keep" => {
+            let asks = Asks { keep: Some(true), ..Asks::default() };
+            node.intent.asks = stands.then(|| Box::new(asks));
+        }
+        "leaving" => node.intent.leaving = stands.then(|| "medik8s.io/drain".into()),
+        _ => node.cordoned = stands,
+    }
+}
+
+/// It is deleted while no process runs: only the ledger tells the next one what stood on it.
+#[test]
+fn node_that_carried_a_sign_and_goes_while_no_process_runs_was_removed_on_purpose() {
+    for sign in ["pause", "keep", "leaving", "cordon"] {
+        for (stands, rotated) in [(true, false), (true, true), (false, false), (false, true)] {
+            let mut field = Field::new(roster()).populate(10);
+            field.run(Span::from_min(20));
+            write_on(field.nodes.get_mut("i004").unwrap(), sign, true);
+            field.run(Span::from_min(20));
+            write_on(field.nodes.get_mut("i004").unwrap(), sign, stands);
+            field.run(Span::from_min(5));
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field.nodes.remove("i004");
+            let mut field = field.restarted(roster());
+            field.run(Span::from_min(60));
+            let context = format!("{sign} stands: {stands}, rotated: {rotated}: {:?}", field.calls);
+            assert_eq!(field.calls.is_empty(), stands, "{context}");
+            assert_eq!(field.case("i004", FaultKind::StuckLeaving).is_some(), stands, "{context}");
+        }
+    }
+}
+
+/// A successor's kubelet took over the Node of its name, which still names the machine before it.
+#[test]
+fn node_that_a_successor_took_over_and_that_is_removed_on_purpose_is_not_missed() {
+    for sign in ["pause", "keep", "leaving", "cordon"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        field.delete_machine("i004");
+        field.add_machine("i900", false);
+        field.instances.get_mut("i900").unwrap().name = "node-i004".into();
+        let node = field.nodes.get_mut("i004").unwrap();
+        (node.system_uuid, node.boot_id) = (Some("i900".into()), Some("boot-i900".into()));
+        field.run(Span::from_min(30));
+        assert_eq!(field.calls, [], "{sign}");
+        write_on(field.nodes.get_mut("i004").unwrap(), sign, true);
+        field.run(Span::from_min(5));
+        field.nodes.remove("i004");
+        field.run(Span::from_min(120));
+        assert_eq!(field.calls, [], "{sign}");
+    }
+}
+
+/// A pause stands on the Node that its kubelet took over, or on the second one that names the machine.
+#[test]
+fn pause_counts_on_every_node_that_a_machine_has() {
+    for taken_over in [true, false] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        let id = if taken_over { "i900" } else { "i004" };
+        if taken_over {
+            field.add_machine("i900", false);
+            field.delete_machine("i004");
+            field.instances.get_mut("i900").unwrap().name = "node-i004".into();
+            field.nodes.get_mut("i004").unwrap().system_uuid = Some("i900".into());
+            field.run(Span::from_min(30));
+        } else {
+            let mut twin = node("i004", Ready::Unknown);
+            (twin.name, twin.uid) = ("node-i004-old".into(), "uid-old".into());
+            field.nodes.insert("twin".into(), twin);
+        }
+        let paused = if taken_over { "i004" } else { "twin" };
+        field.nodes.get_mut(paused).unwrap().intent.paused = true;
+        field.run(Span::from_min(5));
+        field.ports.get_mut(id).unwrap().groups = Box::new(["g-other".into()]);
+        field.run(Span::from_min(30));
+        assert_eq!(field.calls, [], "taken over: {taken_over}");
+        field.nodes.get_mut(paused).unwrap().intent.paused = false;
+        field.run(Span::from_min(30));
+        assert!(!field.calls.is_empty(), "taken over: {taken_over}: {:?}", field.standing(id));
+    }
+}
+
+/// Its paused Node is deleted while no process runs, and another machine registers under that name, and goes: what stood on
+/// that one's Node unsays nothing.
+#[test]
+fn node_of_a_namesake_unsays_no_sign() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    write_on(field.nodes.get_mut("i004").unwrap(), "pause", true);
+    field.run(Span::from_min(20));
+    field.nodes.remove("i004");
+    let mut namesakes = node("i901", Ready::True);
+    namesakes.name = "node-i004".into();
+    field.add_machine("i901", false);
+    field.nodes.insert("i901".into(), namesakes);
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(10));
+    field.nodes.remove("i901");
+    field.delete_machine("i901");
+    field.run(Span::from_min(120));
+    assert_eq!(field.calls, [], "{:?}", field.standing("i004"));
+}
+
+/// Who took it out uses it for something else, with another group. It gets the pool's when it is back.
+#[test]
+fn machine_that_was_taken_out_on_purpose_gets_its_group_back_when_it_is_back() {
+    for sign in ["pause", "keep", "leaving", "cordon"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        let there = field.nodes["i004"].clone();
+        write_on(field.nodes.get_mut("i004").unwrap(), sign, true);
+        field.run(Span::from_min(2));
+        field.nodes.remove("i004");
+        field.run(Span::from_min(2));
+        field.ports.get_mut("i004").unwrap().groups = Box::new(["g-other".into()]);
+        field.run(Span::from_min(40));
+        assert_eq!(field.calls, [], "{sign}");
+        assert!(field.case("i004", FaultKind::GroupMissing).is_none(), "{sign}");
+        field.nodes.insert("i004".into(), there);
+        field.run(Span::from_min(2));
+        assert!(matches!(field.calls[..], [Call::SetPortGroups { .. }]), "{sign}: {:?}", field.calls);
+    }
+}
+
+/// It serves in ERROR, and something stands on its Node. The next process hears of its cloud before it hears of Nodes.
+#[test]
+fn node_that_is_not_listed_yet_was_not_removed() {
+    for (sign, goes) in [("pause", false), ("cordon", false), ("pause", true), ("cordon", true)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+        write_on(field.nodes.get_mut("i004").unwrap(), sign, true);
+        field.run(Span::from_min(20));
+        if goes {
+            field.nodes.remove("i004");
+        }
+        let mut field = field.restarted(roster());
+        let before = field.records.len();
+        field.list_cloud();
+        field.run(Span::from_min(2));
+        let left = |record: &&Record| matches!(record, Record::Left { .. } | Record::OthersActed { .. });
+        let said: Vec<&Record> = field.records[before..].iter().filter(left).collect();
+        assert_eq!(said.is_empty(), !goes, "{sign}, {goes}: {said:?}");
+        field.run(Span::from_min(60));
+        assert_eq!(field.calls, [], "{sign}, {goes}: {:?}", field.standing("i004"));
+    }
+}
+
+/// Parts of its cloud do not list it yet when its Node is there, carries a sign and goes.
+#[test]
+fn node_that_is_removed_on_purpose_before_its_machine_is_listed_is_not_missed() {
+    for sign in ["none", "pause", "keep", "leaving", "cordon"] {
+        let mut roster = roster();
+        roster.settles.insert(CLOUD.into(), Span::from_min(5));
+        let mut field = Field::new(roster).populate(10);
+        field.run(Span::from_min(20));
+        let mut early = node("i900", Ready::True);
+        if sign != "none" {
+            write_on(&mut early, sign, true);
+        }
+        field.nodes.insert("i900".into(), early);
+        field.run(Span::from_min(1));
+        field.nodes.remove("i900");
+        field.run(Span::from_min(1));
+        field.add_machine("i900", false);
+        field.run(Span::from_min(60));
+        assert_eq!(field.calls.is_empty(), sign != "none", "{sign}: {:?}", field.calls);
+    }
+}

@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::effect::{Look, Outcome};
+use crate::effect::Look;
 use crate::model::before::ActionMark;
 use crate::model::hearing::Hearing;
 use crate::model::id::{CloudName, NodeName, RequestId};
-use crate::model::incident::{Evidence, FaultKind, Incident};
+use crate::model::incident::{Evidence, FaultKind};
 use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::testimony::Testimony;
 use crate::model::time::{ServiceTime, Time};
@@ -36,6 +36,8 @@ pub struct Gathered {
     pub newest_reboot: Option<ActionMark>,
     /// When somebody else last did something after which a machine boots, by the cloud's own clock (see [`boots`]).
     pub handled: Option<ServiceTime>,
+    /// When the newest reboot began by that clock, where it is ours.
+    pub own_reboot: Option<ServiceTime>,
     /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.
     pub unconfirmed: Option<ActionMark>,
     /// A read of this round failed.
@@ -85,50 +87,18 @@ const BOOTS: [&str; 11] = [
     "restore",
 ];
 
-/// What we did to the machine lately ourselves, whose patience is counted elsewhere.
-#[derive(Clone, Debug, Default)]
-pub struct Ours {
-    /// Requests that the cloud took. It logs them under the same ids.
-    pub requests: BTreeSet<RequestId>,
-    /// Calls of which no request id came back, and that may have happened.
-    pub unnamed: usize,
-    /// When the first of them was made, by the cloud's clock; none where that is not known.
-    pub since: Option<ServiceTime>,
+/// When the newest of these actions began after which a machine boots, and that is not `ours`: the cloud took our requests and
+/// logs them under the same ids. One of ours that was never answered boots the machine like any other, and counts as such: two
+/// reboots that were never made hid a person's.
+pub fn boots(actions: &[InstanceAction], ours: &BTreeSet<RequestId>) -> Option<ServiceTime> {
+    let others = actions.iter().filter(|it| BOOTS.contains(&&*it.action) && !ours.contains(&it.request));
+    others.filter_map(|it| ServiceTime::parse(&it.started)).max()
 }
 
-impl Ours {
-    /// Takes in what was tried for one incident.
-    pub fn add(&mut self, incident: &Incident) {
-        for tried in &incident.attempts {
-            match tried.outcome() {
-                Some(Outcome::Accepted { request: Some(request) }) => {
-                    self.requests.insert(request.clone());
-                }
-                _ if tried.may_come_late() || tried.seen => self.unnamed += 1,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// When the newest of these actions began after which a machine boots, and that we did not ask for.
-///
-/// Of what has no request id that we know, the first since our first call are ours, as many as we made; where the time of that
-/// call is not known, all of them may be.
-pub fn boots(actions: &[InstanceAction], ours: &Ours) -> Option<ServiceTime> {
-    let is_ours = |it: &&InstanceAction| ours.requests.contains(&it.request);
-    let boots = actions.iter().filter(|it| BOOTS.contains(&&*it.action)).filter(|it| !is_ours(it));
-    let (like_ours, others): (Vec<_>, Vec<_>) =
-        boots.partition(|it| matches!(&*it.action, "reboot" | "start"));
-    let begun = |it: &InstanceAction| ServiceTime::parse(&it.started);
-    let mut like_ours: Vec<ServiceTime> = like_ours.into_iter().filter_map(begun).collect();
-    like_ours.sort_unstable();
-    let newest = match (ours.unnamed, ours.since) {
-        (0, _) => like_ours.last().copied(),
-        (_, None) => None,
-        (unnamed, Some(since)) => like_ours.into_iter().filter(|at| *at >= since).skip(unnamed).last(),
-    };
-    others.into_iter().filter_map(begun).max().max(newest)
+/// When the newest reboot began, where that is `ours`.
+pub fn own_reboot(actions: &[InstanceAction], ours: &BTreeSet<RequestId>) -> Option<ServiceTime> {
+    let newest = actions.iter().find(|it| &*it.action == "reboot")?;
+    ours.contains(&newest.request).then(|| ServiceTime::parse(&newest.started)).flatten()
 }
 
 impl Gathered {

@@ -3,20 +3,21 @@
 //! A read that is asked for twice is made once. An answer changes the views first and is then handed to whoever asked:
 //! a machine that is missing from a list, a case that wants evidence, an intent that wants its verdict.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diagnose::gathered::{Ours, boots};
-use crate::effect::{Effect, Look, ReadError};
+use crate::diagnose::gathered::{boots, own_reboot};
+use crate::effect::{Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::access::UserRef;
 use crate::model::before::ActionMark;
-use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
-use crate::model::incident::{IncidentKey, MachineKey, Subject};
+use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName, RequestId};
+use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
 use crate::model::testimony::CONSOLE;
-use crate::model::time::{Span, Time};
+use crate::model::time::Time;
 use crate::observe::cloud::{CloudChange, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::observe::remembered::Remembered;
@@ -339,24 +340,17 @@ impl State {
         }
     }
 
-    /// What we did lately to the machine of this incident.
-    fn done_to(&self, key: &IncidentKey) -> Ours {
-        let lately = self.closed_lately(&key.subject).map(|closed| &closed.incident);
-        let now = self.cases.get(key).map(|case| &case.incident);
-        let (mut ours, mut first) = (Ours::default(), None);
-        for incident in lately.chain(now) {
-            ours.add(incident);
-            first = incident.attempts.iter().map(|tried| tried.at).chain(first).min();
-        }
-        let view = match &key.subject {
-            Subject::Machine(MachineKey::Instance(cloud, _)) => self.clouds.get(cloud),
+    /// Our requests that the cloud took for the machine of this incident, under whichever incident.
+    fn requests_for(&self, key: &IncidentKey) -> BTreeSet<RequestId> {
+        let closed = self.closed.iter().map(|closed| &closed.incident);
+        let of_it = closed.filter(|incident| incident.key.subject == key.subject);
+        let open = self.cases_of(&key.subject).filter_map(|key| Some(&self.cases.get(&key)?.incident));
+        let tried = of_it.chain(open).flat_map(|incident| &incident.attempts);
+        let taken = tried.filter_map(|tried| match tried.outcome() {
+            Some(Outcome::Accepted { request }) => request.clone(),
             _ => None,
-        };
-        let listed = view.and_then(|view| view.listed_begun);
-        // The list is older than now, so that this is earlier than the call; a log tells whole seconds.
-        let before = |at: Time| self.now.since(at) + Span::from_s(2);
-        ours.since = first.zip(listed).map(|(at, listed)| listed.earlier_by(before(at)));
-        ours
+        });
+        taken.collect()
     }
 
     fn on_evidence(
@@ -376,7 +370,7 @@ impl State {
         if let Ok(Answer::Actions(actions)) = &answer {
             self.note_late_reboot(key, &ActionMark::of(actions));
         }
-        let ours = self.done_to(key);
+        let ours = self.requests_for(key);
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
@@ -402,6 +396,7 @@ impl State {
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(ActionMark::of(&actions));
                 gathered.handled = boots(&actions, &ours);
+                gathered.own_reboot = own_reboot(&actions, &ours);
                 gathered.last_action = Some(describe(actions.first()));
             }
             _ => {}

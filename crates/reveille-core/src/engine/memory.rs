@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
@@ -139,6 +140,22 @@ impl State {
         }
     }
 
+    /// Machines that were off in the sight of an earlier process, and when each ran again. Where that is not known, it may have
+    /// been a moment ago: EC2 keeps no log of it.
+    fn started_before(&self, cloud: &CloudName) -> BTreeMap<InstanceId, Time> {
+        let closed = self.closed.iter().map(|closed| (&closed.incident.key, closed.at));
+        let open = self.cases.keys().map(|key| (key, self.now));
+        let started = closed.chain(open).filter_map(|(key, at)| match &key.subject {
+            Subject::Machine(MachineKey::Instance(of, id))
+                if key.kind == FaultKind::Stopped && of == cloud =>
+            {
+                Some((id.clone(), at))
+            }
+            _ => None,
+        });
+        started.collect()
+    }
+
     /// Who is in the first listing after a restart, and in no ledger and no case, was made while nobody watched.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
         let in_question: BTreeSet<InstanceId> = self
@@ -149,8 +166,11 @@ impl State {
                 _ => None,
             })
             .collect();
+        let started = self.started_before(cloud);
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, seen) in &mut view.instances {
+            let started = started.get(id).filter(|_| seen.instance.is_at_rest());
+            seen.released = seen.released.max(started.copied());
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
         }
@@ -181,6 +201,12 @@ impl State {
             return;
         }
         self.bring_back(&machines);
+        // What was done to it meanwhile was not seen: a person may have started it just before they put its marks back.
+        for key in &machines {
+            let MachineKey::Instance(cloud, id) = key else { continue };
+            let seen = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id));
+            seen.into_iter().for_each(|seen| seen.released = Some(self.now));
+        }
         self.record(Record::Returned { at: self.now, machines });
     }
 

@@ -141,6 +141,11 @@ impl Attempt {
         !self.seen && !self.ending.as_ref().is_some_and(Ending::is_final_nothing)
     }
 
+    /// The machine booted by it, or may have, or may yet.
+    pub fn may_boot(&self) -> bool {
+        matches!(self.call, Call::Reboot { .. } | Call::Start { .. }) && (self.seen || self.may_come_late())
+    }
+
     /// What a fresh read said of it.
     pub fn judge(&mut self, at: Time, held: bool, text: Arc<str>) {
         self.readback = Some(Readback { at, held, text });

@@ -90,6 +90,20 @@ impl Instance {
         self.state == InstanceState::Active && self.task.is_none()
     }
 
+    /// It is in no one's hands, as far as its cloud tells: it runs or is in ERROR, without a task.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.state, InstanceState::Active | InstanceState::Errored) && self.task.is_none()
+    }
+
+    /// So described after `before`, it was given back: it runs again, or what was done to it failed. A deletion that failed gave
+    /// nothing back, and a reboot or start that failed may be ours: of those the log of actions tells.
+    pub fn is_given_back_since(&self, before: &Self) -> bool {
+        let runs = self.runs_freely() && !before.runs_freely();
+        let is_told = before.state.is_leaving()
+            || matches!(before.state, InstanceState::Rebooting | InstanceState::Stopped);
+        runs || self.is_at_rest() && !before.is_at_rest() && !is_told
+    }
+
     /// The names that its node may have, the stronger first: what the guest calls itself, then what people call it.
     pub fn node_names(&self) -> impl Iterator<Item = &str> {
         self.hostname.as_deref().into_iter().chain(Some(self.name.as_str()).filter(|name| !name.is_empty()))

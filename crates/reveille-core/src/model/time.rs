@@ -107,6 +107,12 @@ impl ServiceTime {
         Some(Self { s: days * 86_400 + hour * 3600 + minute * 60 + second })
     }
 
+    /// So much later on the same clock.
+    #[must_use]
+    pub const fn later_by(self, span: Span) -> Self {
+        Self { s: self.s + span.ms.div_euclid(1000) }
+    }
+
     /// So much earlier on the same clock.
     #[must_use]
     pub const fn earlier_by(self, span: Span) -> Self {

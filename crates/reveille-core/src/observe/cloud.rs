@@ -68,7 +68,10 @@ pub struct Seen {
     pub state_since: Time,
     /// When its last Node that went had stopped answering, in this process.
     pub silent_since: Option<Time>,
-    /// When it was last seen to run again after somebody or something had it in hand: it was off, or its cloud named a task.
+    /// Since when its cloud has named its present task, or none.
+    pub task_since: Time,
+    /// When it was last seen to be given back after others had it in hand: it was off, or its cloud named a task, and it runs
+    /// again or is in ERROR.
     pub released: Option<Time>,
     /// When that happened the time before.
     pub released_before: Option<Time>,
@@ -150,6 +153,7 @@ impl Seen {
             made_meanwhile: false,
             state_since: now,
             silent_since: None,
+            task_since: now,
             released: None,
             released_before: None,
             unlisted: None,
@@ -219,6 +223,8 @@ pub struct CloudView {
     first_listed: Option<Time>,
     /// The cloud's own clock when the last full listing began.
     pub listed_begun: Option<ServiceTime>,
+    /// Our clock then.
+    listed_at: Time,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -267,6 +273,7 @@ impl CloudView {
             unlisted: BTreeSet::new(),
             first_listed: None,
             listed_begun: None,
+            listed_at: Time::default(),
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
             emptied: false,
@@ -306,7 +313,7 @@ impl CloudView {
                 self.find_missing(roster, now, snapshot, remembered, node_of, &mut change);
             }
             self.first_listed.get_or_insert(now);
-            self.listed_begun = snapshot.begun;
+            (self.listed_begun, self.listed_at) = (snapshot.begun, begun);
         }
         self.source.heard(now);
         let same_ports = self.review_ports(roster, now, begun, snapshot, &mut change);
@@ -390,8 +397,11 @@ impl CloudView {
                 return;
             }
             let built = seen.instance.state == InstanceState::Building && seen.joined.is_none();
-            if !seen.instance.runs_freely() && instance.runs_freely() && !built {
+            if instance.is_given_back_since(&seen.instance) && !built {
                 (seen.released_before, seen.released) = (seen.released, Some(now));
+            }
+            if seen.instance.task != instance.task {
+                seen.task_since = now;
             }
             if seen.instance.state != instance.state {
                 seen.state_since = now;
@@ -505,9 +515,11 @@ impl CloudView {
         self.access.go_back_to(now);
         self.ports_begun = self.ports_begun.map(|begun| begun.min(now));
         self.first_listed = self.first_listed.map(|at| at.min(now));
+        self.listed_at = self.listed_at.min(now);
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
             seen.silent_since = seen.silent_since.map(|at| at.min(now));
+            seen.task_since = seen.task_since.min(now);
             seen.released = seen.released.map(|at| at.min(now));
             seen.released_before = seen.released_before.map(|at| at.min(now));
             seen.first_seen = seen.first_seen.min(now);
@@ -631,6 +643,12 @@ impl CloudView {
     /// When this process had the first full listing of it.
     pub const fn first_listed(&self) -> Option<Time> {
         self.first_listed
+    }
+
+    /// What the cloud's own clock showed at a moment of ours, going by its last full listing.
+    pub fn clock_at(&self, at: Time) -> Option<ServiceTime> {
+        let (before, after) = (self.listed_at.since(at), at.since(self.listed_at));
+        self.listed_begun.map(|begun| begun.earlier_by(before).later_by(after))
     }
 
     /// True once a full listing was seen and while the cloud is believed.

@@ -14,6 +14,7 @@ use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
+use crate::model::before::ActionMark;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
@@ -295,23 +296,45 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
     }
 }
 
+/// The cloud took our reboot and has not ended it within the time of a boot, and no other action is newer: its host is dead. Nova
+/// goes on naming the task for ever, and that held every further step for ever.
+pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
+    let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject) else { return false };
+    let over = |patience| Some(cloud.listed_begun?.earlier_by(patience));
+    let over = desk.pool(seen).and_then(|pool| over(pool.deadlines.boot_patience()));
+    let (ours, others) = (case.gathered.own_reboot, case.gathered.handled);
+    let is_over = ours.zip(over).is_some_and(|(at, over)| at <= over && others.is_none_or(|it| it < at));
+    seen.instance.state == InstanceState::Rebooting && is_over
+}
+
 /// Somebody or something had the machine in hand until a moment ago, and it boots: an operator who repaired its disk in a rescue
-/// found it deleted half a minute after the unrescue. What the list does not show, as a reboot between two of them, the log of
-/// actions does: its time is compared with the cloud's own clock at its last full list.
+/// found it deleted half a minute after the unrescue. Where what was done to it failed, its operator is at work. What the list
+/// does not show, as a reboot between two of them, the log of actions does: its time is compared with the cloud's own clock at
+/// its last full list.
 fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
     let patience = desk.pool(seen)?.deadlines.boot_patience();
-    let is_new = |at: &Time| desk.now.since(*at) < patience;
+    // Who asks for a repair knows what was done before that, and not what is done after it.
+    let asked = case.incident.asked.as_ref().filter(|_| case.incident.is_asked_for()).map(|asked| asked.at);
+    let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);
+    // EC2 shows nothing of a reboot in place: what a list shows there is another's stop and start.
+    let launches = matches!(case.gathered.newest_reboot, Some(ActionMark::Launch(_)));
+    let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot { hard: false, .. });
     // After our own reboot its patience is in the incident. A second release after the same try is somebody else's.
     let ours = |at: &Time| {
         let before = |tried: &Attempt| seen.released_before.is_some_and(|before| before >= tried.at);
-        let is_its = |tried: &Attempt| tried.at <= *at && at.since(tried.at) <= patience && !before(tried);
+        let boots = |tried: &Attempt| tried.ending.is_some() && tried.may_boot() && !is_unseen(&tried.call);
+        let is_its = |tried: &Attempt| {
+            boots(tried) && tried.at <= *at && at.since(tried.at) <= patience && !before(tried)
+        };
         case.incident.attempts.iter().any(is_its)
     };
     let released = seen.released.filter(|at| is_new(at) && !ours(at));
     let begun = cloud.listed_begun.map(|begun| begun.earlier_by(patience));
-    let handled = case.gathered.handled.zip(begun).is_some_and(|(at, begun)| at > begun);
-    let waits = seen.instance.runs_freely() && (released.is_some() || handled);
-    (waits && stands(Guard::JustReleased) && !case.incident.is_asked_for()).then(|| {
+    let asked = asked.and_then(|asked| cloud.clock_at(asked));
+    let handled = case.gathered.handled.filter(|at| asked.is_none_or(|asked| asked < *at));
+    let handled = handled.zip(begun).is_some_and(|(at, begun)| at > begun);
+    let waits = seen.instance.is_at_rest() && (released.is_some() || handled);
+    (waits && stands(Guard::JustReleased)).then(|| {
         Hold::OtherActor(
             format!(
                 "it was started or rebooted a moment ago, not by Reveille, and a boot may take {patience}"

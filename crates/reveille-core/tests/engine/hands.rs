@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::engine::State;
 use reveille_core::event::{CloudFact, CloudSnapshot, Command, Event, Pause, PauseScope, Scope};
+use reveille_core::model::hosting::Hosting;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
-use reveille_core::model::node::Ready;
-use reveille_core::model::roster::Mode;
+use reveille_core::model::node::{Asks, Ready};
+use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, instance, roster};
+use super::fixture::{Field, boot_id, instance, roster};
 
 /// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted
 /// half a minute after the unrescue, because its time had been over for long.
@@ -159,4 +160,215 @@ fn machine_that_a_person_was_seen_to_reboot_after_we_did_has_the_time_of_a_boot(
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
     field.run(Span::from_min(13));
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
+}
+
+fn made(field: &Field) -> Vec<String> {
+    field.calls.iter().map(Call::to_string).collect()
+}
+
+const fn min(minutes: i64) -> Span {
+    Span::from_min(minutes)
+}
+
+/// No kubelet is restarted before the reboot.
+fn rebooting_at_once() -> Roster {
+    let mut roster = roster();
+    roster.pools.values_mut().next().unwrap().repair.rejoin = Mode::Off;
+    roster
+}
+
+/// The agent was asked to bring the machine back, and died with it. Then a person reboots the machine, which the log tells, and
+/// the list as well where it was made meanwhile.
+#[test]
+fn machine_that_a_person_rebooted_after_an_ask_has_the_time_of_a_boot() {
+    for listed in [false, true] {
+        let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
+        field.answers_ask = (Outcome::Accepted { request: None }, false);
+        field.run(min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.run(min(3));
+        field.agents.clear();
+        field.run(min(2));
+        rebooted_by_a_person(&mut field, "i004");
+        if listed {
+            field.instances.get_mut("i004").unwrap().state = InstanceState::Rebooting;
+            field.run(min(1));
+            field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+        }
+        field.run(min(13));
+        assert!(matches!(field.calls[..], [Call::AskAgent { .. }]), "listed: {listed}: {:?}", made(&field));
+        field.run_until(min(30), |field| field.calls.len() > 1);
+        assert!(matches!(field.calls[1], Call::Reboot { .. }), "listed: {listed}: {:?}", made(&field));
+    }
+}
+
+/// Each deletion was answered with 503. None of them is a reboot.
+#[test]
+fn machine_that_a_person_rebooted_after_deletions_that_failed_has_the_time_of_a_boot() {
+    let mut roster = rebooting_at_once();
+    roster.pools.values_mut().next().unwrap().repair.reboot = Mode::Off;
+    roster.limits.per_hour = 20;
+    let mut field = Field::new(roster).populate(10);
+    field.run(min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.refuses = Some(Outcome::Failed { text: "503".into(), retry_after: None });
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.run(min(10));
+    field.refuses = None;
+    let tried = field.calls.len();
+    rebooted_by_a_person(&mut field, "i004");
+    field.run(min(14));
+    assert_eq!(field.calls.len(), tried, "{:?}", made(&field));
+    field.run_until(min(30), |field| field.calls.len() > tried);
+    assert!(field.calls.len() > tried, "{}", field.held("i004", FaultKind::NotReady));
+}
+
+/// Two reboots were answered with 503 and never made; a third was, half an hour ago.
+#[test]
+fn machine_that_a_person_rebooted_after_reboots_that_failed_has_the_time_of_a_boot() {
+    for failed in [false, true] {
+        let mut field = Field::new(rebooting_at_once()).populate(10);
+        field.run(min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        if failed {
+            field.refuses = Some(Outcome::Failed { text: "503".into(), retry_after: None });
+            field.run_until(min(20), |field| field.calls.len() == 2);
+            field.refuses = None;
+        }
+        let before = field.calls.len();
+        field.run_until(min(20), |field| field.calls.len() > before);
+        let tried = field.calls.len();
+        field.run(min(if failed { 30 } else { 14 }));
+        rebooted_by_a_person(&mut field, "i004");
+        field.run(min(14));
+        assert_eq!(field.calls.len(), tried, "failed: {failed}: {:?}", made(&field));
+        field.run_until(min(30), |field| field.calls.len() > tried);
+        assert!(field.calls.len() > tried, "failed: {failed}: it is repaired when it does not come back");
+    }
+}
+
+/// A person's resize failed: the machine was in their hands for three minutes, and is in ERROR. It was deleted half a minute
+/// later.
+#[test]
+fn machine_whose_resize_by_a_person_failed_is_left_alone_for_the_time_of_a_boot() {
+    for logged in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        rebooted_by_a_person(&mut field, "i004");
+        field.by_others[0].1.action = "resize".into();
+        field.by_others[0].1.message = Some("Error".into());
+        if !logged {
+            field.by_others.clear();
+        }
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Other;
+        field.run(min(3));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+        field.run(min(10));
+        assert_eq!(field.calls, [], "logged: {logged}: {:?}", made(&field));
+        field.run_until(min(15), |field| !field.calls.is_empty());
+        assert!(
+            matches!(field.calls[..], [Call::DeleteInstance { .. }]),
+            "logged: {logged}: {:?}",
+            made(&field)
+        );
+    }
+}
+
+/// A request for a repair was denied with 403. Ten minutes later a person reboots the machine instead.
+#[test]
+fn machine_that_a_person_rebooted_after_a_request_that_was_denied_has_the_time_of_a_boot() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(min(1));
+    field.refuses = Some(Outcome::Denied { text: "403".into() });
+    let asks = Asks { repair: Some("OPS-7".into()), ..Asks::default() };
+    field.nodes.get_mut("i004").unwrap().intent.asks = Some(Box::new(asks));
+    field.run(min(10));
+    let tried = field.calls.len();
+    assert!(tried > 0);
+    field.refuses = None;
+    rebooted_by_a_person(&mut field, "i004");
+    field.run(min(14));
+    assert_eq!(field.calls.len(), tried, "{:?}", made(&field));
+    field.run_until(min(30), |field| field.calls.len() > tried);
+    assert!(field.calls.len() > tried, "{}", field.held("i004", FaultKind::NotReady));
+}
+
+/// Ten machines on EC2, which keeps no log of who started what.
+fn on_ec2() -> Field {
+    let mut field = Field::new(rebooting_at_once()).populate(10);
+    for instance in field.instances.values_mut() {
+        instance.hosting = Some(Arc::new(Hosting::default()));
+    }
+    field.run(min(20));
+    field
+}
+
+/// Our soft reboot, which EC2 shows nothing of, was seen by the boot id. Then a person stops and starts the machine, and a list
+/// shows it `pending`.
+#[test]
+fn machine_that_a_person_started_on_ec2_after_a_soft_reboot_of_ours_has_the_time_of_a_boot() {
+    let mut field = on_ec2();
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.run(min(3));
+    let node = field.nodes.get_mut("i004").unwrap();
+    (node.ready, node.boot_id) = (Ready::False, Some(boot_id("i004", 1)));
+    field.run(min(11));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Rebooting;
+    field.run(Span::from_s(30));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+    field.run(min(14));
+    assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
+    field.run_until(min(30), |field| field.calls.len() > 1);
+    assert_eq!(field.calls.len(), 2, "{}", field.held("i004", FaultKind::NotReady));
+}
+
+/// A person deletes the machine's Node, stops and starts it. The process that saw that ends a minute later.
+#[test]
+fn machine_that_a_person_started_on_ec2_before_a_restart_has_the_time_of_a_boot() {
+    for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = on_ec2();
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Stopped;
+        field.nodes.remove("i004");
+        field.run(min(3));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+        field.run(min(1));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restarts {
+            field = field.restarted(rebooting_at_once());
+        }
+        field.run(min(13));
+        assert_eq!(field.calls, [], "restarts: {restarts}, rotated: {rotated}: {:?}", made(&field));
+        field.run_until(min(30), |field| !field.calls.is_empty());
+        assert!(!field.calls.is_empty(), "restarts: {restarts}: {}", field.held("i004", FaultKind::Vanished));
+    }
+}
+
+/// A person takes the marks off, stops and starts the machine, and puts the marks back while it boots.
+#[test]
+fn machine_whose_marks_are_put_back_while_it_boots_has_the_time_of_a_boot() {
+    for marked in [true, false] {
+        let mut field = on_ec2();
+        let marks = field.instances["i004"].marks.clone();
+        if !marked {
+            field.instances.get_mut("i004").unwrap().marks = Arc::default();
+        }
+        field.run(min(1));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Stopped;
+        field.nodes.remove("i004");
+        field.run(min(3));
+        let instance = field.instances.get_mut("i004").unwrap();
+        (instance.state, instance.marks) = (InstanceState::Active, marks);
+        field.run(min(14));
+        assert_eq!(field.calls, [], "marked: {marked}: {:?}", made(&field));
+        field.run_until(min(30), |field| !field.calls.is_empty());
+        assert!(!field.calls.is_empty(), "marked: {marked}: {}", field.held("i004", FaultKind::Vanished));
+    }
 }

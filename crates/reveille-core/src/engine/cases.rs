@@ -371,10 +371,13 @@ impl State {
     }
 
     /// A reboot of this machine that was not seen to take effect may be what took it away just now: answered with 504, it came
-    /// minutes after the one that was made for it once more, and the machine was deleted while it booted for the second time.
+    /// minutes after the one that was made for it once more, and the machine was deleted while it booted for the second time. The
+    /// other incident may be open still.
     fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
-        let late = |closed: &Closed| closed.incident.attempts.iter().any(Attempt::may_come_late);
-        let may = self.closed_lately(&key.subject).any(late);
+        let late = |tried: &Attempt| tried.may_boot() && !tried.seen;
+        let open = self.cases_of(&key.subject).filter_map(|other| Some(&self.cases.get(&other)?.incident));
+        let mut lately = self.closed_lately(&key.subject).map(|closed| &closed.incident).chain(open);
+        let may = lately.any(|incident| incident.attempts.iter().any(late));
         (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
     }
 

@@ -191,10 +191,6 @@ impl State {
         }
         self.note_begun(key, incident, intent);
         if let Some(case) = self.cases.get_mut(key) {
-            // The log that was read directly before shows nothing of the one before this.
-            if matches!(call, Call::Reboot { .. }) {
-                case.gathered.unconfirmed = None;
-            }
             if position != case.incident.rung {
                 case.incident.rung = position;
                 case.incident.tries = 0;
@@ -281,6 +277,11 @@ impl State {
                 }
                 let (call, fence, flight_rung) = (flight.call.clone(), self.start.fence, flight.rung);
                 let key = flight.key.clone();
+                // The log that was read directly before shows nothing of the one before this. Not sooner: an intent that was not
+                // kept left a reboot that came late after all without its time.
+                if let (Call::Reboot { .. }, Some(case)) = (&call, self.cases.get_mut(&key)) {
+                    case.gathered.unconfirmed = None;
+                }
                 let phase = Phase::Calling { since: self.now };
                 let counted = self.count_same_fault(&key, flight_rung);
                 self.book.flights.insert(intent, Flight { phase, counted, ..flight });
@@ -343,6 +344,8 @@ impl State {
             }
             if let Some(case) = self.cases.get_mut(&flight.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
+                // The evidence was read directly before this, and the disk may be full for long.
+                case.gathered.asked_at = None;
             }
             self.begun_for.remove(&intent);
             self.waiting.put(&flight.key, flight.incident, WaitFor::Gate);

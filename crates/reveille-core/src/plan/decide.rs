@@ -12,6 +12,7 @@ use crate::guard::{Guard, stands};
 use crate::model::attempt::Ending;
 use crate::model::id::IntentId;
 use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
+use crate::model::instance::InstanceState;
 use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
@@ -189,9 +190,12 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         return Decision::just(Next::Wait { until, why });
     }
     let decision = climb(desk, case, due);
-    // Old evidence is read again just before it is acted on, not over and over while something stands against acting.
+    // Old evidence is read again just before it is acted on, not over and over while something stands against acting. Only the
+    // log tells whose a reboot is that does not end.
     let looks = if looks.is_empty() { log_wanted(desk, case, &decision.next) } else { looks };
-    if matches!(decision.next, Next::Act { .. }) && !looks.is_empty() {
+    let seen = desk.seen_of(&incident.key.subject).map(|(_, seen)| seen);
+    let reboots = seen.is_some_and(|seen| seen.instance.state == InstanceState::Rebooting);
+    if (matches!(decision.next, Next::Act { .. }) || reboots) && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
     }
     decision

@@ -254,18 +254,21 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if rung != Rung::Cleanup {
         taken_out(desk, seen, rung, holds);
     }
-    // A build's own task is the build that hangs.
-    let working = !seen.is_gone() && seen.instance.state != InstanceState::Building;
+    // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
+    let unended = reboot_never_ends(desk, case, seen);
+    let working = !seen.is_gone() && seen.instance.state != InstanceState::Building && !unended;
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
-        holds.push(Hold::OtherActor(format!("the cloud says task {task}").into()));
+        let text = format!("the cloud says task {task} since {}", seen.task_since);
+        holds.push(Hold::OtherActor(text.into()));
     }
     let lost = &desk.cluster.lost_together;
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
         holds.push(Hold::LostTogether { machines: lost.len() });
     }
     // A machine that is rescued, resized or started by somebody has no task while it stays so.
-    if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup) {
-        holds.push(Hold::OtherActor(Arc::from(what)));
+    if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup && !unended) {
+        let text = format!("{what}, since {}", seen.state_since);
+        holds.push(Hold::OtherActor(text.into()));
     }
     // Whoever marked a left-over Node took its machine away, and may never come back for the Node.
     if rung != Rung::Cleanup {

@@ -28,6 +28,7 @@ use crate::observe::cluster::NodeSeen;
 
 use super::desk::{Case, Desk};
 use super::hold::Hold;
+use super::interlock;
 use super::ladder::{self, Rung};
 
 /// Why there is nothing to call.
@@ -333,6 +334,9 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
                 });
             }
             Ok(Call::Reboot { cloud, instance, hard, owned })
+        }
+        Rung::Reboot if interlock::reboot_never_ends(desk, case, seen) => {
+            no_call("its cloud does not end the reboot that it took: another would wait behind that one")
         }
         // Somebody brought it into this state, and may need it so. That is no reason for a harsher step: the interlock holds it.
         Rung::Reboot if matches!(state, InstanceState::Rebooting | InstanceState::Other) => {

@@ -19,6 +19,7 @@ mod hands;
 mod hosting;
 mod identity;
 mod lamed;
+mod late;
 mod links;
 mod listings;
 mod lost_nodes;

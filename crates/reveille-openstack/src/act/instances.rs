@@ -84,8 +84,10 @@ fn handled(instance: &Instance, rests_on: InstanceState, writing: &Writing) -> O
     if instance.locked {
         return moved(LOCKED);
     }
-    // A build's own task is the build that hangs.
-    if let Some(task) = instance.task.as_ref().filter(|_| instance.state != InstanceState::Building) {
+    // A build's own task is the build that hangs, and a reboot's the reboot that was not ended when this was decided.
+    let reboots = rests_on == InstanceState::Rebooting && instance.state == rests_on;
+    let own = instance.state == InstanceState::Building || reboots;
+    if let Some(task) = instance.task.as_ref().filter(|_| !own) {
         return moved(&format!("the cloud says task {task} by now"));
     }
     match rests_on {

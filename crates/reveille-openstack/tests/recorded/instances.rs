@@ -141,6 +141,27 @@ async fn server_that_somebody_has_in_hand_is_not_touched() {
     }
 }
 
+/// Its host is dead: Nova names the task of the reboot for ever, and lets go of the server all the same (nova: compute/api.py,
+/// `delete`, where `check_instance_state` checks no task).
+#[tokio::test]
+async fn server_whose_reboot_never_ends_is_deleted_where_that_was_decided() {
+    for (call, begins, deletes) in [
+        (delete_in(InstanceState::Rebooting), "accepted", 1),
+        (delete(), "changed", 0),
+        (reboot(true), "changed", 0),
+    ] {
+        let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
+            "GET" if seen.path.ends_with("/servers/a") => {
+                Some(server_in("HARD_REBOOT", r#", "OS-EXT-STS:task_state": "reboot_started_hard""#))
+            }
+            _ => seen.path.contains("/servers/a").then(|| reply(204, "")),
+        })
+        .await;
+        assert!(outcome.to_string().starts_with(begins), "{call}: {outcome}");
+        assert_eq!(seen.len(), deletes, "{call}: {outcome}");
+    }
+}
+
 #[tokio::test]
 async fn deleting_looks_first() {
     let cases: [(Reply, Reply, &str, usize); 9] = [

@@ -183,7 +183,8 @@ impl World {
         if found.state.is_leaving() {
             return None;
         }
-        let task = found.task.as_ref().filter(|_| found.state != InstanceState::Building);
+        let reboots = *state == InstanceState::Rebooting && found.state == *state;
+        let task = found.task.as_ref().filter(|_| found.state != InstanceState::Building && !reboots);
         let handled = found.locked || task.is_some() || found.state != *state;
         handled.then(|| moved(format!("it is {:?} by now, with task {task:?}", found.state)))
     }

@@ -1,0 +1,144 @@
+//! Reboots of ours that come late, or never end.
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Effect, Outcome};
+use reveille_core::event::{CloudFact, ClusterFact, Event};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::time::Span;
+
+use super::fixture::{CLOUD, Field, roster};
+
+const fn min(minutes: i64) -> Span {
+    Span::from_min(minutes)
+}
+
+fn rebooting_at_once() -> Roster {
+    let mut roster = roster();
+    roster.pools.values_mut().next().unwrap().repair.rejoin = Mode::Off;
+    roster
+}
+
+fn made(field: &Field) -> Vec<String> {
+    field.calls.iter().map(Call::to_string).collect()
+}
+
+/// The reboot of a silent machine is answered with 504, and comes later.
+fn rebooted_with_504() -> (Field, Call) {
+    let mut field = Field::new(rebooting_at_once()).populate(10);
+    field.run(min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: None });
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.refuses = None;
+    let reboot = field.calls[0].clone();
+    (field, reboot)
+}
+
+fn comes_late(field: &mut Field, reboot: Call) {
+    assert_eq!(field.calls.len(), 1);
+    let at = field.cloud_time();
+    field.made.push((reboot, at));
+    field.run(min(14));
+}
+
+/// Every record is refused.
+fn feed_full(field: &mut Field, event: Event) {
+    for effect in field.step(event) {
+        match effect {
+            Effect::Record { id, .. } => feed_full(field, Event::RecordFailed(id)),
+            Effect::Look { id, look } => {
+                let answer = field.answer(&look);
+                feed_full(field, Event::Looked { look: id, answer: Ok(answer) });
+            }
+            Effect::Call { call, .. } => panic!("{call} without a ledger"),
+            Effect::List { .. } | Effect::WakeAt(_) => {}
+        }
+    }
+}
+
+/// The next reboot is decided, and the disk is full: it is not made, and the first one may come yet.
+#[test]
+fn reboot_that_comes_after_an_intent_that_was_not_kept_has_its_time() {
+    for full in [false, true] {
+        let (mut field, reboot) = rebooted_with_504();
+        field.run(Span::from_s(40));
+        for _ in 0..if full { 4 } else { 0 } {
+            field.now = field.now + Span::from_s(10);
+            let fact = CloudFact::read(field.snapshot());
+            feed_full(&mut field, Event::Cloud { cloud: CLOUD.into(), fact });
+            let nodes = field.nodes.values().cloned().map(Arc::new).collect();
+            feed_full(&mut field, Event::Cluster(ClusterFact::Synced(nodes)));
+            feed_full(&mut field, Event::Cluster(ClusterFact::Alive));
+        }
+        comes_late(&mut field, reboot);
+        assert_eq!(field.calls.len(), 1, "full: {full}: {:?}", made(&field));
+    }
+}
+
+/// Its Node is deleted meanwhile, so that the machine has another fault when the reboot comes.
+#[test]
+fn reboot_that_comes_after_the_node_was_deleted_has_its_time() {
+    for deleted in [false, true] {
+        let (mut field, reboot) = rebooted_with_504();
+        field.run(Span::from_s(20));
+        if deleted {
+            field.nodes.remove("i004");
+        }
+        field.run(Span::from_s(20));
+        comes_late(&mut field, reboot);
+        assert_eq!(field.calls.len(), 1, "deleted: {deleted}: {:?}", made(&field));
+    }
+}
+
+/// The host is dead: Nova takes the reboot, and goes on saying that it reboots.
+fn never_ended(field: &mut Field) {
+    let instance = field.instances.get_mut("i004").unwrap();
+    (instance.state, instance.task) = (InstanceState::Rebooting, Some("reboot_started".into()));
+}
+
+#[test]
+fn reboot_of_ours_that_the_cloud_never_ends_is_followed_by_the_next_step() {
+    for ends in [true, false] {
+        let mut field = Field::new(rebooting_at_once()).populate(10);
+        field.run(min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        if !ends {
+            never_ended(&mut field);
+        }
+        field.run(min(14));
+        assert_eq!(field.calls.len(), 1, "ends: {ends}: {:?}", made(&field));
+        field.run(min(60));
+        // The Node goes as well, after its machine.
+        let mut steps = vec!["reboot instance i004", "power-cycle instance i004", "delete instance i004"];
+        steps.retain(|step| ends || !step.starts_with("power-cycle"));
+        assert_eq!(made(&field)[..steps.len()], steps, "ends: {ends}");
+    }
+}
+
+/// The same where a person asked for the reboot: they may know why it takes so long.
+#[test]
+fn reboot_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
+    let mut field = Field::new(rebooting_at_once()).populate(10);
+    field.run(min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.run(min(5));
+    super::hands::rebooted_by_a_person(&mut field, "i004");
+    let (others, ours) = (&mut field.by_others, field.made.pop().unwrap());
+    // The log tells the newest first.
+    others.push(("i004".to_owned(), {
+        let mut first = others[0].1.clone();
+        (first.request, first.started, first.user) = ("req-0".into(), ours.1, None);
+        first
+    }));
+    never_ended(&mut field);
+    field.run(min(24 * 60));
+    assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
+    let held = field.held("i004", FaultKind::NotReady);
+    assert!(held.contains("reboot_started since 1970-01-01T00:"), "{held}");
+}

@@ -431,8 +431,6 @@ impl State {
 
     fn refresh(&mut self, key: &IncidentKey, fault: Fault, label: &Arc<str>) {
         let now = self.now;
-        let timing = self.roster.timing;
-        let (dwell, confirms) = (self.dwell(key), self.confirms(key));
         let Some(case) = self.cases.get_mut(key) else { return };
         if case.due_after != fault.due_after {
             self.ripe.insert(key.clone());
@@ -444,22 +442,9 @@ impl State {
         if incident.label != *label {
             incident.label = label.clone();
         }
-        let mut used_up = false;
-        if let Some(since) = incident.well_since.take() {
-            self.ripe.insert(key.clone());
-            if confirms && now.since(since) >= dwell {
-                // It was well for so long that only a person's word was missing: the waiting begins anew.
-                incident.counted_from = now;
-            }
-            // Once: a Node that flaps four times after its reboot was rebooted once.
-            let last = incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);
-            // It looked mended and is back within the dwell: that repair did not hold.
-            if last.is_some_and(|last| case.note_lapse(last)) {
-                let rung = ladder::ladder(key.kind).get(usize::from(case.incident.rung));
-                let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
-                used_up = case.count_try(now, &timing, allowed);
-            }
-        }
+        let well_since = incident.well_since.take();
+        let used_up = well_since.is_some_and(|since| self.relapse(key, since));
+        let Some(case) = self.cases.get_mut(key) else { return };
         let incident = &mut case.incident;
         let mut findings = vec![bounded(fault.finding)];
         findings.extend(fault.more.into_iter().map(bounded));
@@ -478,6 +463,35 @@ impl State {
         if used_up {
             self.next_rung(key, "it was mended and came back too often");
         }
+    }
+
+    /// It looked well since then, and does not any more. True where this was the last try of its step.
+    fn relapse(&mut self, key: &IncidentKey, since: Time) -> bool {
+        let (now, timing) = (self.now, self.roster.timing);
+        let (over, confirms) = (since + self.dwell(key), self.confirms(key));
+        let Some(case) = self.cases.get_mut(key) else { return false };
+        self.ripe.insert(key.clone());
+        // It was well for so long that only a person's word was missing: the waiting begins anew.
+        let unconfirmed = confirms && now >= over;
+        if unconfirmed {
+            case.incident.counted_from = now;
+        }
+        // Once: a Node that flaps four times after its reboot was rebooted once.
+        let last = case.incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);
+        let lapsed = last.is_some_and(|last| case.note_lapse(last));
+        if unconfirmed && now.since(over) > RECURS_WITHIN {
+            // Had a person confirmed, this were another incident.
+            case.begin_anew();
+            let (incident, unconfirmed) = (case.incident.id, case.gathered.unconfirmed.clone());
+            let (rung, tries, not_before, lapsed) = (0, 0, None, case.lapsed.clone());
+            let anew = Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed };
+            self.record(anew);
+            return false;
+        }
+        // It looked mended and is back within the dwell: that repair did not hold.
+        let rung = ladder::ladder(key.kind).get(usize::from(case.incident.rung));
+        let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
+        lapsed && case.count_try(now, &timing, allowed)
     }
 
     /// It is not seen any more: the dwell begins, or is over.

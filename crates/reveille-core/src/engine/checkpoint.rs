@@ -161,19 +161,20 @@ impl State {
                 records.push(Record::Judged { at, intent, held, text });
             }
         }
-        if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
-            let (machine, value) = (machine.clone(), asked.value.clone());
-            records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });
-        }
-        if let Some(until) = incident.kept_until {
-            records.push(Record::Kept { at: self.now, incident: id, until });
-        }
         let Incident { rung, tries, not_before, .. } = *incident;
         if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
             let case = self.cases.get(&incident.key).filter(|case| case.incident.id == id);
             let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
             let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
             records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed });
+        }
+        // After where it stands: an incident that begins anew loses these.
+        if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
+            let (machine, value) = (machine.clone(), asked.value.clone());
+            records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });
+        }
+        if let Some(until) = incident.kept_until {
+            records.push(Record::Kept { at: self.now, incident: id, until });
         }
         if incident.given_up {
             records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });

@@ -126,9 +126,7 @@ impl Replay {
                     case.gathered.unconfirmed = unconfirmed;
                     case.lapsed = lapsed;
                 }
-                self.with(incident, |found| {
-                    (found.rung, found.tries, found.not_before) = (rung, tries, not_before);
-                });
+                self.with(incident, |found| found.carry_over(rung, tries, not_before));
             }
             Record::Numbered { incident, intent, begun, deleted, .. } => {
                 numbers.incident = numbers.incident.max(incident);

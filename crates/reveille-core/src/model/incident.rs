@@ -344,7 +344,7 @@ pub struct Incident {
     pub well_since: Option<Time>,
     /// What was concluded; the first is the one to act on.
     pub findings: Vec<Finding>,
-    /// What was tried, in order. Bounded by the ladder: rungs × tries.
+    /// What was tried, in order. Bounded by the ladder: rungs × tries, each time that it was well for long and was not confirmed.
     pub attempts: Vec<Attempt>,
     /// The rung that the next try is on.
     pub rung: u8,
@@ -373,6 +373,12 @@ impl Incident {
     /// Why, as far as it is known by now.
     pub fn cause(&self) -> &Cause {
         self.findings.first().map_or(&Cause::Unknown, |finding| &finding.cause)
+    }
+
+    /// It goes on from here on its ladder, without what people wanted of it before.
+    pub fn carry_over(&mut self, rung: u8, tries: u32, not_before: Option<Time>) {
+        (self.rung, self.tries, self.not_before, self.given_up) = (rung, tries, not_before, false);
+        (self.asked, self.kept_until) = (None, None);
     }
 
     /// A try begins. Of the same that was not made over and over, the last stays: it is tried for as long as the fault lasts.

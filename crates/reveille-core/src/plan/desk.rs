@@ -57,6 +57,12 @@ impl Case {
         incident.tries >= allowed && stands(Guard::TriesEnd)
     }
 
+    /// It was well for long, and what is amiss now is decided about as if nothing had been tried. What was tried stays told.
+    pub fn begin_anew(&mut self) {
+        self.incident.carry_over(0, 0, None);
+        (self.unreached, self.unmade) = (0, 0);
+    }
+
     /// What held did not last: a try, once for each intent. True where it is counted now.
     pub fn note_lapse(&mut self, intent: IntentId) -> bool {
         let is_new = !self.lapsed.contains(&intent);

@@ -209,3 +209,72 @@ fn machine_that_relapses_after_each_reboot_is_power_cycled_once_over_restarts_to
         assert_eq!(made, wanted, "restarts: {restarts}");
     }
 }
+
+/// The machine fails each few hours, is rebooted and well, which no one confirms: the third time it was deleted. It is decided
+/// about as any other that was well for hours.
+#[test]
+fn machine_that_was_well_for_hours_and_not_confirmed_is_rebooted_softly_first() {
+    for (confirm, restarts) in [(false, false), (true, false), (true, true)] {
+        let mut wanted = roster();
+        let pool = wanted.pools.values_mut().next().unwrap();
+        (pool.repair.rejoin, pool.deadlines.confirm) = (Mode::Off, confirm);
+        let mut field = Field::new(wanted.clone()).populate(10);
+        field.run(Span::from_min(20));
+        for _ in 0..3 {
+            let before = field.calls.len();
+            field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+            field.run(Span::from_min(1));
+            if restarts {
+                let calls = std::mem::take(&mut field.calls);
+                field = field.restarted(wanted.clone());
+                field.calls = calls;
+            }
+            field.run_until(Span::from_min(60), |field| field.calls.len() > before);
+            field.run(Span::from_min(2));
+            if field.instances.contains_key(ONE) {
+                field.boots(ONE);
+            }
+            field.run(Span::from_min(180));
+        }
+        let made: Vec<String> = field.calls.iter().map(Call::to_string).collect();
+        let softly = ["reboot instance i004"; 3];
+        assert_eq!(made, softly, "confirm: {confirm}, restarts: {restarts}");
+    }
+}
+
+/// It was given up, a person repaired it by hand, which no one confirmed. Within the hour it stays given up; hours later it is
+/// repaired, also by the next process.
+#[test]
+fn machine_that_was_given_up_and_well_for_hours_is_repaired_again() {
+    for (confirm, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut wanted = roster();
+        let pool = wanted.pools.values_mut().next().unwrap();
+        (pool.repair.rejoin, pool.repair.replace) = (Mode::Off, Mode::Off);
+        pool.deadlines.confirm = confirm;
+        let mut field = Field::new(wanted.clone()).populate(10);
+        field.run(Span::from_min(20));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(240));
+        let tried = field.calls.len();
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::True;
+        field.run(Span::from_min(30));
+        if confirm {
+            field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+            field.run(Span::from_min(60));
+            assert_eq!(field.calls.len(), tried, "its earlier tries still count");
+            field.nodes.get_mut(ONE).unwrap().ready = Ready::True;
+        }
+        field.run(Span::from_min(240));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(1));
+        if rotated {
+            field.records = field.state.checkpoint();
+            field = field.restarted(wanted);
+            field.run(Span::from_min(60));
+            assert!(!field.calls.is_empty(), "{}", field.held(ONE, FaultKind::NotReady));
+            continue;
+        }
+        field.run(Span::from_min(60));
+        assert!(field.calls.len() > tried, "confirm: {confirm}: {}", field.held(ONE, FaultKind::NotReady));
+    }
+}

@@ -547,9 +547,12 @@ impl State {
         self.pool_of(key).is_some_and(|pool| pool.deadlines.confirm)
     }
 
-    /// The pool that an open incident is charged to, as the roster has it.
+    /// The pool that an open incident is charged to, as the roster has it: the one that its machine is in now. One that was moved
+    /// to a pool of slow machines boots as slowly as those.
     pub(super) fn pool_of(&self, key: &IncidentKey) -> Option<&Pool> {
-        self.roster.pools.get(self.cases.get(key)?.incident.pool.as_ref()?)
+        let is_in = self.desk().seen_of(&key.subject).and_then(|(_, seen)| seen.pool());
+        let charged = || self.cases.get(key)?.incident.pool.as_ref();
+        self.roster.pools.get(is_in.or_else(charged)?)
     }
 
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {

@@ -172,6 +172,10 @@ impl State {
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));
         self.book.go_back_to(now, longest);
+        // What was done may take longer than any backoff: bare metal boots for an hour, and a machine may have been moved there.
+        let pools = self.roster.pools.values().map(|pool| pool.deadlines);
+        let patience = pools.map(|it| it.build_within.max(it.boot_patience())).max();
+        let patience = now + patience.map_or(Span::ZERO, |it| it + it);
         for case in self.cases.values_mut() {
             let incident = &mut case.incident;
             incident.first_seen = incident.first_seen.min(now);
@@ -182,9 +186,6 @@ impl State {
                 asked.at = asked.at.min(now);
             }
             let pool = incident.pool.as_ref().and_then(|name| self.roster.pools.get(name));
-            // What was done may take longer than any backoff: bare metal boots for an hour.
-            let patience = pool.map(|pool| pool.deadlines.build_within.max(pool.deadlines.boot_patience()));
-            let patience = now + patience.map_or(Span::ZERO, |it| it + it);
             incident.not_before = incident.not_before.map(|at| at.min(longest.max(patience)));
             if let (Some(until), Some(keep)) = (&mut incident.kept_until, pool.and_then(|pool| pool.keep)) {
                 *until = (*until).min(now + keep.within);

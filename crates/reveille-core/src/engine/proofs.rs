@@ -248,10 +248,11 @@ impl State {
 
     /// How long a repair may take to help before the next is thought of.
     pub(super) fn patience(&self, flight: &Flight) -> Span {
-        // The case may be closed, as that of a machine that is gone: its domain is of the same pool.
-        let domain = || self.roster.pools.get(&flight.domain.as_ref()?.pool);
-        let deadlines =
-            self.pool_of(&flight.key).or_else(domain).map(|pool| pool.deadlines).unwrap_or_default();
+        // Its domain is of the pool that the machine was in when this was decided, which the ledger knows before any list does.
+        // The case may be closed, as that of a machine that is gone.
+        let domain = flight.domain.as_ref().and_then(|domain| self.roster.pools.get(&domain.pool));
+        let pool = domain.or_else(|| self.pool_of(&flight.key));
+        let deadlines = pool.map(|pool| pool.deadlines).unwrap_or_default();
         let boot = deadlines.boot_patience();
         match flight.rung.class() {
             Class::Replace => deadlines.build_within + boot,

@@ -103,7 +103,7 @@ pub fn mode_of(desk: &Desk<'_>, case: &Case, class: Class) -> Mode {
 }
 
 /// The pool that the machine is in now: an operator may have moved it to another one since the incident opened.
-fn pool_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Option<&'a PoolName> {
+pub fn pool_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Option<&'a PoolName> {
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     seen.and_then(Seen::pool).or(case.incident.pool.as_ref())
 }

@@ -18,6 +18,7 @@ use crate::model::time::Span;
 use crate::observe::cloud::Seen;
 
 use super::desk::{Case, Desk};
+use super::interlock;
 
 /// The same wish as the annotation's, on the instance itself: who never joined has no Node to write on. A metadata pair
 /// with the value `true` or `false`; a tag of this name is `true`.
@@ -66,7 +67,7 @@ fn kept_in(desk: &Desk<'_>, pool: &PoolName) -> u32 {
 pub fn unconfirmed(desk: &Desk<'_>, case: &Case) -> Option<Arc<str>> {
     let incident = &case.incident;
     let since = incident.well_since?;
-    let pool = incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name))?;
+    let pool = interlock::pool_of(desk, case).and_then(|name| desk.roster.pools.get(name))?;
     let waits = pool.deadlines.confirm && incident.key.kind.is_absence();
     if !waits || desk.now < since + pool.deadlines.dwell {
         return None;

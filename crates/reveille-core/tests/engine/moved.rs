@@ -120,3 +120,36 @@ fn machine_that_is_kept_by_its_node_is_kept_without_it() {
     field.run(Span::from_min(240));
     assert_eq!(field.calls.len(), before, "{:?}", field.calls);
 }
+
+/// A silent machine is moved to a pool of machines that boot for an hour. It was power-cycled and deleted while it booted.
+#[test]
+fn machine_that_was_moved_to_a_slow_pool_has_the_time_of_that_pool() {
+    for restarts in [false, true] {
+        let mut wanted = roster();
+        let mut slow = wanted.pools.values().next().unwrap().clone();
+        wanted.pools.values_mut().next().unwrap().repair.rejoin = Mode::Off;
+        slow.name = "slow".into();
+        slow.repair.rejoin = Mode::Off;
+        slow.owned.pool = Some(Mark::Tag("k8s-pool=slow".into()));
+        slow.deadlines.join_within = Some(Span::from_min(60));
+        wanted.pools.insert(slow.name.clone(), slow);
+        let mut field = Field::new(wanted.clone()).populate(10);
+        field.run(Span::from_min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(2));
+        let marks = [Mark::Tag("k8s-cluster=prod".into()), Mark::Tag("k8s-pool=slow".into())].into();
+        let marks = Arc::new(marks);
+        for id in ["i004", "i005", "i006"] {
+            field.instances.get_mut(id).unwrap().marks = Arc::clone(&marks);
+        }
+        field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
+        field.run(Span::from_min(5));
+        let mut rebooted = field.calls.len();
+        if restarts {
+            field = field.restarted(wanted);
+            rebooted = 0;
+        }
+        field.run(Span::from_min(50));
+        assert_eq!(field.calls.len(), rebooted, "restarts: {restarts}: {:?}", field.calls);
+    }
+}

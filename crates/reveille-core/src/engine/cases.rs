@@ -22,6 +22,7 @@ use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::remembered::Remembered;
+use crate::observe::source::Trust;
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
 use crate::plan::{interlock, ladder, wishes};
@@ -324,9 +325,11 @@ impl State {
         findings.extend(fault.more.into_iter().map(bounded));
         incident.findings.clone_from(&findings);
         self.record(Record::Diagnosed { at, incident: id, findings });
+        let (away_since, sighted_since) = self.away_since(&key);
         let case = Case {
             incident,
-            away_since: self.away_since(&key),
+            away_since,
+            sighted_since,
             due_after: fault.due_after,
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
@@ -345,11 +348,16 @@ impl State {
     }
 
     /// Since when the machine is away, where a fault of this kind opens now: another may be open, which closes after this one
-    /// opened. Its Node was not Ready for hours, and somebody deletes it.
-    pub(super) fn away_since(&self, key: &IncidentKey) -> Time {
+    /// opened. Its Node was not Ready for hours, and is deleted. And since when the cluster had been in sight by then.
+    pub(super) fn away_since(&self, key: &IncidentKey) -> (Time, Option<Time>) {
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
-        let since = others.filter_map(|other| Some(self.cases.get(&other)?.away_since)).min();
-        since.filter(|_| key.kind.is_absence()).unwrap_or(self.now)
+        let others = others.filter_map(|other| self.cases.get(&other));
+        let first = others.map(|case| (case.away_since, case.sighted_since)).min_by_key(|(since, _)| *since);
+        let sighted = match self.cluster.source.trust(self.now) {
+            Trust::Since(since) => Some(since),
+            Trust::No(_) => None,
+        };
+        first.filter(|_| key.kind.is_absence()).unwrap_or((self.now, sighted))
     }
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault

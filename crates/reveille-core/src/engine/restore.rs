@@ -357,10 +357,11 @@ impl Replay {
             asked: None,
             kept_until: None,
         };
-        let away_since = self.state.away_since(&key).min(at);
+        let away_since = self.state.away_since(&key).0.min(at);
         let case = Case {
             incident,
             away_since,
+            sighted_since: None,
             due_after: None,
             rests_on_cluster: true,
             gathered: Gathered::default(),

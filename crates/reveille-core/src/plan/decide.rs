@@ -80,7 +80,8 @@ impl Decision {
     }
 }
 
-/// A read that takes longer than this is asked for again.
+/// A read that takes longer is not waited for. It is not asked for again before it is answered: performers answer each within a
+/// minute, be it that it failed.
 pub const EVIDENCE_WITHIN: Span = Span::from_min(2);
 /// Evidence of an absence is read so long before its deadline: sixty machines that are due at once wait for 120 reads, sixteen
 /// at a time, which took 1.2 s of a real EC2 API when they began at the deadline.
@@ -353,9 +354,9 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
 }
 
 /// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away. Where the
-/// cluster was not seen all that time, nobody knows.
+/// cluster was not seen all that time, nobody knows. What was not seen after it went away does not matter.
 fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
-    let Trust::Since(sighted) = desk.cluster.source.trust(desk.now) else { return false };
+    let Some(sighted) = case.sighted_since else { return false };
     let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
     let had_joined = case.incident.key.kind != FaultKind::NeverJoined && joined;
     had_joined && case.away_since.since(root.incident.first_seen.max(sighted)) >= SERVED

@@ -31,6 +31,8 @@ pub struct Case {
     pub incident: Incident,
     /// Since when its machine is away, by this fault or by one whose place this one took.
     pub away_since: Time,
+    /// Since when the cluster had been in sight without a break when it went away; none where that is not known.
+    pub sighted_since: Option<Time>,
     /// How long this fault is waited for from `counted_from`; `None`: reported, never acted on.
     pub due_after: Option<Span>,
     /// Its timers rest on the cluster's view, too.

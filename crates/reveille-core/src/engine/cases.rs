@@ -58,7 +58,10 @@ impl State {
         let desk = self.desk();
         let Some((cloud, seen)) = desk.seen(key) else {
             // After a restart a machine may be remembered and not have been listed yet: nobody can tell, so nothing ends.
-            if !self.remembered.contains_key(key) && self.has_listed(key) {
+            if self.remembered.contains_key(key) {
+                let place = self.place_unseen(key);
+                self.tally.set(key, place);
+            } else if self.has_listed(key) {
                 self.forget(key, Verdict::SubjectGone);
             }
             return;
@@ -96,6 +99,7 @@ impl State {
                 && (state.is_leaving() || state == InstanceState::Building);
         let (forget, wake) = self.watch_presence(key, seen, &standing);
         self.tally.set(key, place);
+        self.note_fleet(key);
         if let Some(at) = wake {
             self.wake(at, Wake::Machine(key.clone()));
         }
@@ -194,7 +198,9 @@ impl State {
                     if self.now >= again {
                         presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
                     }
-                    wake = Some(again.max(self.now + Unlisted::APART));
+                    let again = again.max(self.now + Unlisted::APART);
+                    let long_gone = self.long_gone_at(key).filter(|at| *at > self.now);
+                    wake = Some(long_gone.map_or(again, |at| at.min(again)));
                 }
             } else if let (Some(last), MachineKey::Instance(cloud, id)) = (unlisted.last_denial, key) {
                 let again = last + Unlisted::APART;

@@ -10,23 +10,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::absence::{Absence, Standing};
+use crate::diagnose::hosting;
 use crate::guard::{Guard, stands};
+use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, NodeName, ZoneName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
-use crate::model::time::Span;
+use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
-use crate::observe::cluster::Link;
+use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::tally::{Count, Place, Rank};
 use crate::plan::freeze::Scope;
 use crate::plan::interlock;
 
 use super::State;
 
-/// A machine that was away, and that its cloud denies now, counts as away for so long. Where half of a fleet is silent and a
-/// part of the cloud cannot be reached either, each denial would end the freeze a little more, and the Nodes of machines that
-/// run would be deleted. Nothing is urgent about the Node of a machine that is gone.
+/// A machine that is away, and that its cloud denies, counts as away for so long, unless it was seen being taken away. Where half
+/// of a fleet is silent and a part of the cloud cannot be reached either, each denial would end the freeze a little more, or
+/// would not let it begin, and the Nodes of machines that run would be deleted. Where others scale down, this is what they wait
+/// for: nothing is urgent about the Node of a machine that is gone.
 const LONG_GONE: Span = Span::from_min(30);
 
 impl State {
@@ -35,6 +38,7 @@ impl State {
         let pool = seen.pool()?.clone();
         let desk = self.desk();
         let was_amiss = || self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
+        let is_denied_lately = || !self.is_taken_away(seen) && !self.is_long_gone(key);
         let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
         let rank = match standing {
@@ -46,13 +50,18 @@ impl State {
             Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             Standing::Excused(_) => Rank::Leaving,
             Standing::Absent(absence) => match absence.kind {
+                // Its pool waits for no join: as long as it has not come it is nobody's loss, and eight such machines beside six
+                // that serve would freeze the roster for good.
+                FaultKind::NeverJoined if absence.due_after.is_none() => Rank::Unawaited,
                 // A machine that was seen being born is still on its way until its deadline.
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
-                FaultKind::Ghost if was_amiss() && !self.is_long_gone(key) => Rank::Amiss,
+                FaultKind::Ghost if is_denied_lately() => Rank::Amiss,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 // It serves, under a Node that it took over, or beside a second Node that anybody may have made. A person tells
                 // the two apart in days: until then, four such machines of ten would freeze everything.
                 FaultKind::Duplicate if (seen.nodes.is_empty() && serves()) || answers() => Rank::Present,
+                // So does one that a failed live migration left in ERROR, for months.
+                FaultKind::Errored if answers() => Rank::Present,
                 _ => Rank::Amiss,
             },
         };
@@ -60,10 +69,63 @@ impl State {
         Some(Place { pool, zone: desk.zone(seen), rank, goes })
     }
 
-    /// Its cloud has denied it for so long that an outage of the cloud is no likely reason.
-    fn is_long_gone(&self, machine: &MachineKey) -> bool {
+    /// Where a machine is counted that only the ledger knows, because no list of its cloud has shown it since the restart: its
+    /// Node tells. Half of a fleet was silent, in a cloud that could not be read any more, and a restart ended the freeze.
+    pub(super) fn place_unseen(&self, key: &MachineKey) -> Option<Place> {
+        let memory = self.remembered.get(key).filter(|memory| memory.left.is_none() && !memory.disowned)?;
+        let MachineKey::Instance(cloud, _) = key else { return None };
+        let pool = memory.pool.clone().filter(|name| {
+            let pool = self.roster.pools.get(name);
+            pool.is_some_and(|pool| pool.cloud == *cloud)
+        })?;
+        let node = memory.node.as_ref().and_then(|name| self.cluster.nodes.get(name));
+        let node = node.filter(|node| node.link.is_none());
+        let is_absence = |key: IncidentKey| key.kind.is_absence();
+        let rank = match node {
+            _ if self.is_long_gone(key) => return None,
+            Some(node) if node.lost => Rank::Undecided,
+            Some(node) if node.node.ready == Ready::True => Rank::Present,
+            Some(_) => Rank::Amiss,
+            None if self.cases_of(&Subject::Machine(key.clone())).any(is_absence) => Rank::Amiss,
+            None => return None,
+        };
+        Some(Place { pool, zone: node.and_then(|node| node.node.zone.clone()), rank, goes: false })
+    }
+
+    /// Something else than a denial says that it was taken away: a cloud that merely cannot be reached says nothing of the kind.
+    fn is_taken_away(&self, seen: &Seen) -> bool {
+        let leaves = |node: &NodeSeen| {
+            node.node.cordoned || node.node.intent.deleting || node.node.intent.leaving.is_some()
+        };
+        let by_group = hosting::group(seen).is_some_and(|group| group.phase == GroupPhase::Leaving);
+        let ended = hosting::of(seen).is_some_and(|hosting| hosting.ended.is_some());
+        by_group
+            || ended
+            || seen.instance.state.is_leaving()
+            || seen.left.is_some()
+            || self.book.deleted_by_us(&seen.instance.id)
+            || seen.nodes.iter().filter_map(|name| self.cluster.nodes.get(name)).any(leaves)
+    }
+
+    /// From then on its cloud has denied it for so long that an outage of the cloud is no likely reason.
+    pub(super) fn long_gone_at(&self, machine: &MachineKey) -> Option<Time> {
         let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: FaultKind::Ghost };
-        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= LONG_GONE)
+        self.cases.get(&key).map(|case| case.incident.first_seen + LONG_GONE)
+    }
+
+    fn is_long_gone(&self, machine: &MachineKey) -> bool {
+        self.long_gone_at(machine).is_some_and(|at| self.now >= at)
+    }
+
+    /// The Nodes of a machine count in the silence of the fleet as long as it is a part of that. The Nodes of a scale-down from
+    /// twelve machines to three, which nobody removed, made the fleet dark for good.
+    pub(super) fn note_fleet(&mut self, key: &MachineKey) {
+        let MachineKey::Instance(cloud, id) = key else { return };
+        let leaves = self.tally.place(key).is_some_and(|place| place.rank == Rank::Leaving);
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
+        for name in seen.into_iter().flat_map(|seen| &seen.nodes) {
+            self.cluster.set_left_over(name, leaves);
+        }
     }
 
     /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
@@ -142,7 +204,7 @@ impl State {
             // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
             let linked = || seen.link.as_ref().map(Link::machine);
             let Some(key) = views.runs_on(&seen.node).or_else(linked) else { continue };
-            let place = self.tally.place(&key);
+            let place = self.tally.place(&key).filter(|place| place.rank != Rank::Leaving);
             let Some(zone) = place.and_then(|place| place.zone.as_ref()) else { continue };
             let MachineKey::Instance(cloud, _) = key else { continue };
             let (all, silent) = zones.entry(zone).or_default().entry(cloud).or_default();

@@ -228,6 +228,7 @@ impl State {
         }
         let Some(memory) = self.remembered.remove(key) else { return };
         self.depart(key.clone(), Remembered { pool: None, disowned: true, ..memory });
+        self.dirty.insert(key.clone());
         self.record(Record::Departed { at: self.now, machines: vec![key.clone()], disowned: true });
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::diagnose::{faults, hosting};
 use crate::effect::Look;
-use crate::model::id::{InstanceId, NodeName};
+use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};
@@ -41,6 +41,12 @@ impl State {
         if unlinked.is_some() && !listed {
             // A dead kubelet changes its Node no more: it is judged again when the last cloud has been listed.
             self.unsure.insert(key.clone());
+        }
+        // Where no list has shown its machine since the restart, this is all that is known of that.
+        if let Some(Provider::Instance(id)) = found.map(|seen| &seen.node.provider) {
+            let key = |cloud: &CloudName| MachineKey::Instance(cloud.clone(), id.clone());
+            let unseen = self.roster.clouds.iter().map(key).filter(|key| self.remembered.contains_key(key));
+            self.dirty.extend(unseen.collect::<Vec<_>>());
         }
         let unlinked = unlinked.filter(|_| listed).cloned();
         if let Some(seen) = unlinked

@@ -574,6 +574,7 @@ impl Replay {
             state.wake(how.now, Wake::Flight(intent));
         }
         state.ripe.extend(state.cases.keys().cloned());
+        state.dirty.extend(state.remembered.keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.
         state.go_back_to(how.now);
         state

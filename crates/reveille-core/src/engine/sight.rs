@@ -348,6 +348,7 @@ impl State {
             let answered = gone.node.ready == Ready::True;
             seen.silent_since = Some(if answered { self.now } else { gone.ready_since });
         }
+        self.dirty.insert(MachineKey::Instance(cloud.clone(), instance.clone()));
         let Some(removal) = self.removal_of(gone) else { return };
         self.note_left(&cloud, &instance, &gone.node.name, removal.sign());
     }

@@ -54,6 +54,8 @@ pub struct NodeSeen {
     marked: Option<Box<Marked>>,
     /// What it asks for stood on it when it was first seen.
     pub found_asking: bool,
+    /// Its machine is gone, or leaves: its silence says nothing of the fleet.
+    left_over: bool,
 }
 
 /// Since when something stands on a node.
@@ -79,6 +81,7 @@ impl NodeSeen {
             last_answer: None,
             marked: Marked::of(node, |_| now, now),
             found_asking: node.intent.asks.is_some(),
+            left_over: false,
         }
     }
 
@@ -360,8 +363,8 @@ impl ClusterView {
         let has_nodes = |names: &[NodeName]| {
             // Both are in order of name. A Node that stands for no machine of the roster says nothing of the fleet: whoever may
             // create Nodes would make it dark for good, and so would a dead pool of somebody else's.
-            let mut nodes =
-                nodes.iter().filter(|(_, seen)| seen.link.is_some()).map(|(name, _)| name).peekable();
+            let counts = |seen: &NodeSeen| seen.link.is_some() && !seen.left_over;
+            let mut nodes = nodes.iter().filter(|(_, seen)| counts(seen)).map(|(name, _)| name).peekable();
             let has_node = |name: &NodeName| {
                 while nodes.next_if(|node| *node < name).is_some() {}
                 nodes.next_if(|node| *node == name).is_some()
@@ -378,6 +381,14 @@ impl ClusterView {
             self.leases.nodes_changed();
         }
         seen.link = link;
+    }
+
+    /// The machine of this node is gone or leaves, or is a part of the fleet.
+    pub fn set_left_over(&mut self, name: &NodeName, left_over: bool) {
+        let Some(seen) = self.nodes.get_mut(name) else { return };
+        if std::mem::replace(&mut seen.left_over, left_over) != left_over {
+            self.leases.nodes_changed();
+        }
     }
 
     /// How many nodes of machines had a silent lease at the last list of leases, of how many that had one.

@@ -35,6 +35,8 @@ pub enum Rank {
     Amiss,
     /// It has not come yet, or nobody can say: neither well nor amiss.
     Undecided,
+    /// It has not come, and need not: it counts for the minimum of its pool alone.
+    Unawaited,
     /// It leaves. Not part of the fleet any more.
     Leaving,
 }
@@ -55,12 +57,14 @@ pub struct Count {
     pub amiss: u32,
     /// Those of whom nobody can say.
     pub undecided: u32,
+    /// Those that need not come.
+    pub unawaited: u32,
     /// Of all these, those that do not stay.
     pub going: u32,
 }
 
 impl Count {
-    /// The fleet that these are counted in.
+    /// The fleet that these are counted in. Who need not come is no part of it.
     pub const fn total(&self) -> u32 {
         self.present + self.amiss + self.undecided
     }
@@ -70,6 +74,7 @@ impl Count {
             Rank::Present => Some(&mut self.present),
             Rank::Amiss => Some(&mut self.amiss),
             Rank::Undecided => Some(&mut self.undecided),
+            Rank::Unawaited => Some(&mut self.unawaited),
             Rank::Leaving => None,
         }
     }

@@ -174,7 +174,7 @@ impl<'a> Desk<'a> {
         };
         let deleted: BTreeSet<MachineKey> = deleted.filter(stays).collect();
         let count = self.tally.pool(pool);
-        count.total().saturating_sub(count.going + deleted.len() as u32)
+        (count.total() + count.unawaited).saturating_sub(count.going + deleted.len() as u32)
     }
 
     /// Machines of this cloud that no view holds, with their pools as far as those are known: the ledger or an open incident

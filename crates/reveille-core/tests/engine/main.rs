@@ -12,6 +12,7 @@ mod bursts;
 mod consoles;
 mod doubted;
 mod fixture;
+mod freezes;
 mod ghosts;
 mod gone;
 mod handover;

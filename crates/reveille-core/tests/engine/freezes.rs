@@ -1,0 +1,229 @@
+//! What freezes repairs, and for how long: what is silent, what its cloud denies, what serves all the same, and what need not be
+//! there.
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, ReadError, ReadErrorKind};
+use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{InstanceState, Mark};
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::{Mode, Pool, Roster};
+use reveille_core::model::time::Span;
+
+use super::fixture::{Field, instance, node, port, roster};
+
+fn min(minutes: i64) -> Span {
+    Span::from_min(minutes)
+}
+
+fn roster_with(change: impl FnOnce(&mut Pool)) -> Roster {
+    let mut roster = roster();
+    change(roster.pools.values_mut().next().unwrap());
+    roster
+}
+
+fn set(field: &mut Field, id: &str, ready: Ready) {
+    field.nodes.get_mut(id).unwrap().ready = ready;
+}
+
+fn cleaned(field: &Field) -> usize {
+    field.calls.iter().filter(|call| matches!(call, Call::DeleteNode { .. })).count()
+}
+
+const SILENT: [&str; 5] = ["i003", "i004", "i005", "i006", "i007"];
+
+/// Half of a fleet is silent, and its cloud denies a part of it, before or after.
+#[test]
+fn what_is_denied_before_it_falls_silent_is_away_as_what_is_denied_after() {
+    for denied_for in [-3, 0, 2, 20] {
+        for restart in [false, true] {
+            let mut field = Field::new(roster()).populate(12);
+            field.run(min(5));
+            let silence =
+                |field: &mut Field| SILENT.into_iter().for_each(|id| set(field, id, Ready::Unknown));
+            if denied_for < 0 {
+                silence(&mut field);
+                field.run(min(-denied_for));
+            }
+            for id in &SILENT[..3] {
+                field.instances.remove(*id);
+            }
+            if denied_for >= 0 {
+                field.run(min(denied_for));
+                silence(&mut field);
+            }
+            if restart {
+                field = field.restarted(roster());
+            }
+            field.run(min(25));
+            assert_eq!(field.calls, [], "denied for {denied_for} min, restart: {restart}");
+            // The two that are there are repaired in the end.
+            field.run(min(60));
+            assert!(
+                field.destructive_calls() > 0,
+                "{denied_for} {restart}: {}",
+                field.held("i006", FaultKind::NotReady)
+            );
+        }
+    }
+}
+
+/// Its machines were drained before others took them away: nothing is frozen by that.
+#[test]
+fn scale_down_that_is_seen_to_be_one_freezes_nothing() {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(min(20));
+    for id in SILENT {
+        field.nodes.get_mut(id).unwrap().cordoned = true;
+    }
+    field.run(min(1));
+    for id in SILENT {
+        field.delete_machine(id);
+        set(&mut field, id, Ready::Unknown);
+    }
+    field.run(min(15));
+    assert!(cleaned(&field) > 0, "{}", field.held("i003", FaultKind::Ghost));
+}
+
+/// Half of a roster is silent, in a cloud that cannot be read any more.
+#[test]
+fn restart_ends_no_freeze_by_machines_of_a_cloud_that_cannot_be_read() {
+    let two = || {
+        let mut two = roster_with(|pool| pool.repair.rejoin = Mode::Off);
+        two.clouds.push("os-b".into());
+        let mut pool = two.pools.values().next().unwrap().clone();
+        (pool.name, pool.cloud, pool.groups) = ("b".into(), "os-b".into(), Vec::new());
+        two.pools.insert(pool.name.clone(), pool);
+        two
+    };
+    for restart in [false, true] {
+        let mut field = Field::new(two()).populate(10);
+        let others: Vec<_> = (0..10).map(|n| Arc::new(instance(&format!("b{n:03}")))).collect();
+        for one in &others {
+            field.elsewhere.insert(one.id.to_string(), (**one).clone());
+            field.nodes.insert(one.id.to_string(), node(one.id.as_str(), Ready::True));
+        }
+        let listed = CloudFact::read(CloudSnapshot {
+            instances: others.clone(),
+            groups: Some(Vec::new()),
+            scope: Scope::Full,
+            ports: others.iter().map(|one| (one.id.clone(), Arc::new(port(one.id.as_str(), &[])))).collect(),
+            ..CloudSnapshot::default()
+        });
+        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
+        let unread = CloudFact::Failed(error);
+        let run = |field: &mut Field, minutes: i64, fact: &CloudFact| {
+            for _ in 0..2 * minutes {
+                field.feed(Event::Cloud { cloud: "os-b".into(), fact: fact.clone() });
+                field.run(Span::from_s(30));
+            }
+        };
+        run(&mut field, 20, &listed);
+        for one in &others {
+            set(&mut field, one.id.as_str(), Ready::Unknown);
+        }
+        set(&mut field, "i004", Ready::Unknown);
+        run(&mut field, 3, &listed);
+        let elsewhere = field.elsewhere.clone();
+        if restart {
+            field = field.restarted(two());
+            field.elsewhere = elsewhere;
+        }
+        run(&mut field, 40, &unread);
+        assert_eq!(field.calls, [], "restart: {restart}");
+        // They are back, although their cloud still cannot be read.
+        for one in &others {
+            set(&mut field, one.id.as_str(), Ready::True);
+        }
+        run(&mut field, 20, &unread);
+        assert!(
+            field.destructive_calls() > 0,
+            "restart: {restart}: {}",
+            field.held("i004", FaultKind::NotReady)
+        );
+    }
+}
+
+#[test]
+fn machines_that_serve_in_error_freeze_nothing() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(5));
+    for id in ["i000", "i001", "i002", "i003"] {
+        field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
+    }
+    field.run(min(60));
+    set(&mut field, "i009", Ready::Unknown);
+    field.deaf = true;
+    field.run(min(360));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i009", FaultKind::NotReady));
+}
+
+#[test]
+fn zone_whose_machines_serve_in_error_is_not_dark() {
+    let mut field = Field::new(roster()).populate(12);
+    for id in ["i000", "i001", "i009"] {
+        field.instances.get_mut(id).unwrap().zone = Some("z2".into());
+    }
+    field.run(min(5));
+    for id in ["i000", "i001"] {
+        field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
+    }
+    field.run(min(60));
+    set(&mut field, "i009", Ready::Unknown);
+    field.deaf = true;
+    field.run(min(360));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i009", FaultKind::NotReady));
+}
+
+#[test]
+fn left_over_nodes_of_a_scale_down_make_no_fleet_dark() {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(min(20));
+    for n in 3..12 {
+        let id = format!("i{n:03}");
+        field.delete_machine(&id);
+        set(&mut field, &id, Ready::Unknown);
+        field.run(Span::from_s(30));
+    }
+    field.run(min(12 * 60));
+    assert_eq!(cleaned(&field), 9, "{}", field.held("i010", FaultKind::Ghost));
+}
+
+#[test]
+fn left_over_nodes_that_may_not_be_cleaned_up_stop_no_repair() {
+    let roster = roster_with(|pool| (pool.repair.cleanup, pool.repair.rejoin) = (Mode::Off, Mode::Off));
+    let mut field = Field::new(roster).populate(12);
+    field.run(min(20));
+    for n in 4..12 {
+        let id = format!("i{n:03}");
+        field.delete_machine(&id);
+        set(&mut field, &id, Ready::Unknown);
+        field.run(min(60));
+    }
+    set(&mut field, "i000", Ready::Unknown);
+    field.run(min(6 * 60));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i000", FaultKind::NotReady));
+}
+
+#[test]
+fn machines_that_need_not_join_freeze_nothing() {
+    let mut wanted = roster_with(|pool| pool.repair.rejoin = Mode::Off);
+    let mut other = wanted.pools.values().next().unwrap().clone();
+    other.name = "other".into();
+    other.deadlines.join_within = None;
+    other.owned.pool = Some(Mark::Tag("k8s-pool=other".into()));
+    wanted.pools.insert(other.name.clone(), other);
+    let mut field = Field::new(wanted).populate(6);
+    let marks: Arc<std::collections::BTreeSet<Mark>> =
+        Arc::new([Mark::Tag("k8s-cluster=prod".into()), Mark::Tag("k8s-pool=other".into())].into());
+    for n in 0..8 {
+        let id = format!("o{n:03}");
+        field.add_machine(&id, false);
+        field.instances.get_mut(&id).unwrap().marks = marks.clone();
+    }
+    field.run(min(60));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(360));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i004", FaultKind::NotReady));
+}

@@ -109,8 +109,8 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         disowned: bool,
     },
-    /// This machine joined for the first time while something was counted against its pool. Answers it for its dwell, that is
-    /// over.
+    /// This machine joined for the first time while something was counted against its pool, or a replacement there waited for its
+    /// successor. Answers it for its dwell, that is over, or proved.
     Arrived {
         /// When.
         at: Time,

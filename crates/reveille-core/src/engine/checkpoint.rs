@@ -53,8 +53,12 @@ impl State {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
             records.push(Record::FaultSeen { at, pool, instance, fault });
         }
-        for (pool, Newcomer { at, machine }) in self.newcomers.witnesses() {
+        for (pool, Newcomer { at, machine }) in self.newcomers.witnesses().chain(self.newcomers.successors())
+        {
             records.push(Record::Arrived { at: *at, pool: pool.clone(), machine: machine.clone() });
+        }
+        for (machine, pool) in &self.arrived {
+            records.push(Record::Arrived { at, pool: pool.clone(), machine: machine.clone() });
         }
         for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });

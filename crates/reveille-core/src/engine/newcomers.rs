@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use crate::model::id::PoolName;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
+use crate::observe::tally::Tally;
 use crate::plan::budget::{Flight, Phase};
 use crate::plan::ladder::Rung;
 use crate::record::Record;
@@ -64,27 +65,32 @@ impl Newcomers {
         self.witnesses.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
     }
 
-    /// The first newcomer of the pool since then that no replacement before this one rests on.
+    /// Whether there is a newcomer of the pool since then that answers, and that no replacement before this one rests on.
     pub(super) fn next_since(
         &self,
         pool: &PoolName,
         since: Time,
         taken: &mut BTreeMap<PoolName, usize>,
+        tally: &Tally,
     ) -> bool {
         let Some(newcomers) = self.of.get(pool) else { return false };
         let taken = taken.entry(pool.clone()).or_default();
-        let first = newcomers.partition_point(|newcomer| newcomer.at < since).max(*taken);
-        *taken = first + 1;
-        first < newcomers.len()
+        let first = first_well(newcomers, since, *taken, tally);
+        *taken = first.map_or(newcomers.len(), |first| first + 1);
+        first.is_some()
     }
 
     /// One replacement of the pool is proved, and its successor proves no other.
-    pub(super) fn credit(&mut self, pool: &PoolName, since: Time) {
+    pub(super) fn credit(&mut self, pool: &PoolName, since: Time, tally: &Tally) {
         let Some(newcomers) = self.of.get_mut(pool) else { return };
-        let first = newcomers.partition_point(|newcomer| newcomer.at < since);
-        if first < newcomers.len() {
+        if let Some(first) = first_well(newcomers, since, 0, tally) {
             newcomers.remove(first);
         }
+    }
+
+    /// Every newcomer that a replacement may rest on, with its pool, for the ledger's checkpoint.
+    pub(super) fn successors(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+        self.of.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
     }
 
     pub(super) fn move_back(&mut self, moved: impl Fn(Time) -> Time) {
@@ -93,21 +99,54 @@ impl Newcomers {
     }
 }
 
+/// The first one since then that answers, from this place on.
+fn first_well(newcomers: &[Newcomer], since: Time, from: usize, tally: &Tally) -> Option<usize> {
+    let first = newcomers.partition_point(|newcomer| newcomer.at < since).max(from);
+    let well = newcomers.iter().skip(first).position(|newcomer| tally.is_present(&newcomer.machine));
+    well.map(|place| first + place)
+}
+
 fn push(newcomers: &mut Vec<Newcomer>, newcomer: Newcomer) {
+    if newcomers.iter().any(|known| known.machine == newcomer.machine) {
+        return;
+    }
     if newcomers.len() == NEWCOMERS_MAX {
         newcomers.remove(0);
     }
     newcomers.push(newcomer);
 }
 
+fn replaces_one_of(flight: &Flight, pool: &PoolName) -> bool {
+    flight.rung == Rung::Replace && flight.domain.as_ref().is_some_and(|domain| domain.pool == *pool)
+}
+
+/// It replaces a machine of the pool, and its successor is waited for.
+fn awaits_successor(flight: &Flight, pool: &PoolName) -> bool {
+    replaces_one_of(flight, pool) && !matches!(flight.phase, Phase::Recording)
+}
+
 impl State {
-    /// A machine of this pool is Ready for the first time: where something is counted against the pool, that is kept in the
-    /// ledger until it has answered for its dwell.
+    /// A machine of this pool is Ready for the first time: where something is counted against the pool, or a replacement waits for
+    /// its successor, that is kept in the ledger until it has answered for its dwell.
     pub(super) fn note_witness(&mut self, pool: PoolName, machine: MachineKey) {
+        let at = self.now;
         if self.book.has_faults(&pool) {
-            let at = self.now;
             self.newcomers.add_witness(&pool, at, machine.clone());
+        }
+        let is_awaited = self.book.flights.values().any(|flight| awaits_successor(flight, &pool));
+        if self.book.has_faults(&pool) || is_awaited {
             self.record(Record::Arrived { at, pool, machine });
+        }
+    }
+
+    /// The same, as the ledger tells it. It answers for its dwell in our sight, or proves nothing.
+    pub(super) fn recall_arrival(&mut self, pool: PoolName, machine: MachineKey) {
+        if self.book.has_faults(&pool) {
+            self.newcomers.add_witness(&pool, self.now, machine.clone());
+        }
+        // While the ledger is read, a call of which no verdict is known yet looks as if it was never made.
+        if self.book.flights.values().any(|flight| replaces_one_of(flight, &pool)) {
+            self.arrived.insert(machine, pool);
         }
     }
 
@@ -119,13 +158,7 @@ impl State {
             self.review_faults(&pool);
         }
         let (book, newcomers) = (&self.book, &mut self.newcomers);
-        newcomers.of.retain(|pool, _| {
-            let waits = |flight: &Flight| {
-                let is_of = flight.domain.as_ref().is_some_and(|domain| domain.pool == *pool);
-                is_of && flight.rung == Rung::Replace && !matches!(flight.phase, Phase::Recording)
-            };
-            book.flights.values().any(waits)
-        });
+        newcomers.of.retain(|pool, _| book.flights.values().any(|flight| awaits_successor(flight, pool)));
     }
 
     fn review_faults(&mut self, pool: &PoolName) {

@@ -1,8 +1,8 @@
 //! After the call: fresh reads until the effect is seen or its time is over, and then whether it helped.
 //!
 //! An effect that was seen is enough for a group, a rule or a route. A reboot or a replacement must also help: the machine
-//! answers again, or its pool answers with more machines than before, for the pool's dwell. Until then it keeps its slot;
-//! a failure makes its domain careful, a proof makes it bolder.
+//! answers again, or one that was made since does, for the pool's dwell. Until then it keeps its slot; a failure makes its domain
+//! careful, a proof makes it bolder. How many others of the pool answer meanwhile says nothing: people scale pools up and down.
 //!
 //! Where no fresh read can show the effect (EC2 shows nothing of a reboot in place until the kubelet is back), the act gets its
 //! whole patience before it counts as not confirmed and the next step is considered. A machine that came right by itself
@@ -213,13 +213,11 @@ impl State {
         let nudge = matches!(flight.call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. });
         let must_be_proved = nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace);
         if must_be_proved {
-            let present_before =
-                flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
                 // What an earlier process called for may have its successor already, and that counts.
-                let present_before = Some(present_before).filter(|_| intent > self.inherited);
-                flight.phase = Phase::Proving { deadline, since: at, present_before, well_since: None };
+                let inherited = intent <= self.inherited;
+                flight.phase = Phase::Proving { deadline, since: at, inherited, well_since: None };
             }
             self.wake(at + patience, Wake::Flight(intent));
         } else {
@@ -445,7 +443,7 @@ impl State {
         earned(case, flight) && !(must_answer && self.cases_of(&key.subject).any(absent))
     }
 
-    /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.
+    /// A replacement is proved when a newcomer of the pool answers for its dwell.
     pub(super) fn review_proofs(&mut self) {
         let now = self.now;
         let mut proved = Vec::new();
@@ -453,7 +451,7 @@ impl State {
         let mut arrived = self.arrived_and_well();
         let mut taken = BTreeMap::new();
         for (intent, flight) in &mut self.book.flights {
-            let (Phase::Proving { since, present_before, well_since, .. }, Some(domain)) =
+            let (Phase::Proving { since, inherited, well_since, .. }, Some(domain)) =
                 (&mut flight.phase, &flight.domain)
             else {
                 continue;
@@ -463,12 +461,9 @@ impl State {
             }
             // Others that came back prove nothing of the successor: one that was made since must be among those who answer, and
             // one newcomer is the successor of one.
-            let helped = match present_before {
-                Some(before) => {
-                    self.newcomers.next_since(&domain.pool, *since, &mut taken)
-                        && self.tally.pool(&domain.pool).present > *before
-                }
-                None => take_one(&mut arrived, &domain.pool),
+            let helped = match inherited {
+                true => take_one(&mut arrived, &domain.pool),
+                false => self.newcomers.next_since(&domain.pool, *since, &mut taken, &self.tally),
             };
             if helped {
                 let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
@@ -487,8 +482,10 @@ impl State {
         }
         for (intent, domain) in proved {
             match self.book.flights.remove(&intent).map(|flight| flight.phase) {
-                Some(Phase::Proving { present_before: None, .. }) => self.credit_arrival(&domain.pool),
-                Some(Phase::Proving { since, .. }) => self.newcomers.credit(&domain.pool, since),
+                Some(Phase::Proving { inherited: true, .. }) => self.credit_arrival(&domain.pool),
+                Some(Phase::Proving { since, .. }) => {
+                    self.newcomers.credit(&domain.pool, since, &self.tally);
+                }
                 _ => {}
             }
             self.unwake(&Wake::Flight(intent));
@@ -503,7 +500,7 @@ impl State {
     /// sight. It is kept while a replacement of an earlier process waits for its successor.
     pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
         let unproved = |flight: &Flight| match flight.phase {
-            Phase::Proving { present_before, .. } => present_before.is_none(),
+            Phase::Proving { inherited, .. } => inherited,
             Phase::Calling { .. } | Phase::Verifying { .. } => flight.rung == Rung::Replace,
             Phase::Recording => false,
         };

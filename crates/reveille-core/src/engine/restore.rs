@@ -154,10 +154,7 @@ impl Replay {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }
             }
-            Record::Arrived { pool, machine, .. } => {
-                // It answers for its dwell in our sight, or proves nothing.
-                self.state.newcomers.add_witness(&pool, self.state.now, machine);
-            }
+            Record::Arrived { pool, machine, .. } => self.state.recall_arrival(pool, machine),
             Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
             Record::Counted { repair, requested, verified, .. } => {
                 // A repair that this version does not have is not shown by it either.
@@ -400,7 +397,7 @@ impl Replay {
             Some(flight) if flight.call.is_destructive() => {
                 proving = true;
                 let deadline = at + patience.unwrap_or_default();
-                flight.phase = Phase::Proving { deadline, since: at, present_before: None, well_since: None };
+                flight.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };
                 patience.unwrap_or_default()
             }
             _ => {
@@ -441,7 +438,12 @@ impl Replay {
             return;
         };
         if flight.rung == Rung::Replace {
-            // A successor joined: whatever was wrong with those before it is over.
+            // A successor joined, which proves no other: whatever was wrong with those before it is over.
+            let arrived = &mut self.state.arrived;
+            let successor = arrived.iter().find(|(_, of)| **of == domain.pool);
+            if let Some(successor) = successor.map(|(machine, _)| machine.clone()) {
+                arrived.remove(&successor);
+            }
             self.state.forgive_faults(&domain.pool);
         }
     }

@@ -5,7 +5,7 @@
 //! of fault): one at first, one more with each proof (so a round that was proved doubles it), back to one and cooling
 //! down when it failed, and back to one when the domain falls quiet, because success long ago is no licence.
 //!
-//! A deleted machine keeps its slot until the pool is as large and as well as before, or until the wait is over.
+//! A deleted machine keeps its slot until its successor has joined and is well, or until the wait is over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -86,8 +86,8 @@ pub enum Phase {
         deadline: Time,
         /// Since when.
         since: Time,
-        /// Machines of the pool that answered before, for a replacement. None where an earlier process called: nobody knows.
-        present_before: Option<u32>,
+        /// An earlier process called: its successor may have joined already.
+        inherited: bool,
         /// Since when the proof has held.
         well_since: Option<Time>,
     },

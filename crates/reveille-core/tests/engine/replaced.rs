@@ -247,3 +247,59 @@ fn what_is_counted_is_no_more_in_doubt_for_the_next_process() {
         assert_eq!(counted(&field), count, "{number}");
     }
 }
+
+/// The next machine is made after the last list.
+fn between_lists(field: &mut Field) {
+    while field.now.ms / 10_000 % 3 != 1 {
+        field.run(Span::from_s(10));
+    }
+}
+
+#[test]
+fn replacement_that_helped_counts_as_such_beside_a_scale_down() {
+    let mut roster = roster();
+    roster.limits.same_fault_stops_at = 1;
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(20));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+    field.nodes.remove("i004");
+    field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
+    field.run(Span::from_min(3));
+    // Somebody scales down by another one, and takes its Node away as well. Then the successor joins.
+    field.delete_machine("i005");
+    field.nodes.remove("i005");
+    field.run(Span::from_min(2));
+    between_lists(&mut field);
+    field.add_machine("n004", true);
+    field.run(Span::from_min(60));
+    field.instances.get_mut("i006").unwrap().state = InstanceState::Errored;
+    field.nodes.remove("i006");
+    field.run(Span::from_min(300));
+    let deletes = field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance { .. })).count();
+    assert_eq!(deletes, 2, "{:?} {}", field.calls, field.held("i006", FaultKind::Errored));
+}
+
+#[test]
+fn successor_that_joined_just_before_a_restart_proves_its_replacement() {
+    for (restart, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+        field.nodes.remove("i004");
+        field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
+        field.run(Span::from_min(3));
+        between_lists(&mut field);
+        field.add_machine("n004", true);
+        field.run(Span::from_s(40));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restart {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_min(60));
+        let failed = |record: &&Record| matches!(record, Record::FaultSeen { .. });
+        let failed: Vec<_> = field.records.iter().filter(failed).collect();
+        assert!(failed.is_empty(), "restart: {restart}, rotated: {rotated}: {failed:?}");
+    }
+}

@@ -16,7 +16,7 @@ use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Ending;
 use crate::model::before::{ActionMark, Before};
-use crate::model::id::{IntentId, PoolName};
+use crate::model::id::{IncidentId, IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::time::Span;
@@ -309,6 +309,8 @@ impl State {
             _ if self.has_lapsed(intent, flight) => {
                 self.ripe.insert(flight.key.clone());
             }
+            // Another fault took the place of its own meanwhile, and may have given it back: that was counted then.
+            _ if !self.by_number.contains_key(&flight.incident) => {}
             _ => self.try_again(flight),
         }
         self.rouse_subject(&flight.key.subject);
@@ -391,12 +393,15 @@ impl State {
         if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
             self.book.doubt_no_more(case.incident.id);
         }
+        self.land_superseded(&case.incident.key, case.incident.id, verdict);
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
         let flight = flight.clone();
         let replaced = flight.rung == Rung::Replace;
         match (&flight.phase, verdict) {
             // The machine is gone, as was wanted: the pool's health is the proof, and keeps the slot.
             (Phase::Proving { .. }, Verdict::SubjectGone | Verdict::Superseded) if replaced => {}
+            // It boots still, whatever the fault is called by now.
+            (Phase::Proving { .. }, Verdict::Superseded) if boots(&flight) => {}
             (Phase::Proving { .. } | Phase::Verifying { .. }, Verdict::Mended | Verdict::Recovered) => {
                 self.book.flights.remove(&intent);
                 self.unwake(&Wake::Flight(intent));
@@ -414,6 +419,25 @@ impl State {
             }
             // Calls on their way are waited for: their outcome belongs into the ledger.
             _ => {}
+        }
+    }
+
+    /// A machine that was rebooted got another fault while it booted (its Node was deleted), which kept its slot: the limit of one
+    /// at a time was two. The slot is free when nothing is amiss with the machine any more, or when the time for its boot is over.
+    pub(super) fn land_superseded(&mut self, key: &IncidentKey, closed: IncidentId, verdict: Verdict) {
+        let is_away = verdict != Verdict::SubjectGone
+            && self.cases_of(&key.subject).any(|other| other.kind.is_absence());
+        if verdict == Verdict::Superseded || !key.kind.is_absence() || is_away {
+            return;
+        }
+        let is_over = |flight: &Flight| {
+            let is_open = self.by_number.contains_key(&flight.incident);
+            flight.key.subject == key.subject && flight.incident != closed && boots(flight) && !is_open
+        };
+        let over = self.book.flights.iter().filter(|(_, flight)| is_over(flight)).map(|(intent, _)| *intent);
+        for intent in over.collect::<Vec<_>>() {
+            self.book.flights.remove(&intent);
+            self.unwake(&Wake::Flight(intent));
         }
     }
 
@@ -546,6 +570,11 @@ pub(super) fn earned(case: &Case, flight: &Flight) -> bool {
         Some(before) => case.well_boot.as_ref().is_some_and(|boot| boot != before),
         None => case.incident.well_since.is_some_and(|well| well > since),
     }
+}
+
+/// Its effect was seen, and its machine is on its way up.
+pub(super) fn boots(flight: &Flight) -> bool {
+    flight.rung.class() == Class::Reboot && matches!(flight.phase, Phase::Proving { .. })
 }
 
 fn take_one(arrived: &mut BTreeMap<PoolName, u32>, pool: &PoolName) -> bool {

@@ -27,6 +27,7 @@ use crate::record::{Domain, Joined, Record, Verdict};
 use super::agents::Traced;
 use super::clock::later_than;
 use super::flights::may_be_allowed;
+use super::proofs::boots;
 use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -509,6 +510,7 @@ impl Replay {
         });
         let is_over = matches!(verdict, Verdict::Mended | Verdict::Recovered);
         let keeps = |flight: &Flight| match flight.phase {
+            Phase::Proving { .. } if boots(flight) => verdict == Verdict::Superseded,
             Phase::Proving { .. } => flight.rung == Rung::Replace && !is_over,
             // A call on its way is waited for, whatever became of the fault.
             Phase::Recording | Phase::Calling { .. } | Phase::Verifying { .. } => !(is_over && is_answered),
@@ -526,6 +528,7 @@ impl Replay {
         }
         if let Some(case) = self.state.cases.remove(&key) {
             self.state.forget_numbers(&case);
+            self.state.land_superseded(&key, id, verdict);
             self.state.keep_closed(Closed { incident: case.incident, at, verdict });
         }
     }

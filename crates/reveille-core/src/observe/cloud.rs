@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::event::{CloudSnapshot, Scope};
 use crate::guard::{Guard, stands};
+use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, NodeUid, PoolName, RouterId};
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
@@ -177,9 +178,11 @@ impl Seen {
     }
 
     /// It does not stay: proved gone, or described as being deleted or gone, as EC2 describes an instance for an hour after its
-    /// end.
+    /// end, or its group takes it away, where a hook may keep it for hours and its Node is Ready meanwhile.
     pub fn goes(&self) -> bool {
-        self.is_gone() || self.instance.state.is_leaving()
+        let group = self.instance.hosting.as_ref().and_then(|hosting| hosting.group.as_ref());
+        let is_taken = group.is_some_and(|group| group.phase == GroupPhase::Leaving);
+        is_taken || self.is_gone() || self.instance.state.is_leaving()
     }
 }
 

@@ -228,6 +228,9 @@ pub enum Record {
         intent: IntentId,
         /// When repairs that can hurt were begun within the hour.
         begun: Vec<Time>,
+        /// Which of these tidy up, of which no more than half of the hour may. Empty in ledgers that did not keep it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tidied: Vec<Time>,
         /// Instances that we deleted: their going is nobody else's doing.
         deleted: Vec<InstanceId>,
     },

@@ -70,9 +70,10 @@ impl State {
 
     /// How far everything that is counted has come.
     pub(super) fn numbered(&self) -> Record {
-        let (begun, deleted) = (self.book.begun().collect(), self.book.deleted().cloned().collect());
+        let (begun, tidied) = (self.book.begun().collect(), self.book.tidied().collect());
+        let deleted = self.book.deleted().cloned().collect();
         let Numbers { incident, intent, .. } = self.numbers;
-        Record::Numbered { at: self.now, incident, intent, begun, deleted }
+        Record::Numbered { at: self.now, incident, intent, begun, tidied, deleted }
     }
 
     /// What the ledger says of the signs on a machine's Node.

@@ -129,10 +129,10 @@ impl Replay {
                 }
                 self.with(incident, |found| found.carry_over(rung, tries, not_before));
             }
-            Record::Numbered { incident, intent, begun, deleted, .. } => {
+            Record::Numbered { incident, intent, begun, tidied, deleted, .. } => {
                 numbers.incident = numbers.incident.max(incident);
                 numbers.intent = numbers.intent.max(intent);
-                self.state.book.set_begun(begun, deleted);
+                self.state.book.set_begun(begun, tidied, deleted);
             }
             intent => self.take_intent(intent),
         }

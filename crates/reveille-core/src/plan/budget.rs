@@ -130,7 +130,7 @@ const HOUR: Span = Span::from_min(60);
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     at: Time,
-    /// It tidies up: the Node of a machine that is gone. Not known of what a rotated ledger tells.
+    /// It tidies up: the Node of a machine that is gone.
     tidies: bool,
 }
 
@@ -501,14 +501,23 @@ impl Book {
         self.begun.iter().map(|begun| begun.at)
     }
 
+    /// Times of those that tidy up.
+    pub fn tidied(&self) -> impl Iterator<Item = Time> {
+        self.begun.iter().filter(|begun| begun.tidies).map(|begun| begun.at)
+    }
+
     /// Instances that we deleted, for the ledger's checkpoint.
     pub fn deleted(&self) -> impl Iterator<Item = &InstanceId> {
         self.deleted.iter()
     }
 
-    /// These were begun and deleted, as a checkpoint says, and no others.
-    pub fn set_begun(&mut self, begun: Vec<Time>, deleted: Vec<InstanceId>) {
-        let begun = begun.into_iter().map(|at| Begun { at, tidies: false });
+    /// These were begun, some of them to tidy up, and these deleted, as a checkpoint says, and no others.
+    pub fn set_begun(&mut self, begun: Vec<Time>, mut tidied: Vec<Time>, deleted: Vec<InstanceId>) {
+        let mut tidies = |at: Time| {
+            let place = tidied.iter().position(|known| *known == at);
+            place.map(|place| tidied.remove(place)).is_some()
+        };
+        let begun = begun.into_iter().map(|at| Begun { at, tidies: tidies(at) });
         (self.begun, self.deleted) = (begun.collect(), deleted.into());
     }
 }

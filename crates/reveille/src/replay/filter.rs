@@ -137,10 +137,11 @@ impl Sieve {
             Record::Returned { at, machines } => {
                 return self.kept(machines).map(|machines| Record::Returned { at: *at, machines });
             }
-            Record::Numbered { at, incident, intent, begun, deleted } => {
+            Record::Numbered { at, incident, intent, begun, tidied, deleted } => {
                 let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
-                let (at, incident, intent, begun) = (*at, *incident, *intent, begun.clone());
-                return Some(Record::Numbered { at, incident, intent, begun, deleted });
+                let (at, incident, intent) = (*at, *incident, *intent);
+                let (begun, tidied) = (begun.clone(), tidied.clone());
+                return Some(Record::Numbered { at, incident, intent, begun, tidied, deleted });
             }
             Record::Born { machine, .. }
             | Record::Arrived { machine, .. }

@@ -407,15 +407,10 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed)| {
                 Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
             }),
-        (at(), incident(), intent(), vec(at(), 0..3), vec(id(InstanceId::new), 0..3)).prop_map(
-            |(at, incident, intent, begun, deleted)| Record::Numbered {
-                at,
-                incident,
-                intent,
-                begun,
-                deleted
-            }
-        ),
+        (at(), incident(), intent(), vec(at(), 0..3), vec(at(), 0..2), vec(id(InstanceId::new), 0..3))
+            .prop_map(|(at, incident, intent, begun, tidied, deleted)| {
+                Record::Numbered { at, incident, intent, begun, tidied, deleted }
+            }),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
         (at(), machine(), text(), option::of(incident()))
             .prop_map(|(at, machine, value, incident)| Record::Asked { at, machine, value, incident }),

@@ -16,7 +16,7 @@ use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{CloudName, InstanceId, NodeName, PoolName, ZoneName};
+use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -51,8 +51,10 @@ const FATE_OPEN: Span = Span::from_min(60);
 pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Hold> {
     let mut holds = Vec::new();
     let class = rung.class();
+    let pools = pools_of(desk, case, call);
     mode(desk, case, class, &mut holds);
-    paused(desk, case, &mut holds);
+    paused(desk, case, &pools, &mut holds);
+    shared(desk, case, class, &pools, &mut holds);
     sight(desk, case, class, &mut holds);
     if class.is_destructive() {
         if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
@@ -108,23 +110,28 @@ pub fn pool_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Option<&'a PoolName> {
     seen.and_then(Seen::pool).or(case.incident.pool.as_ref())
 }
 
-/// The pools whose machines a repair may change: that of the machine, or all that use the group or the router.
-fn pools_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Vec<&'a PoolName> {
-    let pools = desk.roster.pools.iter();
-    match &case.incident.key.subject {
-        Subject::Group(cloud, group) => {
-            let view = desk.clouds.get(cloud);
-            let is_it = |named: &GroupRef| view.is_some_and(|view| view.resolve(named).as_ref() == Ok(group));
-            let uses = |pool: &Pool| pool.cloud == *cloud && pool.groups.iter().any(is_it);
-            pools.filter(|(_, pool)| uses(pool)).map(|(name, _)| name).collect()
+/// The pools whose machines a repair may change: that of the machine, or all that use the group or the router. A nudge is for one
+/// machine, and changes what many share.
+fn pools_of<'a>(desk: &Desk<'a>, case: &'a Case, call: Option<&Call>) -> Vec<&'a PoolName> {
+    let all = || desk.roster.pools.iter();
+    let using = |cloud: &CloudName, group: &GroupId| {
+        let view = desk.clouds.get(cloud);
+        let is_it = |named: &GroupRef| view.is_some_and(|view| view.resolve(named).as_ref() == Ok(group));
+        let uses = |pool: &Pool| pool.cloud == *cloud && pool.groups.iter().any(is_it);
+        all().filter(|(_, pool)| uses(pool)).map(|(name, _)| name).collect()
+    };
+    match (call, &case.incident.key.subject) {
+        (Some(Call::NudgeGroup { cloud, group, .. }), _) | (_, Subject::Group(cloud, group)) => {
+            using(cloud, group)
         }
-        Subject::Router(..) => pools.map(|(name, _)| name).collect(),
+        (Some(Call::NudgeRouter { .. }), _) | (_, Subject::Router(..)) => {
+            all().map(|(name, _)| name).collect()
+        }
         _ => pool_of(desk, case).into_iter().collect(),
     }
 }
 
-fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    let pools = pools_of(desk, case);
+fn paused(desk: &Desk<'_>, case: &Case, pools: &[&PoolName], holds: &mut Vec<Hold>) {
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     let is_called = |name: &str| is_named(case, seen, name);
     let covers = |scope: &PauseScope| {
@@ -154,6 +161,21 @@ fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     if let Some(name) = paused.next() {
         let by = "by the annotation reveille.dev/pause".into();
         holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
+    }
+}
+
+/// What other pools use as well is changed for a machine only where their own rules would let it be changed.
+fn shared(desk: &Desk<'_>, case: &Case, class: Class, pools: &[&PoolName], holds: &mut Vec<Hold>) {
+    let Some(own) = pool_of(desk, case) else { return };
+    let others = pools.iter().filter(|name| **name != own).filter_map(|name| desk.roster.pools.get(*name));
+    for pool in others {
+        let set = match class.mode(&pool.repair, desk.roster.access.repair) {
+            Mode::Act => continue,
+            Mode::Propose => "propose",
+            Mode::Off => "off",
+        };
+        let by = format!("for this: {}: {set}, in the roster", class.name());
+        holds.push(Hold::Paused { scope: format!("pool {}", pool.name).into(), by: by.into() });
     }
 }
 

@@ -21,6 +21,7 @@ mod hosting;
 mod identity;
 mod lamed;
 mod late;
+mod limits;
 mod links;
 mod listings;
 mod lost_nodes;

@@ -119,10 +119,11 @@ impl State {
     /// After the incidents: the last value of a machine may be another than its last incident's.
     pub(super) fn checkpoint_requests(&self, records: &mut Vec<Record>) {
         let at = self.now;
-        let asked = self.requests.iter().map(|(machine, value)| {
-            let (machine, value) = (machine.clone(), value.clone());
-            Record::Asked { at, machine, value, incident: None }
-        });
+        let each = self
+            .requests
+            .iter()
+            .flat_map(|(machine, values)| values.iter().map(move |value| (machine.clone(), value.clone())));
+        let asked = each.map(|(machine, value)| Record::Asked { at, machine, value, incident: None });
         records.extend(asked);
     }
 

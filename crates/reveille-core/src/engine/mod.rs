@@ -116,8 +116,8 @@ pub struct State {
     closed: VecDeque<Closed>,
     book: Book,
     pauses: BTreeSet<Pause>,
-    /// The last request for a repair of each machine, whatever came of it.
-    requests: BTreeMap<MachineKey, Arc<str>>,
+    /// The last requests for a repair of each machine, oldest first, whatever came of them.
+    requests: BTreeMap<MachineKey, Vec<Arc<str>>>,
     rollouts: BTreeMap<PoolName, Rollout>,
     /// Machines that turned up with another kubelet version lately, and when that counted.
     upgraded: BTreeMap<InstanceId, Time>,

@@ -20,10 +20,13 @@ use crate::record::Record;
 
 use super::State;
 
+/// So many requests for a machine are remembered, the last ones.
+const REQUESTS_MAX: usize = 8;
+
 impl State {
     /// Takes in a request that stands on a machine's node.
     pub(super) fn hear_request(&mut self, key: &MachineKey, standing: &Standing, value: Arc<str>) {
-        let known = self.requests.get(key) == Some(&value);
+        let known = self.requests.get(key).is_some_and(|values| values.contains(&value));
         let open = match standing {
             // Whoever can be told to wait is not refused: it counts when it can be told what it is for.
             Standing::CannotTell(_) | Standing::Excused(_) => return,
@@ -42,9 +45,19 @@ impl State {
             case.incident.asked = Some(Asked { at, value: value.clone() });
             case.incident.id
         });
-        self.requests.insert(key.clone(), value.clone());
+        self.note_request(key, value.clone());
         self.record(Record::Asked { at, machine: key.clone(), value, incident });
         self.ripe.extend(open);
+    }
+
+    /// This value counted, and does not count again, also when another came between.
+    pub(super) fn note_request(&mut self, key: &MachineKey, value: Arc<str>) {
+        let values = self.requests.entry(key.clone()).or_default();
+        values.retain(|known| *known != value);
+        if values.len() == REQUESTS_MAX {
+            values.remove(0);
+        }
+        values.push(value);
     }
 
     /// It stood there when the node was first seen, and no ledger tells whether it was carried out long ago.

@@ -98,7 +98,7 @@ impl Replay {
                     let asked = Asked { at, value: value.clone() };
                     self.with(incident, |found| found.asked = Some(asked));
                 }
-                self.state.requests.insert(machine, value);
+                self.state.note_request(&machine, value);
             }
             Record::Kept { incident, until, .. } => {
                 self.with(incident, |found| found.kept_until = Some(until));

@@ -83,6 +83,9 @@ pub enum Record {
         until: Time,
         /// Who did what, for people.
         what: Arc<str>,
+        /// They rolled the pools: another image or version turned up there.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rollout: bool,
     },
     /// The Nodes of these machines went together, and their API server denied each by name: nothing is done to them before they
     /// have a Node again, which is told by [`Record::Joined`].

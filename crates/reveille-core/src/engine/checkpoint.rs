@@ -16,6 +16,7 @@ use crate::plan::ladder;
 use crate::record::{Joined, Record};
 
 use super::newcomers::Newcomer;
+use super::sight::rolled;
 use super::{JOINED_MAX, Numbers, State};
 
 impl State {
@@ -29,7 +30,12 @@ impl State {
         let others = self.others.iter().filter(|(_, others)| at < others.until);
         records.extend(others.map(|(pool, Others { at, until, what })| {
             let (at, pools, until, what) = (*at, vec![pool.clone()], *until, what.clone());
-            Record::OthersActed { at, pools, until, what }
+            Record::OthersActed { at, pools, until, what, rollout: false }
+        }));
+        let rolling = self.rolling.iter().filter(|(_, until)| at < **until);
+        records.extend(rolling.filter_map(|(pool, until)| {
+            let at = self.rollouts.get(pool)?.changed_at?;
+            Some(rolled(at, pool, *until))
         }));
         self.checkpoint_machines(&mut records);
         let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));

@@ -52,13 +52,6 @@ impl State {
 
     /// We slept: whoever was at work then may be at work still, and is left alone for the whole time anew.
     fn go_on_from(&mut self, before: Time, now: Time) {
-        let quiet = self.roster.timing.rollout_quiet;
-        for (pool, until) in self.rolling.iter_mut().filter(|(_, until)| before < **until) {
-            *until = now + quiet;
-            if let Some(rollout) = self.rollouts.get_mut(pool) {
-                rollout.changed_at = Some(now);
-            }
-        }
         self.freezes.go_on_at(now);
         self.leave_alone_anew(before, now);
         self.wait_on(before, now);

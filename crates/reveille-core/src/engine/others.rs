@@ -81,7 +81,13 @@ impl State {
         }
         self.remember_others(&pools, &others);
         let Others { at, until, what } = others;
-        self.record(Record::OthersActed { at, pools, until, what });
+        self.record(Record::OthersActed { at, pools, until, what, rollout: false });
+    }
+
+    /// The pool was rolled a moment ago. The next process sees one image and one version in it, and cannot tell.
+    pub(super) fn remember_rollout(&mut self, pool: &PoolName, at: Time, until: Time) {
+        self.rolling.insert(pool.clone(), until);
+        self.rollouts.entry(pool.clone()).or_default().changed_at = Some(at);
     }
 
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
@@ -108,6 +114,13 @@ impl State {
 
     /// Others that were at work when the last process ended may be at work still.
     pub(super) fn leave_alone_anew(&mut self, before: Time, now: Time) {
+        let quiet = self.roster.timing.rollout_quiet;
+        for (pool, until) in self.rolling.iter_mut().filter(|(_, until)| before < **until) {
+            *until = now + quiet;
+            if let Some(rollout) = self.rollouts.get_mut(pool) {
+                rollout.changed_at = Some(now);
+            }
+        }
         for others in self.others.values_mut().filter(|others| others.at <= before && before < others.until) {
             others.until = now + others.until.since(others.at);
             others.at = now;

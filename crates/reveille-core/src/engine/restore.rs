@@ -73,7 +73,10 @@ impl Replay {
         match record {
             Record::Started { .. } => {}
             Record::Cluster { cluster, .. } => self.state.cluster.identity.expect(cluster),
-            Record::OthersActed { at, pools, until, what } => {
+            Record::OthersActed { at, pools, until, rollout: true, .. } => {
+                pools.iter().for_each(|pool| self.state.remember_rollout(pool, at, until));
+            }
+            Record::OthersActed { at, pools, until, what, .. } => {
                 self.state.remember_others(&pools, &Others { at, until, what });
             }
             Record::Joined { .. }

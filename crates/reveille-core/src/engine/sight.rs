@@ -631,10 +631,15 @@ impl State {
                 continue;
             }
             rollout.changed_at = self.rollout_changed_at(cloud, &pool, &rollout);
-            match rollout.changed_at {
-                Some(at) => self.rolling.insert(pool.clone(), at + self.roster.timing.rollout_quiet),
+            let until = rollout.changed_at.map(|at| at + self.roster.timing.rollout_quiet);
+            match until {
+                Some(until) => self.rolling.insert(pool.clone(), until),
                 None => self.rolling.remove(&pool),
             };
+            let at = self.now;
+            if let Some(until) = until.filter(|_| rollout.changed_at == Some(at)) {
+                self.record(rolled(at, &pool, until));
+            }
             self.rollouts.insert(pool, rollout);
         }
         self.rollouts_as_of.insert(cloud.clone(), editions);
@@ -671,6 +676,12 @@ impl State {
         }
         is_first
     }
+}
+
+/// The pool was rolled: kept for the next process.
+pub(super) fn rolled(at: Time, pool: &PoolName, until: Time) -> Record {
+    let what = Arc::from("another image or version turned up in the pool");
+    Record::OthersActed { at, pools: vec![pool.clone()], until, what, rollout: true }
 }
 
 /// What the cluster shows of the instances of this cloud that have a Node.

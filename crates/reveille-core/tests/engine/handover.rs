@@ -201,6 +201,7 @@ fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one()
         pools: vec!["workers".into()],
         until: at + Span::from_min(10),
         what: "instance 7f3a was deleted".into(),
+        rollout: false,
     };
     let mut records = field.records.clone();
     records.extend([acted(slow + Span::from_min(60)), acted(slow)]);

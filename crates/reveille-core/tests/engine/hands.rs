@@ -372,3 +372,55 @@ fn machine_whose_marks_are_put_back_while_it_boots_has_the_time_of_a_boot() {
         assert!(!field.calls.is_empty(), "marked: {marked}: {}", field.held("i004", FaultKind::Vanished));
     }
 }
+
+/// A person asks for a repair, puts another value, and the first one again.
+#[test]
+fn request_counts_once_although_another_came_between() {
+    for restart in [false, true] {
+        let mut field = Field::new(rebooting_at_once()).populate(10);
+        field.run(min(20));
+        let ask = |field: &mut Field, value: &str| {
+            let asks = Asks { repair: Some(value.into()), ..Asks::default() };
+            field.nodes.get_mut("i004").unwrap().intent.asks = Some(Box::new(asks));
+            field.run(min(1));
+        };
+        ask(&mut field, "OPS-7");
+        ask(&mut field, "OPS-8");
+        if restart {
+            field.records = field.state.checkpoint();
+            field = field.restarted(rebooting_at_once());
+            field.run(min(3));
+        }
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(min(1));
+        ask(&mut field, "OPS-7");
+        assert_eq!(field.calls, [], "restart: {restart}");
+        ask(&mut field, "OPS-9");
+        assert!(field.destructive_calls() > 0, "restart: {restart}");
+    }
+}
+
+#[test]
+fn rollout_is_heeded_by_the_next_process() {
+    for (restart, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(rebooting_at_once()).populate(10);
+        field.run(min(20));
+        // A pool is rolled in place: every machine has the new version now.
+        for node in field.nodes.values_mut() {
+            node.kubelet = Some("v1.37.0".into());
+        }
+        field.run(min(2));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restart {
+            field = field.restarted(rebooting_at_once());
+            field.run(min(2));
+        }
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(min(20));
+        assert_eq!(field.calls, [], "restart: {restart}, rotated: {rotated}");
+        field.run(min(30));
+        assert!(field.destructive_calls() > 0, "restart: {restart}, rotated: {rotated}");
+    }
+}

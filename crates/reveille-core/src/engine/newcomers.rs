@@ -126,8 +126,8 @@ fn awaits_successor(flight: &Flight, pool: &PoolName) -> bool {
 }
 
 impl State {
-    /// A machine of this pool is Ready for the first time: where something is counted against the pool, or a replacement waits for
-    /// its successor, that is kept in the ledger until it has answered for its dwell.
+    /// A machine of this pool is Ready for the first time: where something is counted against the pool, or a replacement waits
+    /// for its successor, that is kept in the ledger until it has answered for its dwell.
     pub(super) fn note_witness(&mut self, pool: PoolName, machine: MachineKey) {
         let at = self.now;
         if self.book.has_faults(&pool) {

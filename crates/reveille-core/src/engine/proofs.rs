@@ -422,8 +422,9 @@ impl State {
         }
     }
 
-    /// A machine that was rebooted got another fault while it booted (its Node was deleted), which kept its slot: the limit of one
-    /// at a time was two. The slot is free when nothing is amiss with the machine any more, or when the time for its boot is over.
+    /// A machine that was rebooted got another fault while it booted (its Node was deleted), and keeps its slot: without that, a
+    /// second one was rebooted beside it. The slot is free when nothing is amiss with the machine any more, or when the time for
+    /// its boot is over.
     pub(super) fn land_superseded(&mut self, key: &IncidentKey, closed: IncidentId, verdict: Verdict) {
         let is_away = verdict != Verdict::SubjectGone
             && self.cases_of(&key.subject).any(|other| other.kind.is_absence());

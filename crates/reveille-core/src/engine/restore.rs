@@ -73,13 +73,8 @@ impl Replay {
         match record {
             Record::Started { .. } => {}
             Record::Cluster { cluster, .. } => self.state.cluster.identity.expect(cluster),
-            Record::OthersActed { at, pools, until, rollout: true, .. } => {
-                pools.iter().for_each(|pool| self.state.remember_rollout(pool, at, until));
-            }
-            Record::OthersActed { at, pools, until, what, .. } => {
-                self.state.remember_others(&pools, &Others { at, until, what });
-            }
-            Record::Joined { .. }
+            Record::OthersActed { .. }
+            | Record::Joined { .. }
             | Record::LostTogether { .. }
             | Record::Born { .. }
             | Record::Cordoned { .. }
@@ -170,9 +165,15 @@ impl Replay {
         }
     }
 
-    /// What is known of machines, whoever sees them next.
+    /// What is known of machines, and of who else is at work on them, whoever sees them next.
     fn take_machines(&mut self, record: Record) {
         match record {
+            Record::OthersActed { at, pools, until, rollout: true, .. } => {
+                pools.iter().for_each(|pool| self.state.remember_rollout(pool, at, until));
+            }
+            Record::OthersActed { at, pools, until, what, .. } => {
+                self.state.remember_others(&pools, &Others { at, until, what });
+            }
             Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {
                 for Joined { machine, node, pool } in machines {

@@ -6,12 +6,21 @@
 mod raw;
 mod support;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::{SinkExt as _, StreamExt as _};
+use reveille_core::model::time::Span;
 use reveille_node::link::Credential;
-use reveille_wire::agent::{AgentFrame, Numbered, Refused};
-use support::{Site, Who, site, who};
+use reveille_registrar::registry::{
+    Event, InvitationId, NodeIds, NodeSaid, Reply, Settings, TokenHash, Wish,
+};
+use reveille_registrar::server::{Limits, NodeAsked};
+use reveille_wire::agent::{AgentFrame, Identity, Numbered, Refused};
+use support::{Site, Who, site, site_of, who};
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -138,6 +147,108 @@ async fn whoever_asks_as_fast_as_it_is_answered_is_answered_at_a_pace() {
         }
         println!("{what}: {answered} answers in {:?}", begun.elapsed());
         assert!((60..120).contains(&answered), "{what}: {answered}");
+    }
+    site.end().await;
+}
+
+/// The body of a request for a certificate, under this host name.
+fn enrolment(identity: &Identity, hostname: &str) -> String {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let csr = rcgen::CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap();
+    let facts = serde_json::json!({"hostname": hostname});
+    serde_json::json!({"protocol": 1, "identity": identity, "facts": facts, "csr": csr}).to_string()
+}
+
+/// A cluster in which a Node of this name is there, which carries an id of machine 1. How often it was asked.
+fn cluster(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>, name: &'static str) -> Arc<AtomicUsize> {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    tokio::spawn(async move {
+        while let Some(question) = asked.recv().await {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let node = NodeIds {
+                name: name.into(),
+                instance: Some("i-another".into()),
+                system_uuid: Some("i-1".into()),
+            };
+            drop(question.reply.send(NodeSaid::Present(vec![node])));
+        }
+    });
+    count
+}
+
+/// Whoever has the token holds the body back until the invitation opens.
+#[tokio::test]
+async fn a_request_that_began_while_its_invitation_did_not_open_is_let_in_past_no_node() {
+    let kept = Span::from_s(1);
+    let settings = Settings { invitation_kept: kept, ..Settings::default() };
+    let (site, asked) = site_of(&["prod"], TempDir::new().unwrap(), settings, Limits::default()).await;
+    let count = cluster(asked, "w-1");
+    let secret = "ab".repeat(32);
+    let mut hash = [0; 32];
+    hash.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, secret.as_bytes()).as_ref());
+    // An invitation that opens later: here the same one is given again when it was forgotten.
+    let invite = |ttl: Span| {
+        let (roster, pool, roles) = ("prod".into(), "workers".into(), BTreeSet::new());
+        let wish = Wish { roster, pool, roles, machine: None, reimage: None, ttl, uses: 1 };
+        let (id, hash) = (InvitationId::new("0123456789ab"), TokenHash(hash));
+        site.hand.ask(move |ask| Event::Invite { ask, wish, id, hash })
+    };
+    invite(Span::from_ms(1)).await.unwrap();
+    let body = enrolment(&who(1).identity, "w-1");
+    let head = format!(
+        "POST /v1/enrol HTTP/1.1\r\nhost: x\r\nauthorization: Bearer rvi1.0123456789ab.{secret}\r\n\
+        content-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = raw::tls13(&site.link, None).await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.flush().await.unwrap();
+    let begun = Instant::now();
+    while !matches!(invite(Span::from_min(60)).await, Ok(Reply::Invited { .. })) {
+        assert!(begun.elapsed() < Duration::from_secs(8), "it is forgotten in two seconds");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (_, refused) = raw::refused(&raw::say(stream, body.as_bytes()).await);
+    assert_eq!((refused.reason.code(), refused.retry_after_s.is_some()), ("UNAVAILABLE", true));
+    let ask = raw::post("/v1/enrol", &format!("authorization: Bearer rvi1.0123456789ab.{secret}\r\n"), &body);
+    let (_, refused) = raw::refused(&raw::say(raw::tls13(&site.link, None).await, &ask).await);
+    assert_eq!(refused.reason.code(), "IDENTITY_CONFLICT", "and the next time the cluster is asked");
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn one_token_has_few_nodes_asked_for_however_often_it_is_shown() {
+    let (site, asked) =
+        site_of(&["prod", "dev"], TempDir::new().unwrap(), Settings::default(), Limits::default()).await;
+    // Called by no name of machine 1: that it carries an id of it voids no invitation.
+    let count = cluster(asked, "db-1");
+    let cases = [
+        ("an instance's id as a name", None, "i-0123456789abcdef0", "BAD_FRAME", 0),
+        ("a token for another machine", Some("w-9"), "w-1", "TOKEN_FOREIGN", 0),
+        ("an id of another Node", None, "w-1", "IDENTITY_CONFLICT", 2),
+    ];
+    for (what, machine, hostname, code, most) in cases {
+        count.store(0, Ordering::Relaxed);
+        let invited = site
+            .invite(|wish| (wish.roster, wish.machine) = (Some("prod".into()), machine.map(Into::into)))
+            .await;
+        let mut identity = who(1).identity;
+        identity.system_uuid = None;
+        let bearer = format!("authorization: Bearer {}\r\n", invited.token.expose());
+        let ask = raw::post("/v1/enrol", &bearer, &enrolment(&identity, hostname));
+        let first = raw::say(raw::tls13(&site.link, None).await, &ask).await;
+        assert_eq!(raw::refused(&first).1.reason.code(), code, "{what}");
+        let begun = Instant::now();
+        for _ in 0..60 {
+            raw::say(raw::tls13(&site.link, None).await, &ask).await;
+        }
+        // Those that may be asked at once, and one more for each second.
+        let most = most * (21 + 1 + usize::try_from(begun.elapsed().as_secs()).unwrap());
+        let questions = count.load(Ordering::Relaxed);
+        println!("{what}: {questions} questions for 61 tries, {most} at most");
+        assert!(questions <= most, "{what}: {questions} questions for 61 tries");
     }
     site.end().await;
 }

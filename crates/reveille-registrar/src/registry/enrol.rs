@@ -5,9 +5,9 @@
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key ([`super::anew`])
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
-//!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ one that was removed, and an invitation that does not name it ─▶ refused ([`super::away`])
+//!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ new ─▶ a record of its own
 //! ```
 //!
@@ -42,7 +42,7 @@ pub(super) struct Claim {
 }
 
 /// What it says of itself can be compared with what others say.
-pub(crate) fn is_sound(identity: &Identity) -> bool {
+fn is_sound(identity: &Identity) -> bool {
     !identity.boot_id.is_empty() && claims::shows(identity) && claims::have_forms(identity)
 }
 
@@ -148,6 +148,13 @@ impl Registry {
                 }
                 // The same answer once more: nothing is used up, and nothing changes.
                 return self.certify(turn, ask, &machine, claim.key);
+            }
+            // The clusters are asked about nobody who is refused without them, and not past the rate of whoever has the token.
+            As::Anew(_) | As::New if claim.node == Some(NodeSaid::Unasked) => {
+                return match self.spend_question(turn.now, &invitation) {
+                    Ok(()) => turn.reply(ask, Reply::NodesToAsk(invitation.roster)),
+                    Err(reason) => turn.reply(ask, reason),
+                };
             }
             As::Anew(machine) => {
                 self.dismiss(turn, &machine);
@@ -301,7 +308,7 @@ impl Registry {
         anew: Option<&MachineId>,
     ) -> Result<(), Refused> {
         match &claim.node {
-            None | Some(NodeSaid::Absent) => Ok(()),
+            None | Some(NodeSaid::Absent | NodeSaid::Unasked) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
                 let vouched_for = invitation.machine.as_ref();
                 let before = anew.and_then(|anew| self.book.machine(anew));

@@ -159,6 +159,8 @@ pub enum NodeSaid {
     Partly,
     /// The API server did not say.
     Unknown,
+    /// There are clusters to ask, and none was asked yet: what needs no answer of theirs is judged first.
+    Unasked,
 }
 
 /// By what a Node knows its machine. What it does not carry is none. Its boot id is not here: every container on it can read
@@ -244,6 +246,9 @@ pub enum Reply {
         /// It lasts so long.
         ttl: Span,
     },
+    /// All that needs no cluster is judged, and was found right: ask for its Nodes, of which this roster's are its own, and ask
+    /// again with what is said.
+    NodesToAsk(RosterName),
     /// The machine, or its node, stays away; or may come again.
     Done(MachineId),
     /// No, to a machine.

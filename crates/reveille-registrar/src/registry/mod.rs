@@ -53,7 +53,6 @@ pub use book::Book;
 pub use claims::{is_one_name, node_name};
 pub use course::{Course, JoinEnd, JoinOver};
 pub use denied::{Denied, Named};
-pub(crate) use enrol::is_sound;
 pub use event::{Effect, Event, Heard, NoAnswer, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Invitation, InvitationOver, Reimage, Wish};
@@ -213,10 +212,10 @@ impl Registry {
         self.book.invitation(id).is_some_and(|invitation| invitation.opens(hash))
     }
 
-    /// The roster that this token would let somebody into now; none where it would not.
-    pub fn opens_to(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> Option<RosterName> {
-        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash))?;
-        invitation.trouble(now).is_none().then(|| invitation.roster.clone())
+    /// This token would let somebody in now.
+    pub fn opens(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> bool {
+        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash));
+        invitation.is_some_and(|invitation| invitation.trouble(now).is_none())
     }
 
     /// How many sessions stand.

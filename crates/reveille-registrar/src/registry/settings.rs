@@ -36,6 +36,10 @@ pub struct Settings {
     pub certificates_burst: u32,
     /// And on the long run, one in so long.
     pub certificate_each: Span,
+    /// Times that clusters may be asked for Nodes at once with one token, beside one for each use that it has left.
+    pub questions_burst: u32,
+    /// And on the long run, one in so long.
+    pub question_each: Span,
     /// The join's token lasts so long.
     pub token_ttl: Span,
     /// Making a token may take so long.
@@ -68,6 +72,8 @@ impl Default for Settings {
             session_each: Span::from_s(2),
             certificates_burst: 10,
             certificate_each: Span::from_s(30),
+            questions_burst: 20,
+            question_each: Span::from_s(1),
             token_ttl: Span::from_min(30),
             token_within: Span::from_s(60),
             tokens_a_day: 100,

@@ -1,7 +1,7 @@
 //! What the clusters say of the Nodes that a machine claims to be, asked before the machine is let in.
 //!
 //! ```text
-//!  enrol, with a token that opens ─▶ NodeAsked, one for each roster (bounded queue) ─▶ whoever has the clusters
+//!  enrol ─▶ the registry judges ─▶ NodesToAsk ─▶ NodeAsked, one for each roster (bounded queue) ─▶ whoever has the clusters
 //!      ◀─ NodeSaid, one for all ◀──────────────────────────────── within 10 s ◀───────────────┘
 //! ```
 //!
@@ -61,6 +61,11 @@ impl Nodes {
         (Self { to: sender, rosters, turns: Mutex::default() }, receiver)
     }
 
+    /// What the registry hears first: that none is asked yet, or none where there is nobody to ask.
+    pub(super) fn unasked(&self) -> Option<NodeSaid> {
+        (!self.to.is_closed()).then_some(NodeSaid::Unasked)
+    }
+
     /// What the clusters say; none where there is nobody to ask.
     pub(super) async fn said(
         &self,
@@ -102,14 +107,14 @@ fn together(own: NodeSaid, elsewhere: Vec<NodeSaid>) -> NodeSaid {
         match said {
             NodeSaid::Absent => {}
             NodeSaid::Present(nodes) => found.extend(nodes),
-            NodeSaid::Partly | NodeSaid::Unknown => return NodeSaid::Partly,
+            NodeSaid::Partly | NodeSaid::Unknown | NodeSaid::Unasked => return NodeSaid::Partly,
         }
     }
     match own {
         own if found.is_empty() => own,
         NodeSaid::Absent => NodeSaid::Present(found),
         NodeSaid::Present(own) => NodeSaid::Present(own.into_iter().chain(found).collect()),
-        NodeSaid::Partly | NodeSaid::Unknown => NodeSaid::Partly,
+        NodeSaid::Partly | NodeSaid::Unknown | NodeSaid::Unasked => NodeSaid::Partly,
     }
 }
 

@@ -35,7 +35,7 @@ use super::nodes::Nodes;
 use super::tls::{Doorman, Shown};
 use super::told::Told;
 use super::{clock, request, socket, token};
-use crate::registry::{Event, MachineId, Peer, Reply, is_sound, node_name};
+use crate::registry::{Event, InvitationId, MachineId, NodeSaid, Peer, Reply, node_name};
 
 /// The registry answers within this, or is not there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -132,15 +132,15 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let (shown, secret) = (id.clone(), hash);
     let opens = hall.hand.view(move |registry, now| {
         let is_known = registry.knows(&shown, &secret);
-        (is_known, registry.opens_to(now, &shown, &secret), registry.settings().certificate_ttl)
+        (is_known, registry.opens(now, &shown, &secret), registry.settings().certificate_ttl)
     });
-    let (is_known, roster, ttl) = within(opens).await?;
+    let (is_known, is_open, ttl) = within(opens).await?;
     if !is_known {
         // Not a byte of a body is read for whoever has no token.
         hall.stranger(address, "rejected: unknown token");
         return Err(Reason::TokenUnknown);
     }
-    if roster.is_some() {
+    if is_open {
         visitor.place.is_known_now(Owner::Invitation(id.clone()));
     }
     let wish: Enrol = body(hall, request).await?;
@@ -149,40 +149,44 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let key = request::key_hash(&spki(&csr.public_key));
     let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
     // Made before the token is used: a certificate uses it up, and no request that none comes of does.
-    let draft = match &roster {
-        Some(_) => Some((fresh.clone(), certificate(hall, &fresh, &csr.public_key, ttl)?)),
-        None => None,
+    let draft =
+        if is_open { Some((fresh.clone(), certificate(hall, &fresh, &csr.public_key, ttl)?)) } else { None };
+    let enrol = |node: Option<NodeSaid>| {
+        let (id, fresh, wish) = (id.clone(), fresh.clone(), wish.clone());
+        let Enrol { identity, facts, node_name, .. } = wish;
+        within(hall.hand.ask(move |ask| Event::Enrol {
+            ask,
+            id,
+            hash,
+            identity,
+            facts,
+            node_name,
+            node,
+            key,
+            fresh,
+        }))
     };
+    let mut reply = enrol(hall.nodes.unasked()).await?;
     let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
-    let node = match (roster, node_name(wished)) {
-        // What is refused for what it says is asked about nowhere.
-        (Some(roster), Some(name)) if is_sound(&wish.identity) => {
-            let ids: Vec<Word> = wish.identity.lasting().map(|(_, word)| Word::cut(word)).collect();
-            hall.nodes.said(&id, &roster, &name, &ids).await
-        }
-        // It is refused for that alone.
-        _ => None,
-    };
-    let invitation = id.clone();
-    let asked = hall.hand.ask(|ask| Event::Enrol {
-        ask,
-        id,
-        hash,
-        identity: wish.identity,
-        facts: wish.facts,
-        node_name: wish.node_name,
-        node,
-        key,
-        fresh,
-    });
-    let reply = within(asked).await?;
-    match &reply {
+    // Without a draft it did not open when the request came: it is to come again.
+    if let (Reply::NodesToAsk(roster), Some(name), true) = (&reply, node_name(wished), is_open) {
+        let ids: Vec<Word> = wish.identity.lasting().map(|(_, word)| Word::cut(word)).collect();
+        let said = hall.nodes.said(&id, roster, &name, &ids).await;
+        reply = enrol(said).await?;
+    }
+    tell_of(hall, address, &id, &reply);
+    certified(hall, reply, &csr.public_key, draft)
+}
+
+/// Whoever reads the log is told who was enrolled, and who was not.
+fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &Reply) {
+    match reply {
         Reply::Certify { machine, node_name, .. } => {
             tracing::info!(%address, %invitation, %machine, %node_name, "a machine was enrolled");
         }
         Reply::Refused(Refused { reason: Reason::IdentityConflict { part, .. }, .. }) => {
             let part = part.name();
-            if let Some(times) = hall.told.of_invited(Instant::now(), &invitation, "conflict") {
+            if let Some(times) = hall.told.of_invited(Instant::now(), invitation, "conflict") {
                 tracing::warn!(
                     %address, %invitation, part, times,
                     "somebody came as a machine, or a Node of the cluster, that it is not"
@@ -191,13 +195,12 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         }
         Reply::Refused(refused) => {
             let code = refused.reason.code();
-            if let Some(times) = hall.told.of_invited(Instant::now(), &invitation, "refused") {
+            if let Some(times) = hall.told.of_invited(Instant::now(), invitation, "refused") {
                 tracing::info!(%address, %invitation, code, times, "a machine was not enrolled");
             }
         }
         _ => {}
     }
-    certified(hall, reply, &csr.public_key, draft)
 }
 
 async fn renew(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
@@ -297,7 +300,11 @@ fn certified(
     let (machine, node_name, ttl) = match reply {
         Reply::Certify { machine, node_name, ttl, .. } => (machine, node_name, ttl),
         Reply::Refused(refused) => return Ok(refusal(hall, refused)),
-        Reply::Invited { .. } | Reply::Revoked(_) | Reply::Done(_) | Reply::Denied(_) => {
+        Reply::NodesToAsk(_)
+        | Reply::Invited { .. }
+        | Reply::Revoked(_)
+        | Reply::Done(_)
+        | Reply::Denied(_) => {
             return Err(Reason::Unavailable);
         }
     };

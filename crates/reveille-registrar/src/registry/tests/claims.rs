@@ -392,3 +392,23 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
         }
     }
 }
+
+#[test]
+fn a_rack_that_comes_with_one_token_has_a_question_for_each_use_and_whoever_goes_on_waits() {
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 100);
+    let burst = world.registry.settings().questions_burst + 100;
+    let ask = |world: &mut World| world.enrol_beside(&id, &machine(1), Some(NodeSaid::Unasked));
+    for number in 0..burst {
+        let reply = ask(&mut world);
+        assert!(matches!(&reply, Reply::NodesToAsk(own) if own.as_str() == "prod"), "{number}: {reply:?}");
+    }
+    assert_eq!(refused(ask(&mut world)), "TOO_MANY");
+    assert_eq!(world.registry.book().counts().1, 0, "and nobody is let in unasked");
+    world.pass(world.registry.settings().question_each);
+    assert!(matches!(ask(&mut world), Reply::NodesToAsk(_)));
+    let other = world.invite(|_| {});
+    let reply = world.enrol_beside(&other, &machine(1), Some(NodeSaid::Unasked));
+    assert!(matches!(reply, Reply::NodesToAsk(_)), "another token has its own");
+    certified(world.enrol_beside(&id, &machine(1), Some(NodeSaid::Absent)));
+}

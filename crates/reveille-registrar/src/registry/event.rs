@@ -210,7 +210,7 @@ pub enum Effect {
         /// It lasts so long.
         ttl: Span,
     },
-    /// Take the machine's token away.
+    /// Take the machine's tokens away, those that were replaced, too.
     DropToken {
         /// Whose.
         machine: MachineId,

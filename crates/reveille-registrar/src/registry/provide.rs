@@ -5,8 +5,9 @@
 //!  cluster silent or roles missing ─▶ WAIT_ROLE      no token ─▶ MakeToken, WAIT_TOKEN ─▶ Token, and another before it ends
 //! ```
 //!
-//! A token is made when a machine waits for it, and taken away when the machine has joined. The registry knows that there is
-//! one and when it ends; the token itself is kept by whoever made it, in memory, and is in no record.
+//! A token is made when a machine waits for it, none beside one that is on its way, and all of a machine's are taken away when it
+//! has joined. The registry knows that there is one and when it ends; the token itself is kept by whoever made it, in memory, and
+//! is in no record.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
@@ -37,8 +38,8 @@ pub(super) struct Token {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It is being made, and counts as failed after this.
-    Making { until: Time, before: Option<(Time, Time)> },
+    /// It is being made, and counts as failed after this. It is taken away when it is there where nobody wants it any more.
+    Making { until: Time, before: Option<(Time, Time)>, is_wanted: bool },
     /// It is there.
     Made { at: Time, until: Time },
     /// It could not be made.
@@ -141,7 +142,10 @@ impl Registry {
                 turn.out.push(Effect::SendToken(conn, id.clone()));
                 Ok(())
             }
-            Some(State::Making { .. }) => Err(wait_token("it is being made")),
+            Some(State::Making { .. }) => {
+                self.want_token(id);
+                Err(wait_token("it is being made"))
+            }
             Some(State::Failed { again_at }) if turn.now < again_at => {
                 let why = self.tokens.get(id).map(|token| token.why.clone()).unwrap_or_default();
                 Err(Reason::WaitToken { why })
@@ -178,14 +182,15 @@ impl Registry {
             State::Made { at, until } if turn.now < until => Some((at, until)),
             _ => None,
         };
-        token.state = State::Making { until: turn.now + self.settings.token_within, before };
+        token.state = State::Making { until: turn.now + self.settings.token_within, before, is_wanted: true };
         turn.out.push(Effect::MakeToken { machine: id.clone(), roster, ttl: self.settings.token_ttl });
         Ok(())
     }
 
     pub(super) fn token_made(&mut self, turn: &mut Turn, id: &MachineId, outcome: Result<(), Sentence>) {
         let state = self.tokens.get(id).map_or(State::None, |token| token.state);
-        if outcome.is_ok() && (state == State::None || self.needs_none(id)) {
+        let is_unwanted = matches!(state, State::None | State::Making { is_wanted: false, .. });
+        if outcome.is_ok() && (is_unwanted || self.needs_none(id)) {
             // Nobody needs it any more.
             if let Some(token) = self.tokens.get_mut(id) {
                 // One that was given up was not counted.
@@ -228,10 +233,19 @@ impl Registry {
 
     pub(super) fn drop_token(&mut self, turn: &mut Turn, id: &MachineId) {
         let Some(token) = self.tokens.get_mut(id) else { return };
-        // Nothing is there to take away, and the pause after a failure is as long whatever a machine says meanwhile.
-        if !matches!(token.state, State::None | State::Failed { .. }) {
-            token.state = State::None;
-            self.take_away(turn, id);
+        match &mut token.state {
+            // Nothing is there to take away, and the pause after a failure is as long whatever a machine says meanwhile.
+            State::None | State::Failed { .. } | State::Making { is_wanted: false, .. } => return,
+            // A machine that joins and does not, over and over, has no other one made beside it.
+            State::Making { before, is_wanted, .. } => (*before, *is_wanted) = (None, false),
+            State::Made { .. } => token.state = State::None,
+        }
+        self.take_away(turn, id);
+    }
+
+    fn want_token(&mut self, id: &MachineId) {
+        if let Some(State::Making { is_wanted, .. }) = self.tokens.get_mut(id).map(|token| &mut token.state) {
+            *is_wanted = true;
         }
     }
 
@@ -254,6 +268,8 @@ impl Registry {
         let mut due = Vec::new();
         for (id, token) in &mut self.tokens {
             match token.state {
+                // It is taken away when it comes after all.
+                State::Making { until, is_wanted: false, .. } if until <= now => token.state = State::None,
                 State::Making { until, .. } if until <= now => due.push((id.clone(), true)),
                 State::Made { at, .. } if now.since(at).ms >= ttl.ms * 2 / 3 => due.push((id.clone(), false)),
                 State::Failed { again_at } if again_at <= now => due.push((id.clone(), false)),

@@ -8,12 +8,13 @@
 //! their records were in. When the disk refuses, nothing of the batch goes out and the thread ends: whoever waits gets
 //! `UNAVAILABLE`, and the process is to be started again, because the registry remembers more than the ledger.
 //!
-//! What a session is sent waits in its outlet ([`super::outlets`]). Tokens of joins live here, in memory.
+//! What a session is sent waits in its outlet ([`super::outlets`]). Tokens of joins live here, in memory, until they end: one
+//! that was replaced may be what a machine joins with just now, and is taken away with the one that replaced it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reveille_core::model::id::RosterName;
 use reveille_core::model::time::{Span, Time};
@@ -190,6 +191,7 @@ pub(super) fn start(
         asks: BTreeMap::new(),
         outlets: Outlets::default(),
         secrets: BTreeMap::new(),
+        dropped: BTreeMap::new(),
         pins,
         heard: heard_out,
         mints: mints_out,
@@ -207,7 +209,10 @@ struct Keeper {
     words: mpsc::WeakSender<Word>,
     asks: BTreeMap<Ask, oneshot::Sender<Reply>>,
     outlets: Outlets,
-    secrets: BTreeMap<MachineId, Secret>,
+    /// The tokens of each machine that may not have ended yet, the newest last, and when they end by a clock that nobody sets.
+    secrets: BTreeMap<MachineId, Vec<(Secret, Instant)>>,
+    /// Those that are to be taken away when the batch is durable.
+    dropped: BTreeMap<MachineId, Vec<Secret>>,
     pins: Vec<String>,
     heard: mpsc::Sender<Heard>,
     mints: mpsc::Sender<Mint>,
@@ -247,7 +252,7 @@ impl Keeper {
                 by_ms = by.ms,
                 "the clock was set, or this process stood still; no machine is silent for that"
             );
-            out.extend(self.registry.step(now, Event::ClockSet { by }));
+            self.step(now, Event::ClockSet { by }, out);
         }
         let event = match word {
             Word::Event(event) => {
@@ -265,7 +270,12 @@ impl Keeper {
                 event
             }
             Word::Minted(machine, outcome) => {
-                let outcome = outcome.map(|token| drop(self.secrets.insert(machine.clone(), token)));
+                let ttl =
+                    Duration::from_millis(u64::try_from(self.registry.settings().token_ttl.ms).unwrap_or(0));
+                let outcome = outcome.map(|token| {
+                    let made = (token, Instant::now() + ttl);
+                    self.secrets.entry(machine.clone()).or_default().push(made);
+                });
                 Event::TokenMade { machine, outcome }
             }
             Word::View(view) => {
@@ -280,8 +290,21 @@ impl Keeper {
             }
             Word::End => return true,
         };
-        out.extend(self.registry.step(now, event));
+        self.step(now, event, out);
         false
+    }
+
+    fn step(&mut self, now: Time, event: Event, out: &mut Vec<Effect>) {
+        let effects = self.registry.step(now, event);
+        for effect in &effects {
+            if let Effect::DropToken { machine, .. } = effect {
+                // Those that are there now: one that comes later in the same batch is for whoever waits for it then.
+                let tokens = self.secrets.remove(machine).unwrap_or_default();
+                let dropped = self.dropped.entry(machine.clone()).or_default();
+                dropped.extend(tokens.into_iter().map(|(token, _)| token));
+            }
+        }
+        out.extend(effects);
     }
 
     /// Makes the records durable, then does the rest. False when the disk refused.
@@ -298,6 +321,7 @@ impl Keeper {
         if kept.is_ok() && now.since(self.beat_at) >= Span::from_s(5) {
             self.beat_at = now;
             kept = self.store.beat(now);
+            self.forget_ended_tokens();
         }
         if let Err(why) = kept {
             tracing::error!("the registrations' ledger takes nothing more, and nobody is let in: {why}");
@@ -327,16 +351,17 @@ impl Keeper {
             Effect::SendToken(conn, machine) => {
                 let ttl = self.registry.settings().token_ttl;
                 let ttl_s = u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX);
-                if let Some(token) = self.secrets.get(&machine).cloned() {
+                let newest = self.secrets.get(&machine).and_then(|tokens| tokens.last());
+                if let Some(token) = newest.map(|(token, _)| token.clone()) {
                     self.outlets.send(conn, ServerFrame::Token(Token { token, ttl_s }));
                 }
             }
             Effect::Close(conn, refused) => self.outlets.close(conn, refused),
             Effect::MakeToken { machine, roster, ttl } => self.make_token(machine, roster, ttl),
             Effect::DropToken { machine, roster } => {
-                if let Some(token) = self.secrets.remove(&machine) {
+                for token in self.dropped.remove(&machine).unwrap_or_default() {
                     // It ends by itself when nobody takes it away.
-                    drop(self.mints.try_send(Mint::Drop { roster, token }));
+                    drop(self.mints.try_send(Mint::Drop { roster: roster.clone(), token }));
                 }
             }
             Effect::InvitationOver(over) => audit::over(&over),
@@ -348,6 +373,14 @@ impl Keeper {
                 }
             }
         }
+    }
+
+    fn forget_ended_tokens(&mut self) {
+        let now = Instant::now();
+        self.secrets.retain(|_, tokens| {
+            tokens.retain(|(_, ends)| *ends > now);
+            !tokens.is_empty()
+        });
     }
 
     fn make_token(&self, machine: MachineId, roster: RosterName, ttl: Span) {

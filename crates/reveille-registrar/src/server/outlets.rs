@@ -86,15 +86,15 @@ mod tests {
     use std::time::Duration;
 
     use reveille_core::model::time::{Span, Time};
-    use reveille_wire::agent::frame::Hello;
-    use reveille_wire::agent::{Facts, Identity, PROTOCOL};
+    use reveille_wire::agent::frame::{Heartbeat, Hello};
+    use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, PROTOCOL, Secret};
     use tokio::time::timeout;
 
     use super::super::{clock, keeper, store};
     use super::*;
     use crate::registry::{
-        AuthorityHash, Event, InvitationId, KeyHash, MachineId, Peer, Registry, Reply, Settings, TokenHash,
-        Wish,
+        AuthorityHash, Event, InvitationId, KeyHash, MachineId, Peer, Plans, Registry, Reply, Settings,
+        Template, TokenHash, Wish,
     };
 
     const KEY: KeyHash = KeyHash([1; 32]);
@@ -135,28 +135,30 @@ mod tests {
         MachineId::new("m-1")
     }
 
-    #[tokio::test]
-    async fn a_session_that_its_machine_ended_leaves_no_outlet() {
-        let folder = tempfile::tempdir().unwrap();
-        let (store, _) = store::Store::open(folder.path(), clock::wall()).unwrap();
-        let registry = Registry::restore(Settings::default(), clock::wall(), &[]);
-        let (hand, _edges, thread) = keeper::start(registry, store, Vec::new()).unwrap();
-        let machine = enrolled(&hand).await;
-        let peer = || Peer {
-            machine: machine.clone(),
+    async fn arrived(hand: &keeper::Hand) -> (Conn, mpsc::Receiver<Outgoing>) {
+        let peer = Peer {
+            machine: enrolled(hand).await,
             key: KEY,
             authority: AuthorityHash([0; 32]),
             not_after: Time::from_ms(i64::MAX),
         };
-        let hello = || Hello {
+        let hello = Hello {
             protocol: PROTOCOL,
             identity: identity(),
             facts: Facts::default(),
             plan: None,
             joined: false,
         };
-        let opened = hand.open(|conn| Event::Arrived { conn, peer: peer(), hello: hello() }).await;
-        let (conn, mut outgoing) = opened.unwrap();
+        hand.open(|conn| Event::Arrived { conn, peer, hello }).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_session_that_its_machine_ended_leaves_no_outlet() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = store::Store::open(folder.path(), clock::wall()).unwrap();
+        let registry = Registry::restore(Settings::default(), clock::wall(), &[]);
+        let (hand, _edges, thread) = keeper::start(registry, store, Vec::new()).unwrap();
+        let (conn, mut outgoing) = arrived(&hand).await;
         let welcome = timeout(Duration::from_secs(10), outgoing.recv()).await.unwrap();
         assert!(matches!(welcome, Some(Outgoing::Frame(ServerFrame::Welcome(_)))), "{welcome:?}");
         hand.say(Event::Gone(conn)).await.unwrap();
@@ -166,5 +168,54 @@ mod tests {
         hand.end().await;
         tokio::task::spawn_blocking(move || thread.join()).await.unwrap().unwrap();
         assert!(ended.is_ok(), "the outlet stands, and its queue with it");
+    }
+
+    /// That it joined, that it did not, and its token are read together.
+    #[tokio::test]
+    async fn a_token_that_comes_in_the_batch_in_which_it_is_wanted_again_is_handed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = store::Store::open(folder.path(), clock::wall()).unwrap();
+        let registry = Registry::restore(Settings::default(), clock::wall(), &[]);
+        let (hand, mut edges, thread) = keeper::start(registry, store, Vec::new()).unwrap();
+        let template = Template {
+            distribution: Distribution::Kubeadm,
+            server: "10.0.0.1:6443".into(),
+            ca_pins: vec!["sha256:00".into()],
+            labels: Default::default(),
+            taints: Vec::new(),
+            files: Vec::new(),
+            config: None,
+            needs: BTreeSet::new(),
+        };
+        let plans = Plans([(("prod".into(), "workers".into()), template)].into());
+        hand.say(Event::PlansRead(plans)).await.unwrap();
+        let (conn, mut outgoing) = arrived(&hand).await;
+        let making = timeout(Duration::from_secs(10), edges.mints.recv()).await.unwrap();
+        let Some(keeper::Mint::Make { reply, .. }) = making else { panic!("{making:?}") };
+        // The thread stands still until all of it waits.
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let other = hand.clone();
+        let still = tokio::spawn(async move { other.view(move |_, _| waits.recv().is_ok()).await });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        for (n, joined) in [(1, true), (2, false)] {
+            let frame = AgentFrame::Heartbeat(Heartbeat { stage: None, joined, account: None });
+            hand.say(Event::Said { conn, n, frame }).await.unwrap();
+        }
+        reply.send(Ok(Secret::new("kuckuc.0123456789abcdef"))).unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        go_on.send(()).unwrap();
+        assert_eq!(still.await.unwrap(), Ok(true));
+        let is_given = async {
+            loop {
+                match outgoing.recv().await {
+                    Some(Outgoing::Frame(ServerFrame::Token(_))) => return true,
+                    Some(_) => {}
+                    None => return false,
+                }
+            }
+        };
+        assert_eq!(timeout(Duration::from_secs(5), is_given).await, Ok(true));
+        hand.end().await;
+        tokio::task::spawn_blocking(move || thread.join()).await.unwrap().unwrap();
     }
 }

@@ -77,6 +77,35 @@ pub(crate) async fn site_of(
     settings: Settings,
     limits: Limits,
 ) -> (Site, mpsc::Receiver<NodeAsked>) {
+    let (mut site, nodes, mut mints) = begun(rosters, directory, settings, limits).await;
+    site.minting = tokio::spawn(async move {
+        while let Some(mint) = mints.recv().await {
+            if let Mint::Make { reply, .. } = mint
+                && !reply.is_closed()
+            {
+                drop(reply.send(Ok(Secret::new(TOKEN))));
+            }
+        }
+    });
+    (site, nodes)
+}
+
+/// A server whose tokens the test makes, and with no cluster to ask.
+pub(crate) async fn site_that_mints(
+    directory: TempDir,
+    settings: Settings,
+    limits: Limits,
+) -> (Site, mpsc::Receiver<Mint>) {
+    let (site, _, mints) = begun(&["prod"], directory, settings, limits).await;
+    (site, mints)
+}
+
+async fn begun(
+    rosters: &[&str],
+    directory: TempDir,
+    settings: Settings,
+    limits: Limits,
+) -> (Site, mpsc::Receiver<NodeAsked>, mpsc::Receiver<Mint>) {
     let setup = Setup {
         listen: "127.0.0.1:0".parse().unwrap(),
         names: vec!["localhost".to_owned()],
@@ -94,18 +123,9 @@ pub(crate) async fn site_of(
     };
     let (stop, stopped) = watch::channel(false);
     let running = tokio::spawn(server.run.until(stopped));
-    let mut mints = server.mints;
-    let minting = tokio::spawn(async move {
-        while let Some(mint) = mints.recv().await {
-            if let Mint::Make { reply, .. } = mint
-                && !reply.is_closed()
-            {
-                drop(reply.send(Ok(Secret::new(TOKEN))));
-            }
-        }
-    });
+    let minting = tokio::spawn(async {});
     let site = Site { directory, link, hand: server.hand, heard: server.heard, stop, running, minting };
-    (site, server.nodes)
+    (site, server.nodes, server.mints)
 }
 
 impl Site {

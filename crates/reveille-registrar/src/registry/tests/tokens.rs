@@ -237,3 +237,31 @@ fn a_token_that_comes_late_is_taken_away_where_its_machine_joined_meanwhile() {
     world.say(conn, beat(true));
     assert_eq!(tokens(&world.step(Event::TokenMade { machine: id, outcome: Ok(()) })), (0, 0, 1));
 }
+
+#[test]
+fn no_token_is_made_beside_one_that_is_on_its_way_however_often_its_machine_says_that_it_joined() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    let mut asked = 0;
+    for _ in 0..40 {
+        world.say(conn, beat(true));
+        asked += tokens(&world.say(conn, beat(false))).0;
+        world.pass(Span::from_s(1));
+    }
+    assert_eq!(asked, 0);
+    let made =
+        |world: &mut World| tokens(&world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) }));
+    assert_eq!(made(&mut world.branch()), (0, 1, 0), "it is for the machine that waits again");
+    world.say(conn, staged(1, Stage::Register, StageStep::Left));
+    assert_eq!(made(&mut world), (0, 0, 1), "and for no machine that has registered");
+}
+
+#[test]
+fn a_token_that_is_given_up_when_nobody_wants_it_is_taken_away_when_it_comes() {
+    let mut world = World::new();
+    let (id, conn) = waiting(&mut world);
+    world.say(conn, beat(true));
+    world.step(Event::Gone(conn));
+    world.pass(Span::from_s(61));
+    assert_eq!(tokens(&world.step(Event::TokenMade { machine: id, outcome: Ok(()) })), (0, 0, 1));
+}

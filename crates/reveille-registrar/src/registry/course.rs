@@ -18,6 +18,7 @@ use reveille_wire::agent::{Distribution, StageWord};
 use serde::{Deserialize, Serialize};
 
 use super::ids::MachineId;
+use super::machine::Machine;
 use super::record::Record;
 use super::settings::stage_within;
 use super::trace::Report;
@@ -34,6 +35,9 @@ const GAVE_UP: &str = "GAVE_UP";
 pub struct Course {
     /// When it began.
     pub began: Time,
+    /// By so much the clock was set since.
+    #[serde(default)]
+    pub set_by: Span,
     /// The stages that were entered.
     stretches: BTreeMap<StageWord, Stretch>,
     /// The first times at which nothing was heard of it.
@@ -153,7 +157,13 @@ impl Course {
     }
 
     fn empty(at: Time) -> Self {
-        Self { began: at, stretches: BTreeMap::new(), silences: Vec::new(), silences_count: 0 }
+        Self {
+            began: at,
+            set_by: Span::default(),
+            stretches: BTreeMap::new(),
+            silences: Vec::new(),
+            silences_count: 0,
+        }
     }
 
     /// The stages that were entered, in order.
@@ -256,7 +266,7 @@ impl Registry {
     /// Joins that were not over in time.
     pub(super) fn end_late_joins(&mut self, turn: &mut Turn) {
         let within: Span = self.settings.join_within;
-        let late = |course: &Course| turn.now.since(course.began) >= within;
+        let late = |course: &Course| turn.now.since(course.began + course.set_by) >= within;
         let machines = self.book.machines();
         let late: Vec<MachineId> = machines
             .filter(|known| known.course.as_deref().is_some_and(late))
@@ -265,6 +275,17 @@ impl Registry {
         for machine in late {
             self.end_join(turn, &machine, JoinEnd::TimedOut);
         }
+    }
+
+    /// The clock was set: a join has as much time as it had.
+    pub(super) fn joins_clock_set(&mut self, turn: &mut Turn, by: Span) {
+        let set = |known: &Machine| {
+            let mut course = known.course.clone()?;
+            course.set_by = course.set_by + by;
+            Some(Record::Joining { machine: known.id.clone(), course })
+        };
+        let joining: Vec<Record> = self.book.machines().filter_map(set).collect();
+        joining.into_iter().for_each(|joining| self.record(turn, joining));
     }
 
     /// Nothing was heard of a machine that joins.

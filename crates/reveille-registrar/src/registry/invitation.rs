@@ -84,6 +84,9 @@ pub struct Invitation {
     /// Since when it is known to be given at a time that is still to come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_since: Option<Time>,
+    /// Since when it is over for good: it had been given all of its time. A clock that is set opens it no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_since: Option<Time>,
     /// How often it may be used.
     pub uses_max: u32,
     /// How often it was.
@@ -141,15 +144,21 @@ impl Invitation {
     /// ahead, and an hour that ends in half a year is time enough to find a token. Or the clock is behind, for a moment: then
     /// what was given stays as it was when the clock is mended.
     pub fn ends(&self, now: Time) -> Time {
-        match self.ahead_since {
-            Some(since) if self.at > now => since + self.until.since(self.at),
+        let end = match self.ahead_since {
+            Some(since) if self.at > now => since + self.lasts(),
             _ => self.until,
-        }
+        };
+        self.over_since.map_or(end, |over| end.min(over))
+    }
+
+    /// How long it was to last.
+    pub(super) fn lasts(&self) -> Span {
+        self.until.since(self.at)
     }
 
     /// Its time is over.
     pub fn is_expired(&self, now: Time) -> bool {
-        now >= self.ends(now)
+        self.over_since.is_some() || now >= self.ends(now)
     }
 
     /// What is wrong with it; to be said only to whoever has its secret.

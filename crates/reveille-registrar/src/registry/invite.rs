@@ -1,5 +1,8 @@
 //! Invitations given and forgotten, machines sent away and let in again: what people ask for.
 
+use std::collections::BTreeMap;
+
+use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::Reason;
 use reveille_wire::agent::text::Word;
 
@@ -9,7 +12,10 @@ use super::ids::{Ask, InvitationId, MachineId, TokenHash};
 use super::invitation::{Invitation, Wish};
 use super::machine::{Machine, Removal};
 use super::record::Record;
-use super::{Effect, Registry, Turn};
+use super::{Book, Effect, Registry, Turn};
+
+/// A clock that is wrong when this server starts, as one without a battery is, is set by then.
+const CLOCK_SET_WITHIN: Span = Span::from_min(10);
 
 impl Registry {
     pub(super) fn invite(
@@ -42,11 +48,13 @@ impl Registry {
             reimage: wish.reimage,
             until: turn.now + wish.ttl,
             ahead_since: None,
+            over_since: None,
             uses_max: wish.uses,
             uses: 0,
             conflicts: 0,
             is_revoked: false,
         };
+        self.invitation_ends.insert(id.clone(), invitation.until);
         self.record(turn, Record::Invited(invitation));
         turn.reply(ask, Reply::Invited { id, ttl: wish.ttl });
     }
@@ -134,13 +142,32 @@ impl Registry {
         turn.reply(ask, Reply::Done(id));
     }
 
-    /// Marks those that were given at a time that is still to come, and takes the mark off when it has come.
+    /// When each has had its time, as a clock counts that nobody sets: from then on it is over, whatever the other one says.
+    pub(super) fn ends_of(book: &Book, now: Time) -> BTreeMap<InvitationId, Time> {
+        let end = |invitation: &Invitation| match invitation.over_since {
+            Some(over) => over.min(now),
+            // One that is over at a start is so for good a while later: the clock may be set before. But no date that comes then
+            // opens it again.
+            None if invitation.is_expired(now) && invitation.at <= now => now + CLOCK_SET_WITHIN,
+            None => invitation.ends(now),
+        };
+        book.invitations().map(|invitation| (invitation.id.clone(), end(invitation))).collect()
+    }
+
+    /// Marks those that were given at a time that is still to come, and takes the mark off when it has come; and those that have
+    /// had their time.
     pub(super) fn mark_invitations(&mut self, turn: &mut Turn) {
-        let now = turn.now;
+        let (now, ends) = (turn.now, &mut self.invitation_ends);
         let marked = |invitation: &Invitation| {
-            let before = invitation.ahead_since;
-            let ahead_since = (invitation.at > now).then(|| before.map_or(now, |since| since.min(now)));
-            (ahead_since != before).then(|| Invitation { ahead_since, ..invitation.clone() })
+            let before = (invitation.ahead_since, invitation.over_since);
+            let ahead_since = (invitation.at > now).then(|| before.0.map_or(now, |since| since.min(now)));
+            let end = ends.entry(invitation.id.clone()).or_insert(invitation.until);
+            if ahead_since.is_some() && before.0.is_none() {
+                *end = (*end).min(now + invitation.lasts());
+            }
+            let over_since = before.1.or((*end <= now).then_some(now));
+            let changes = (ahead_since, over_since) != before;
+            changes.then(|| Invitation { ahead_since, over_since, ..invitation.clone() })
         };
         let marked: Vec<Invitation> = self.book.invitations().filter_map(marked).collect();
         for invited in marked {
@@ -151,12 +178,11 @@ impl Registry {
     /// Those that have been over for long.
     pub(super) fn forget_invitations(&mut self, turn: &mut Turn) {
         let kept = self.settings.invitation_kept;
-        let over = |invitation: &&Invitation| {
-            invitation.is_expired(turn.now) && turn.now.since(invitation.ends(turn.now)) >= kept
-        };
+        let over = |end: Time| turn.now.since(end) >= kept;
         let over: Vec<_> =
-            self.book.invitations().filter(over).map(|invitation| invitation.id.clone()).collect();
+            self.invitation_ends.iter().filter(|(_, end)| over(**end)).map(|(id, _)| id.clone()).collect();
         for invitation in over {
+            self.invitation_ends.remove(&invitation);
             self.record(turn, Record::Uninvited { invitation });
         }
     }

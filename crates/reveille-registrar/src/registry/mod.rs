@@ -77,6 +77,7 @@ pub struct Registry {
     conn_of: BTreeMap<MachineId, Conn>,
     heard_at: BTreeMap<MachineId, Time>,
     told_silent: BTreeSet<MachineId>,
+    invitation_ends: BTreeMap<InvitationId, Time>,
     tokens: BTreeMap<MachineId, Token>,
     orders: BTreeMap<OrderId, Given>,
     rivals: rivals::Told,
@@ -119,6 +120,7 @@ impl Registry {
         let mut book = Book::default();
         records.iter().for_each(|record| book.apply(record));
         Self {
+            invitation_ends: Self::ends_of(&book, now),
             settings,
             book,
             started_at: now,
@@ -165,7 +167,7 @@ impl Registry {
             Event::InstancesSeen { roster, instances, gone } => {
                 self.instances_seen(&mut turn, &roster, &instances, gone);
             }
-            Event::ClockSet { by } => self.clock_set(by),
+            Event::ClockSet { by } => self.clock_set(&mut turn, by),
         }
         turn.out
     }
@@ -273,15 +275,17 @@ impl Registry {
 
     /// The clock was set: what passed between two events is what passed, and no machine is silent, or heard in the future,
     /// because somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends
-    /// then.
-    fn clock_set(&mut self, by: Span) {
+    /// then; but no invitation is over for good, and no join too late, that has not had its time.
+    fn clock_set(&mut self, turn: &mut Turn, by: Span) {
         let orders = self.orders.values_mut().map(|order| &mut order.until);
         let times = self.heard_at.values_mut().chain(orders).chain([&mut self.started_at]);
+        let times = times.chain(self.invitation_ends.values_mut());
         times.for_each(|at| *at = *at + by);
         self.rivals.clock_set(by);
         self.rates.clock_set(by);
         self.tokens.values_mut().for_each(|token| token.clock_set(by));
         self.round.clock_set(by);
+        self.joins_clock_set(turn, by);
     }
 
     fn heard(&mut self, turn: &mut Turn, machine: &MachineId) {

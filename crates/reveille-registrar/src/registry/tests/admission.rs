@@ -414,3 +414,78 @@ fn whoever_comes_by_an_authority_that_was_retired_opens_nothing_whenever_it_was_
     );
     assert_eq!(world.registry.stands(&peer(other)), Ok(()), "and its next certificate counts");
 }
+
+#[test]
+fn an_invitation_that_is_over_stays_over_whatever_the_clock_says_later() {
+    let days = Span::from_min(3 * 24 * 60);
+    // It was given by a clock that was ahead, and its date has come since.
+    let mut world = World::new();
+    world.now = world.now + days;
+    let id = world.invite(|_| {});
+    world.now = world.now - days;
+    world.step(Event::ClockSet { by: Span::from_ms(-days.ms) });
+    world.step(Event::Tick);
+    certified(world.branch().enrol(&id, &machine(1)));
+    world.pass(Span::from_min(60));
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+    let mut anew = world.branch();
+    anew.restart();
+    for mut world in [world, anew] {
+        for _ in 0..24 * 3 {
+            world.pass(Span::from_min(60));
+            assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+        }
+    }
+    // It had its time while no server was there, and the next one starts just before its date.
+    let mut world = World::new();
+    world.now = world.now + days;
+    let id = world.invite(|_| {});
+    world.now = world.now - days;
+    world.step(Event::Tick);
+    world.now = world.now + days - Span::from_s(5);
+    world.restart();
+    for _ in 0..10 {
+        world.pass(Span::from_s(1));
+        assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+    }
+    // The clock is set back behind its end.
+    let mut world = World::new();
+    let id = world.invite(|_| {});
+    world.pass(Span::from_min(61));
+    let by = Span::from_min(-30);
+    world.now = world.now + by;
+    world.step(Event::ClockSet { by });
+    world.step(Event::Tick);
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+}
+
+#[test]
+fn a_clock_that_was_ahead_for_a_moment_ends_no_invitation() {
+    let ahead = Span::from_min(30 * 24 * 60);
+    let back = Span::from_ms(-ahead.ms);
+    let mut world = World::new();
+    let id = world.invite(|_| {});
+    world.now = world.now + ahead;
+    world.step(Event::ClockSet { by: ahead });
+    world.pass(Span::from_s(1));
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED", "as long as it is ahead");
+    world.now = world.now + back;
+    world.step(Event::ClockSet { by: back });
+    world.step(Event::Tick);
+    certified(world.branch().enrol(&id, &machine(1)));
+    // The server starts with a clock that is ahead.
+    let mut anew = world.branch();
+    anew.now = anew.now + Span::from_min(61);
+    anew.restart();
+    anew.pass(Span::from_s(1));
+    assert_eq!(refused(anew.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+    let back = Span::from_min(-60);
+    anew.now = anew.now + back;
+    anew.step(Event::ClockSet { by: back });
+    anew.step(Event::Tick);
+    certified(anew.enrol(&id, &machine(1)));
+    world.pass(Span::from_min(60));
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED", "and it lasts no longer for that");
+    world.pass(world.registry.settings().invitation_kept);
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_UNKNOWN", "forgotten in the end");
+}

@@ -111,3 +111,20 @@ fn a_machine_that_lost_its_node_joins_again_and_one_that_is_not_ready_or_began_a
     assert!(matches!(reply, Reply::Certify { .. }));
     assert_eq!(certified(reply), id, "made anew");
 }
+
+#[test]
+fn a_clock_that_is_set_ends_no_join_and_puts_off_no_end_of_one() {
+    let month = Span::from_min(30 * 24 * 60);
+    for by in [month, Span::from_ms(-month.ms)] {
+        let mut world = World::new();
+        world.now = world.now + month;
+        world.known(&machine(1));
+        world.pass(Span::from_min(60));
+        world.now = world.now + by;
+        world.step(Event::ClockSet { by });
+        assert_eq!(overs(&world.pass(Span::from_s(1))), [], "{by:?}");
+        world.restart();
+        assert_eq!(overs(&world.pass(Span::from_min(58))), [], "{by:?}");
+        assert_eq!(overs(&world.pass(Span::from_min(2))).len(), 1, "two hours after it began: {by:?}");
+    }
+}

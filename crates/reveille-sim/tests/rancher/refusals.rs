@@ -210,7 +210,7 @@ fn nothing_is_begun_where_an_eviction_would_cost_data_or_another_machine() {
             Box::new(|w| {
                 w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::sight::PodKind::Unmanaged
             }),
-            "nobody would make",
+            "no controller would create",
         ),
         (
             Box::new(|w| {

@@ -367,3 +367,105 @@ fn reasons_behind_telling_names_stay() {
         ("passwd: user lemonade", "lemonade"),
     ]);
 }
+
+/// `user:x` in base64, as containerd, k3s and docker keep a registry's credentials. Chance is no help where it is short.
+#[test]
+fn an_account_that_is_encoded_behind_auth_does_not_survive() {
+    for encoded in [
+        "dTpwNHNzVzByZA==",
+        "dTpwNHNzVzByZA",
+        "dTpwYXNz",
+        "YWRtaW46SGFyYm9yMTIzNDU=",
+        "cm9ib3QkcHVsbDpoVW50M3JUd285elE=",
+        "QVdTOmV5SndZWGxzYjJGa0lqb2lRWFo1U25CS1IyRjQ=",
+        "X2pzb25fa2V5OmhVbnQzclR3bzl6UWhVbnQzclR3bzl6UWhVbnQzclR3bzl6UQ==",
+    ] {
+        for form in [
+            "[plugins.\"x\".registry.configs.\"r.example\".auth]\n  auth = \"S\"",
+            "    auth:\n      auth: S",
+            "{\"auths\":{\"r.example\":{\"auth\":\"S\"}}}",
+            "x = \"{\\\"auth\\\": \\\"S\\\"}\"",
+            "_auth=S",
+            "basicAuth: 'S'",
+        ] {
+            none_survives(&[(&form.replace('S', encoded), encoded)]);
+        }
+    }
+    for stays in [
+        "auth: disabled",
+        "auth = \"kerberos\"",
+        "auth: keystone-v3",
+        "auth=password",
+        "client_auth: RequireAndVerifyClientCert",
+    ] {
+        assert_eq!(masked(stays), stays);
+    }
+}
+
+/// YAML's tags and anchors, which stand between a name and its value.
+#[test]
+fn a_value_behind_a_tag_or_an_anchor_does_not_survive() {
+    none_survives(&[
+        ("token: !!str lemonade", "lemonade"),
+        ("token: &t lemonade", "lemonade"),
+        ("token: &t !!str lemonade", "lemonade"),
+        ("\"token\": !<tag:yaml.org,2002:str> 'lemon tree'", "lemon tree"),
+        ("{token: !!str lemonade, name: x}", "lemonade"),
+        ("password: !!str \"lemon tree\"", "lemon tree"),
+        ("password: &p lemon tree", "lemon tree"),
+        ("token: !!str |\n  lemonade", "lemonade"),
+        ("password: !vault |-\n  lemon\n  tree", "tree"),
+        ("token: &t\n  lemonade", "lemonade"),
+        ("token: !lemonade", "lemonade"),
+        ("password: &lemonade not found", "lemonade"),
+        ("token: !l3monade null", "l3monade"),
+        ("token: !lemonade [masked]", "lemonade"),
+    ]);
+    assert_eq!(masked("name: !!str x\nttl: &t 5m"), "name: !!str x\nttl: &t 5m");
+}
+
+/// What TOML writes over several lines; what follows it stays.
+#[test]
+fn lines_between_three_quotes_do_not_survive() {
+    for sign in ["'''", "\"\"\""] {
+        for form in [
+            "password = Q\nlemonade\nQ\nstays = 1",
+            "password = Qlime\n  lemonade\n\nQ\nstays = 1",
+            "secret = Q\nlime\nlemonadeQ\nstays = 1",
+            "token = Q\n[masked]lemonade\nQ\nstays = 1",
+            "password = Qlemon lemonadeQ\nstays = 1",
+            "\"api_token\": Q\\\nlemonade\nQ,\nstays = 1",
+        ] {
+            let form = form.replace('Q', sign);
+            none_survives(&[(&form, "lemonade")]);
+            logged(&form).for_each(|text| assert!(masked(&text).contains("stays = 1"), "{}", masked(&text)));
+        }
+    }
+    let docs = "def f():\n    \"\"\"\n    says how\n    \"\"\"\nname = '''\nx\n'''";
+    assert_eq!(masked(docs), docs);
+}
+
+/// What mounts take with a user: `user:x` of curlftpfs, `user%x` of Samba.
+#[test]
+fn an_account_in_the_options_of_a_mount_does_not_survive() {
+    none_survives(&[
+        ("curlftpfs#ftp.example /mnt fuse rw,uid=1000,user=u:lemonade 0 0", "lemonade"),
+        ("curlftpfs -o user=u:lemonade,allow_other ftp://ftp.example /mnt", "lemonade"),
+        ("user = \"bob:/lemonade\"", "lemonade"),
+        ("//srv/share /mnt cifs username=u%lemonade,uid=1000 0 0", "lemonade"),
+        ("//srv/share /mnt cifs user=dom/u%lemonade,uid=1000 0 0", "lemonade"),
+        ("mount -t cifs -o 'username=u%lemonade' //srv/share /mnt", "lemonade"),
+    ]);
+    for stays in [
+        "user=\"system:node:w-1\" cannot list nodes",
+        "user=oidc:alice groups=ops",
+        "user=bob host=10.0.0.1:5432",
+        "user=postgres:5432",
+        "GET /users?username=bob%40example.com",
+        "user=%s",
+        "audit: pid=1 uid=0 user=root msg='op=login'",
+        "User: root:x",
+    ] {
+        assert_eq!(masked(stays), stays);
+    }
+}

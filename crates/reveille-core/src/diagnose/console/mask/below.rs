@@ -6,15 +6,21 @@
 //!    lines
 //! ```
 //!
+//! Between three quotes of TOML they stand as far in as they like: `password = '''`.
+//!
 //! A line belongs to the name above it when it is indented further than the name; a logger's prefix before both does no harm.
 
 use std::ops::Range;
 
 use super::MASK;
+use super::lines::prefix;
 use super::named::Found;
 use super::names::Telling;
 use super::plain::is_plain;
-use super::value::{Between, line_end, quoted_end};
+use super::value::{Between, behind_properties, line_end, of_lines, quoted_end};
+
+/// Three quotes that nothing closes hold so many lines.
+const LINES_MAX: usize = 64;
 
 /// What was marked below names so far; a name within it marks nothing again.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,12 +31,21 @@ pub(super) struct Below {
 impl Below {
     /// Marks what stands below this name, when its own line holds no value.
     pub(super) fn mark(&mut self, text: &str, found: &Found, ranges: &mut Vec<Range<usize>>) {
-        let line = line_end_near(text, found.start);
         if found.start < self.until || found.telling == Telling::IfRandom {
             return;
         }
-        let Some(line) = line else { return };
-        let value = text[found.start..line].trim();
+        let is_assigned = matches!(found.between, Between::Colon | Between::Equals);
+        if let Some(sign) = of_lines(&text[found.start..]).filter(|_| is_assigned) {
+            return self.quoted(text, found.start + sign.len(), sign, ranges);
+        }
+        let Some(line) = line_end_near(text, found.start) else { return };
+        let value = text[found.start..line].trim_end();
+        let value = match found.between {
+            // `token: !!str |`, and `token: &a` with its value below.
+            Between::Colon => value[behind_properties(value)..].trim(),
+            _ => value.trim(),
+        };
+        let value = if found.between == Between::Colon && is_property(value) { "" } else { value };
         match found.between {
             Between::Colon | Between::Equals if is_indicator(value) => self.block(text, found, line, ranges),
             Between::Colon if value.is_empty() => self.scalar(text, found, line, ranges),
@@ -47,6 +62,26 @@ impl Below {
         {
             self.item(text, line, ranges);
         }
+    }
+
+    /// What stands between three quotes on the lines below, up to those that close it.
+    fn quoted(&mut self, text: &str, start: usize, sign: &str, ranges: &mut Vec<Range<usize>>) {
+        let close = text[start..].find(sign).map_or(text.len(), |at| start + at);
+        // On the line of its name it is a value like any other.
+        let mut at = line_end(text, start);
+        for _ in 0..LINES_MAX {
+            if at >= close {
+                break;
+            }
+            let end = line_end(text, at + 1).min(close);
+            let words = at + 1 + prefix(&text[at + 1..end]);
+            let words = words + text[words..end].len() - text[words..end].trim_start().len();
+            if text[words..end].trim_end() != MASK {
+                ranges.push(words..words + text[words..end].trim_end().len());
+            }
+            at = end;
+        }
+        self.until = at;
     }
 
     /// A block of YAML: every line that is indented further.
@@ -115,6 +150,11 @@ pub(super) fn ends_its_line(text: &str, name: &Range<usize>) -> bool {
     let in_list = text[name.clone()].starts_with('-') && matches!(before, Some(b' ' | b'"' | b'\''));
     let is_item = before != Some(b' ') || text[..name.start].ends_with("- ");
     in_list && is_item && text[name.end..].trim_start_matches(['"', '\'', ',']).starts_with(['\n', '\r'])
+}
+
+/// A tag or an anchor, alone.
+fn is_property(value: &str) -> bool {
+    value.starts_with(['!', '&']) && !value.contains(' ')
 }
 
 /// Where the line ends, when it does so soon: an indicator, a backslash or nothing is short.

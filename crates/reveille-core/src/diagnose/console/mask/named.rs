@@ -83,8 +83,21 @@ pub(super) struct Found {
 impl Found {
     /// The value on the line of its name, when it is one that has to go.
     fn value(&self, text: &str, ends: &mut Ends) -> Option<Range<usize>> {
+        let line = ends.line(text, self.start);
+        // `token: !!str x`: the tag goes with its value, and alone where it may be the secret itself.
+        let tagged =
+            (self.between == Between::Colon).then(|| value::behind_properties(&text[self.start..line]));
+        if let Some(tags) = tagged.filter(|tags| *tags > 0)
+            && let Some(range) =
+                (Self { start: self.start + tags, ..self.clone() }).untagged(text, ends, line)
+        {
+            return Some(self.start..range.end);
+        }
+        self.untagged(text, ends, line)
+    }
+
+    fn untagged(&self, text: &str, ends: &mut Ends, line: usize) -> Option<Range<usize>> {
         let start = self.start;
-        let line = ends.line(text, start);
         if start >= line {
             return None;
         }
@@ -210,13 +223,14 @@ impl Found {
     }
 }
 
-/// `BASIC_AUTH=user:x`, `ETCDCTL_USER=root:x`: behind the colon, where it is no port, no path and no name of Kubernetes.
+/// `BASIC_AUTH=user:x`, `ETCDCTL_USER=root:x`, `username=user%x` of a mount: behind the sign, where it is no port, no path and no
+/// name of Kubernetes.
 fn account(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
-    const USER_BYTES_MAX: usize = 32;
     const VALUE_BYTES_MAX: usize = 512;
     let word = &text[name.clone()];
+    let of_mount = ["user", "username"].iter().any(|user| word.eq_ignore_ascii_case(user));
     let of_environment =
-        ["_USER", "_LOGIN", "_ACCOUNT"].iter().any(|end| word.ends_with(end)) || word == "LOGIN";
+        of_mount || ["_USER", "_LOGIN", "_ACCOUNT"].iter().any(|end| word.ends_with(end)) || word == "LOGIN";
     let is_auth =
         word.len() >= 4 && word.get(word.len() - 4..).is_some_and(|end| end.eq_ignore_ascii_case("auth"));
     if !of_environment && !is_auth {
@@ -225,18 +239,82 @@ fn account(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
     let (start, between) = value::start(text, name.start, name.end)?;
     let is_assigned = between == Between::Equals || between == Between::Colon && is_auth;
     let near = cut(text.get(start..).filter(|_| is_assigned)?, VALUE_BYTES_MAX);
-    let quotes = near.len() - near.trim_start_matches(['"', '\'']).len();
+    let quotes = near.len() - near.trim_start_matches(['"', '\'', '\\']).len();
+    let start = start + quotes;
+    if is_auth && let Some(length) = encoded_account(&text[start..]) {
+        return Some(start..start + length);
+    }
     let value = near[quotes..].split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next()?;
+    let password = if of_mount { of_samba(value).or_else(|| of_user(value)) } else { of_user(value) }?;
+    let is_other = !of_mount && password.starts_with('/')
+        || password.bytes().all(|byte| byte.is_ascii_digit())
+        || password.starts_with(MASK)
+        || is_plain(password);
+    let start = start + value.len() - password.len();
+    (!is_other).then(|| start..start + password.len())
+}
+
+/// `user:x`; Kubernetes' own users and those of a provider of identities are names behind the colon, too.
+fn of_user(value: &str) -> Option<&str> {
+    const USER_BYTES_MAX: usize = 32;
+    const REALMS: [&str; 7] = ["system", "oidc", "ldap", "saml", "arn", "spiffe", "unix"];
     let (user, password) = value.split_once(':')?;
     let is_user = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let named = user.len() <= USER_BYTES_MAX
+    let is_named = user.len() <= USER_BYTES_MAX
         && user.bytes().all(is_user)
         && user.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_other =
-        password.starts_with('/') || password.bytes().all(|byte| byte.is_ascii_digit()) || user == "system";
-    let start = start + quotes + user.len() + 1;
-    (named && !is_other && !password.starts_with(MASK) && !is_plain(password))
-        .then(|| start..start + password.len())
+    (is_named && !REALMS.contains(&user)).then_some(password)
+}
+
+/// `user%x` and `domain/user%x`; `bob%40example.com` of an address is a name.
+fn of_samba(value: &str) -> Option<&str> {
+    const USER_BYTES_MAX: usize = 64;
+    let (user, password) = value.split_once('%')?;
+    let is_user =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'\\' | b'@');
+    let is_named = (1..=USER_BYTES_MAX).contains(&user.len()) && user.bytes().all(is_user);
+    let is_address = password.strip_prefix("40").is_some_and(|host| host.contains('.'));
+    (is_named && !is_address).then_some(password)
+}
+
+/// How long the base64 of `user:x` is that begins here, as containerd and docker write it: `auth = "dTp4"`.
+///
+/// A word of people decodes to bytes that are no text, and to one with a colon still less often.
+fn encoded_account(value: &str) -> Option<usize> {
+    const BYTES_MIN: usize = 8;
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
+    let bare = value.bytes().take_while(is_base64).count();
+    let padding = value.bytes().skip(bare).take(2).take_while(|byte| *byte == b'=').count();
+    let decoded = decoded(&value.as_bytes()[..bare.min(RANDOM_BYTES_MAX)])?;
+    let is_text = decoded.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    let is_account =
+        colon > 0 && colon + 1 < decoded.len() && !decoded[..colon].iter().any(u8::is_ascii_whitespace);
+    (bare >= BYTES_MIN && is_text && is_account).then_some(bare + padding)
+}
+
+/// The bytes of this base64, in either alphabet; of what a last digit has too few for, none.
+fn decoded(word: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(word.len());
+    let (mut bits, mut have) = (0_u32, 0);
+    for byte in word {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        have += 6;
+        if have >= 8 {
+            have -= 8;
+            let [.., last] = (bits >> have).to_be_bytes();
+            bytes.push(last);
+        }
+    }
+    Some(bytes)
 }
 
 /// A message behind a header's name, a flow's number of Open vSwitch (`cookie=0x0`), a script's path, and nothing (`'b'`).

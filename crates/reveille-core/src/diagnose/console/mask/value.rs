@@ -57,6 +57,25 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
     Some((text.len() - value.len(), between))
 }
 
+/// How many bytes of YAML's tags and anchors stand before a value: `!!str x`, `&a x`; none where nothing follows them.
+pub(super) fn behind_properties(value: &str) -> usize {
+    const PROPERTIES_MAX: usize = 2;
+    const BYTES_MAX: usize = 128;
+    let near = cut(value, BYTES_MAX);
+    let mut at = 0;
+    for _ in 0..PROPERTIES_MAX {
+        let rest = &near[at..];
+        let Some(length) = rest.find([' ', '\t']).filter(|_| rest.starts_with(['!', '&'])) else { break };
+        at += length + rest[length..].len() - rest[length..].trim_start_matches([' ', '\t']).len();
+    }
+    at
+}
+
+/// Which sign three times in a row this value begins with, as what TOML and Python write over several lines does.
+pub(super) fn of_lines(value: &str) -> Option<&'static str> {
+    ["\"\"\"", "'''"].into_iter().find(|sign| value.starts_with(sign))
+}
+
 /// `define('DB_PASSWORD', 'x')`, `setenv("TOKEN", "x", 1)`.
 fn second_argument<'t>(before: &str, rest: &'t str) -> Option<&'t str> {
     let is_first = before.strip_suffix(['"', '\''])?.trim_end_matches(' ').ends_with('(');

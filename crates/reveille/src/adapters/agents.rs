@@ -1,7 +1,7 @@
 //! The agents on the machines, as the driver reaches them: what they report comes in, what is asked of them goes out.
 //!
 //! ```text
-//!  registration server ─▶ AgentReports::said, parted, deaf ─▶ the driver's inbox (bounded) ─▶ engine host
+//!  registration server ─▶ AgentReports::said, parted, deaf ─▶ its own queue (bounded) ─▶ the driver's inbox ─▶ engine host
 //!  engine's Call::AskAgent ─▶ AgentOrders::ask ─▶ Asking, over a bounded queue ─▶ registration server ─▶ Answered ─▶ Done
 //! ```
 //!
@@ -10,17 +10,21 @@
 //! connected. The fencing number was compared before an ask comes here, and goes along for whoever passes it on.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use reveille_core::effect::{Call, Outcome, ReadError};
+use reveille_core::effect::{Call, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{AgentFact, Event};
 use reveille_core::model::agent::{AgentReport, Ask};
 use reveille_core::model::id::{AgentId, Fence, InstanceId, IntentId};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Asks that may wait for whoever passes them on. More than the engine ever has under way at once.
 pub(crate) const ASKS_MAX: usize = 64;
+/// Facts that wait for one driver.
+const FACTS_MAX: usize = 1024;
 /// An agent answers that it took the ask, not that it is done: seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
@@ -91,41 +95,94 @@ impl AgentOrders {
     }
 }
 
-/// Through which reports reach the engine. Whoever sends more than it takes in waits.
+/// Through which reports reach one engine, which takes them in at its own pace.
+///
+/// An engine whose disk does not answer takes nothing in. Waiting for it would keep the reports of every other roster from their
+/// engines, so that nothing here waits: what a full queue has no room for is lost, and before that could make a machine silent,
+/// its engine is told that no agent is heard, and that they are again once it has taken in what waited.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentReports {
     inbox: mpsc::Sender<Event>,
+    queue: mpsc::Sender<AgentFact>,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Something found no room since the engine was told so.
+    lost: AtomicBool,
+    /// The server hears nothing, whatever the queue holds.
+    is_deaf: AtomicBool,
 }
 
 impl AgentReports {
     /// Reports for the driver with this inbox.
-    pub(crate) const fn new(inbox: mpsc::Sender<Event>) -> Self {
-        Self { inbox }
+    pub(crate) fn new(inbox: mpsc::Sender<Event>) -> Self {
+        let (queue, facts) = mpsc::channel(FACTS_MAX);
+        let state = Arc::default();
+        tokio::spawn(pass_on(inbox.clone(), facts, Arc::clone(&state)));
+        Self { inbox, queue, state }
     }
 
     /// An agent reported. False when the driver is gone.
-    pub(crate) async fn said(&self, agent: AgentId, report: AgentReport) -> bool {
-        self.tell(AgentFact::Said { agent, report: Arc::new(report) }).await
+    pub(crate) fn said(&self, agent: AgentId, report: AgentReport) -> bool {
+        self.tell(AgentFact::Said { agent, report: Arc::new(report) })
     }
 
     /// An agent's connection ended.
-    pub(crate) async fn parted(&self, agent: AgentId, why: Arc<str>) -> bool {
-        self.tell(AgentFact::Parted { agent, why }).await
+    pub(crate) fn parted(&self, agent: AgentId, why: Arc<str>) -> bool {
+        self.tell(AgentFact::Parted { agent, why })
     }
 
     /// The server listens, for the first time or again.
-    pub(crate) async fn listening(&self) -> bool {
-        self.tell(AgentFact::Listening).await
+    pub(crate) fn listening(&self) -> bool {
+        self.state.is_deaf.store(false, Ordering::Release);
+        self.tell(AgentFact::Listening)
     }
 
     /// It does not, and why.
-    pub(crate) async fn deaf(&self, error: ReadError) -> bool {
-        self.tell(AgentFact::Deaf(error)).await
+    pub(crate) fn deaf(&self, error: ReadError) -> bool {
+        self.state.is_deaf.store(true, Ordering::Release);
+        self.tell(AgentFact::Deaf(error))
     }
 
-    async fn tell(&self, fact: AgentFact) -> bool {
-        self.inbox.send(Event::Agent(fact)).await.is_ok()
+    fn tell(&self, fact: AgentFact) -> bool {
+        if let Err(TrySendError::Full(_)) = self.queue.try_send(fact) {
+            self.state.lost.store(true, Ordering::Release);
+        }
+        !self.inbox.is_closed()
     }
+}
+
+/// Gives one engine what waits for it, until one of the two ends.
+async fn pass_on(inbox: mpsc::Sender<Event>, mut facts: mpsc::Receiver<AgentFact>, state: Arc<State>) {
+    let mut catches_up = false;
+    while let Some(fact) = facts.recv().await {
+        if inbox.send(Event::Agent(fact)).await.is_err() {
+            return;
+        }
+        let lost = state.lost.swap(false, Ordering::AcqRel);
+        let next = if lost {
+            tracing::warn!("an engine does not take in what agents say; no machine of it is silent for that");
+            catches_up = true;
+            AgentFact::Deaf(takes_nothing())
+        } else if catches_up && facts.is_empty() && !state.is_deaf.load(Ordering::Acquire) {
+            tracing::info!("the engine has taken in what agents said");
+            catches_up = false;
+            AgentFact::Listening
+        } else {
+            continue;
+        };
+        if inbox.send(Event::Agent(next)).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn takes_nothing() -> ReadError {
+    let text =
+        Arc::from("the engine took nothing in, and some of what its agents said is lost; look at its disk");
+    ReadError { kind: ReadErrorKind::Unavailable, text, retry_after: None }
 }
 
 #[cfg(test)]
@@ -177,12 +234,50 @@ mod tests {
     async fn what_an_agent_says_reaches_the_inbox_as_it_is() {
         let (inbox, mut events) = mpsc::channel(4);
         let reports = AgentReports::new(inbox);
-        assert!(reports.parted("a1".into(), "closed".into()).await);
-        assert!(reports.listening().await);
+        assert!(reports.parted("a1".into(), "closed".into()));
+        assert!(reports.listening());
         let parted = AgentFact::Parted { agent: "a1".into(), why: "closed".into() };
         assert_eq!(events.recv().await, Some(Event::Agent(parted)));
         assert_eq!(events.recv().await, Some(Event::Agent(AgentFact::Listening)));
         drop(events);
-        assert!(!reports.listening().await, "the driver is gone");
+        assert!(!reports.listening(), "the driver is gone");
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_takes_nothing_in_is_told_that_no_agent_is_heard_and_holds_up_no_other() {
+        let (stuck, mut events) = mpsc::channel(1);
+        let (well, mut others) = mpsc::channel(4);
+        let (stuck, well) = (AgentReports::new(stuck), AgentReports::new(well));
+        for number in 0..2 * FACTS_MAX {
+            assert!(stuck.parted(number.to_string().as_str().into(), "closed".into()));
+        }
+        assert!(well.listening());
+        assert_eq!(others.recv().await, Some(Event::Agent(AgentFact::Listening)));
+        let first = events.recv().await;
+        assert!(matches!(first, Some(Event::Agent(AgentFact::Parted { .. }))), "{first:?}");
+        let deaf = events.recv().await;
+        assert!(matches!(deaf, Some(Event::Agent(AgentFact::Deaf(_)))), "{deaf:?}");
+        for _ in 1..FACTS_MAX {
+            let waited = events.recv().await;
+            assert!(matches!(waited, Some(Event::Agent(AgentFact::Parted { .. }))), "{waited:?}");
+        }
+        assert_eq!(events.recv().await, Some(Event::Agent(AgentFact::Listening)));
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_took_in_what_waited_hears_no_agent_while_the_server_stands_still() {
+        let (inbox, mut events) = mpsc::channel(1);
+        let reports = AgentReports::new(inbox);
+        for number in 0..2 * FACTS_MAX {
+            reports.parted(number.to_string().as_str().into(), "closed".into());
+        }
+        reports.deaf(takes_nothing());
+        for _ in 0..=FACTS_MAX {
+            assert_ne!(events.recv().await, Some(Event::Agent(AgentFact::Listening)));
+        }
+        tokio::task::yield_now().await;
+        assert!(events.try_recv().is_err());
+        reports.listening();
+        assert_eq!(events.recv().await, Some(Event::Agent(AgentFact::Listening)));
     }
 }

@@ -8,7 +8,8 @@
 //! A report is made from what the registry has of the machine and from the last account that its agent gave of itself, so
 //! that one that was lost is made good by the next. What an agent has not said cannot be told: nothing is made up. An ask
 //! counts as taken when the machine said that it is done, or when its session still stands after a while without a word;
-//! whether it helped is found out by looking.
+//! whether it helped is found out by looking. No engine is waited for here: one that takes nothing in would keep the machines of
+//! every roster from theirs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,7 +83,7 @@ pub(super) async fn carry(
     let pending = Pending::default();
     let mut reports = BTreeMap::new();
     for (index, (roster, engine)) in (1..).zip(engines) {
-        engine.reports.listening().await;
+        engine.reports.listening();
         reports.insert(roster, engine.reports);
         tokio::spawn(pass_on(hand.clone(), index, engine.asks, pending.clone()));
     }
@@ -230,11 +231,11 @@ async fn tell(hand: &Hand, reports: &AgentReports, told: &Heard, number: u64, ke
                 Some(report(registry.book().machine(&machine)?, session, number, &kept))
             });
             if let Ok(Some(report)) = found.await {
-                reports.said(agent, report).await;
+                reports.said(agent, report);
             }
         }
         What::Left => {
-            reports.parted(agent, Arc::from("its connection ended")).await;
+            reports.parted(agent, Arc::from("its connection ended"));
         }
         _ => {}
     }

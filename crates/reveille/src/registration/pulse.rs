@@ -54,9 +54,9 @@ pub(super) async fn listen(mut beats: watch::Receiver<()>, engines: Vec<AgentRep
         for reports in &engines {
             // Whose driver is gone needs not be told.
             if is_deaf {
-                reports.deaf(stands_still()).await;
+                reports.deaf(stands_still());
             } else {
-                reports.listening().await;
+                reports.listening();
             }
         }
     }

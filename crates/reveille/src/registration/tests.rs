@@ -181,3 +181,69 @@ async fn a_cluster_that_refuses_tokens_is_told_once_and_not_for_each_machine() {
     assert_eq!(text.matches("no bootstrap token could be made").count(), 1, "{text}");
     serving.abort();
 }
+
+async fn session_in(directory: &TempDir, link: &Link, roster: &str, number: u32) -> Session {
+    let identity = Identity {
+        machine_id: Some(format!("feed000000004000800000000000000{number}").as_str().into()),
+        boot_id: "boot-1".into(),
+        ..Identity::default()
+    };
+    let facts = Facts { hostname: format!("w-{number}").as_str().into(), ..Facts::default() };
+    let invite = Ask::Invite {
+        roster: Some(roster.into()),
+        pool: "workers".into(),
+        roles: BTreeSet::from([Role::Worker]),
+        machine: None,
+        reimage: None,
+        ttl_s: 3600,
+        uses: 1,
+    };
+    let Answer::Invited(invited) = ask(directory.path(), &invite).await.unwrap() else { panic!("refused") };
+    let enrolment = Enrolment::new(identity.clone(), facts.clone(), None).unwrap();
+    let (credential, _) = enrolment.ask(link, &invited.token, Time::from_ms(0)).await.unwrap();
+    link.session(&credential, Hello { protocol: 1, identity, facts, plan: None, joined: false })
+        .await
+        .unwrap()
+}
+
+/// One roster's engine takes nothing in (its ledger's disk does not answer); the machine of another one says that it lives.
+#[tokio::test]
+async fn machines_of_one_roster_are_heard_while_the_engine_of_another_takes_nothing_in() {
+    let directory = TempDir::new().unwrap();
+    let mut setup = setup_in(&directory);
+    setup.pools.insert(("other".into(), "workers".into()));
+    let server = start(setup).await.unwrap();
+    drop(server.nodes);
+    let pins = server.pins.iter().map(|pin| pin.parse().unwrap()).collect();
+    let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: server.address.port() };
+    let link = Link { server: endpoint, pins: Pins::new(pins).unwrap() };
+    let (stop, stopped) = watch::channel(false);
+    let running = tokio::spawn(server.run.until(stopped));
+    let (endings, _ended) = mpsc::channel(ENDINGS_MAX);
+    let (prod_in, _prod_takes_nothing) = mpsc::channel(8);
+    let (other_in, mut other) = mpsc::channel(64);
+    let engine = |inbox: &mpsc::Sender<EngineEvent>| bridge::Engine {
+        reports: AgentReports::new(inbox.clone()),
+        asks: mpsc::channel(1).1,
+    };
+    let engines = BTreeMap::from([("prod".into(), engine(&prod_in)), ("other".into(), engine(&other_in))]);
+    tokio::spawn(bridge::carry(server.hand, server.heard, engines, None, endings));
+    let lives = session_in(&directory, &link, "other", 1).await;
+    let talks = session_in(&directory, &link, "prod", 2).await;
+    let beat = |joined| {
+        AgentFrame::Heartbeat(reveille_wire::agent::frame::Heartbeat { stage: None, joined, account: None })
+    };
+    for _ in 0..20 {
+        talks.say(beat(false)).await.unwrap();
+    }
+    while prod_in.capacity() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    while other.try_recv().is_ok() {}
+    lives.say(beat(true)).await.unwrap();
+    let heard = tokio::time::timeout(Duration::from_secs(10), other.recv()).await;
+    assert!(matches!(heard, Ok(Some(EngineEvent::Agent(AgentFact::Said { .. })))), "{heard:?}");
+    stop.send_replace(true);
+    drop(running.await);
+}

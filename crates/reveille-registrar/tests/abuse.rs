@@ -252,3 +252,30 @@ async fn one_token_has_few_nodes_asked_for_however_often_it_is_shown() {
     }
     site.end().await;
 }
+
+#[tokio::test]
+async fn a_machine_that_comes_anew_after_each_burst_is_answered_at_the_pace_of_one() {
+    const OF_A_CONNECTION: usize = 40;
+    let site = site().await;
+    let (_, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    let poll = raw::post("/v1/poll", "", "{\"session\":1,\"ack\":0,\"frames\":[],\"hold_s\":0}");
+    let (begun, mut answered, mut part) = (Instant::now(), 0, [0; 4096]);
+    while begun.elapsed() < Duration::from_secs(3) && answered < 2000 {
+        let mut stream = raw::tls13(&site.link, Some(&shown)).await;
+        for _ in 0..OF_A_CONNECTION {
+            stream.write_all(&poll).await.unwrap();
+            assert!(stream.read(&mut part).await.unwrap() > 0);
+            answered += 1;
+            if begun.elapsed() > Duration::from_secs(3) {
+                break;
+            }
+        }
+    }
+    println!("{answered} answers in {:?}", begun.elapsed());
+    assert!((60..120).contains(&answered), "{answered}");
+    let (machine, credential) = site.enrolled(2).await;
+    let hello = machine.hello();
+    site.link.session(&credential, hello).await.unwrap();
+    site.end().await;
+}

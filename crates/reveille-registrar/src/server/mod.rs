@@ -191,6 +191,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         authorities: Mutex::new(authorities),
         doorman: RwLock::new(doorman),
         held: held::Held::default(),
+        paces: pace::Paces::default(),
         nodes: asks,
         version: setup.version,
         step_within: limits.step_within,
@@ -243,6 +244,7 @@ async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<b
             return false;
         }
         hall.held.sweep();
+        hall.paces.forget();
         if certificate.is_over(CERTIFICATE_ANEW) {
             certificate = clock::Made::now();
             if let Err(why) = hall.reopen(names) {

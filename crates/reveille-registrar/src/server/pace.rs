@@ -1,17 +1,26 @@
-//! How fast one connection is answered: requests beyond its pace wait their turn, and none is refused.
+//! How fast one connection and one machine are answered: requests beyond their pace wait their turn.
 //!
 //! An agent asks one thing of a connection, or polls twice a minute. Whoever asks as fast as it is answered would keep a core
-//! busy with one connection; made to wait, it asks ten times a second, and has a few connections to do so.
+//! busy with one connection; made to wait, it asks ten times a second. A machine has that once, over all of its connections:
+//! one that comes anew after each burst would have as many bursts as connections.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use reveille_wire::agent::Reason;
 use tokio::time::{Instant, sleep};
+
+use crate::registry::{KeyHash, MachineId, Peer};
 
 /// Requests at once: reports that waited for a network that was gone.
 const BURST: u32 = 60;
 /// And one more after so long.
 const EACH: Duration = Duration::from_millis(100);
+
+/// So many turns are waited for at once. A request that would wait longer is refused, and takes no turn: many that are given up
+/// while they wait would take the turns of those behind them.
+const WAITS_MAX: u32 = 50;
 
 /// The pace of one connection.
 #[derive(Debug)]
@@ -37,9 +46,68 @@ impl Pace {
     }
 }
 
+/// The paces of machines, each with its key: whoever has a key that its machine gave up takes no turn from it. Kept until all of
+/// the burst is there again, so that a machine that is forgotten has none.
+#[derive(Debug, Default)]
+pub(super) struct Paces(Mutex<BTreeMap<(MachineId, KeyHash), Instant>>);
+
+impl Paces {
+    /// Waits for the turn of one request of this machine.
+    pub(super) async fn turn(&self, peer: &Peer) -> Result<(), Reason> {
+        let wait = self.wait(peer, Instant::now()).ok_or(Reason::TooMany { of: "requests".into() })?;
+        sleep(wait).await;
+        Ok(())
+    }
+
+    fn wait(&self, peer: &Peer, now: Instant) -> Option<Duration> {
+        let mut paces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let free_at = paces.entry((peer.machine.clone(), peer.key)).or_insert(now);
+        let next = (*free_at).max(now) + EACH;
+        let wait = next.saturating_duration_since(now + EACH * BURST);
+        (wait <= EACH * WAITS_MAX).then(|| {
+            *free_at = next;
+            wait
+        })
+    }
+
+    /// Forgets those that have all of their burst again.
+    pub(super) fn forget(&self) {
+        let now = Instant::now();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, free_at| *free_at > now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use reveille_core::model::time::Time;
+
     use super::*;
+    use crate::registry::AuthorityHash;
+
+    #[test]
+    fn one_key_of_one_machine_has_one_pace_and_what_is_refused_takes_no_turn() {
+        let (paces, begun) = (Paces::default(), Instant::now());
+        let peer = |machine: &str, key| Peer {
+            machine: MachineId::new(machine),
+            key: KeyHash([key; 32]),
+            authority: AuthorityHash([0; 32]),
+            not_after: Time::from_ms(0),
+        };
+        let waits: Vec<_> = (0..1000).map_while(|_| paces.wait(&peer("m-1", 1), begun)).collect();
+        assert_eq!(waits.len(), usize::try_from(BURST + WAITS_MAX).unwrap());
+        assert!((0..1000).all(|_| paces.wait(&peer("m-1", 1), begun).is_none()));
+        for other in [peer("m-1", 2), peer("m-2", 1)] {
+            assert_eq!(paces.wait(&other, begun), Some(Duration::ZERO));
+        }
+        let wait = paces.wait(&peer("m-1", 1), begun + EACH);
+        assert_eq!(wait, Some(EACH * WAITS_MAX), "and it is as near as before");
+        paces.forget();
+        assert_eq!(paces.0.lock().unwrap().len(), 3);
+        let rested = begun.checked_sub(EACH * 2 * (BURST + WAITS_MAX)).unwrap();
+        paces.0.lock().unwrap().values_mut().for_each(|free_at| *free_at = rested);
+        paces.forget();
+        assert!(paces.0.lock().unwrap().is_empty());
+    }
 
     #[test]
     fn a_connection_is_answered_at_once_for_a_while_and_then_at_its_pace() {

@@ -32,6 +32,7 @@ use super::gate::{Owner, Place};
 use super::held::Held;
 use super::keeper::Hand;
 use super::nodes::Nodes;
+use super::pace::Paces;
 use super::tls::{Doorman, Shown};
 use super::told::Told;
 use super::{clock, request, socket, token};
@@ -49,6 +50,8 @@ pub(super) struct Hall {
     pub(super) authorities: Mutex<Authorities>,
     pub(super) doorman: RwLock<Doorman>,
     pub(super) held: Held,
+    /// How fast machines are answered.
+    pub(super) paces: Paces,
     /// Asks clusters for their Nodes.
     pub(super) nodes: Nodes,
     /// What was told of strangers.
@@ -204,7 +207,7 @@ fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &
 }
 
 async fn renew(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(hall, visitor)?;
+    let peer = machine(hall, visitor).await?;
     let wish: Renew = body(hall, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
@@ -214,13 +217,13 @@ async fn renew(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
 }
 
 async fn poll(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(hall, visitor)?;
+    let peer = machine(hall, visitor).await?;
     let polled = hall.held.poll(&hall.hand, peer, body(hall, request).await?).await?;
     Ok(json(StatusCode::OK, &polled))
 }
 
 async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(hall, visitor)?;
+    let peer = machine(hall, visitor).await?;
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
@@ -241,10 +244,10 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
     Ok(socket::switching(&accept))
 }
 
-/// Who shows the certificate, or why it counts for nobody.
-fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
+/// Who shows the certificate, at the turn of its next request, or why it counts for nobody.
+async fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
     match hall.doorman().who(visitor.shown.as_ref()) {
-        Shown::Machine(peer) => Ok(peer),
+        Shown::Machine(peer) => hall.paces.turn(&peer).await.map(|()| peer),
         Shown::Expired => Err(Reason::CertificateExpired),
         Shown::Early => Err(Reason::CertificateNotYetValid),
         Shown::Nothing | Shown::Strange => Err(Reason::CertificateUnknown),

@@ -67,8 +67,6 @@ crate::guards! {
     AskedAgain = "asked-again",
     /// the action log is read again when it is older than half a minute before what can hurt
     LogAgain = "log-again",
-    /// a reboot that was not confirmed is looked for in every read of the action log, not in the next one alone
-    LateReboot = "late-reboot",
     /// a fresh read, not an accepted call, tells that it worked
     FreshRead = "fresh-read",
     /// an accepted act whose effect cannot be seen gets its whole patience before the next step

@@ -169,13 +169,7 @@ impl State {
         let until = self.now + self.boot_patience(key);
         let Some(case) = self.cases.get_mut(key) else { return };
         // While the log shows nothing new it may come yet: it did so between two reads (seeds 4000609, 4001004).
-        let every = stands(Guard::LateReboot);
-        let unconfirmed = &mut case.gathered.unconfirmed;
-        let seen =
-            unconfirmed.take_if(|before| before != shown || !every).is_some_and(|before| before != *shown);
-        if !seen {
-            return;
-        }
+        let Some(_) = case.gathered.unconfirmed.take_if(|before| before != shown) else { return };
         if stands(Guard::UnseenPatience) {
             case.incident.not_before = case.incident.not_before.max(Some(until));
         }

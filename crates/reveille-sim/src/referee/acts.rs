@@ -167,7 +167,7 @@ impl Referee {
         if ground_truth.pool.is_none() {
             self.foul("not ours", call.to_string());
         }
-        // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance.
+        // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance, and two are two left-overs.
         let denied =
             matches!(call, Call::DeleteNode { .. }) && scene.world.single_servers_were_denied_within(ASKED);
         let shown = ground_truth.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
@@ -182,7 +182,7 @@ impl Referee {
         if ground_truth.leaving {
             self.foul("it is being taken away", call.to_string());
         }
-        if ground_truth.nodes > 1 {
+        if ground_truth.nodes > 1 && !denied {
             self.foul("contested", call.to_string());
         }
         if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_were_denied_within(ASKED) {

@@ -98,6 +98,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         Guard::RememberedNodes | Guard::LostTogether => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         // The agent and the controller read the same drain.
         Guard::AgentHolds => &[Guard::Drained],
+        // The lease of the Node that it took over is its own.
+        Guard::SharedIdentity => &[Guard::Alive],
         // Where every lease is silent, every zone is.
         Guard::FleetDark => &[Guard::ZoneDark],
         _ => &[],
@@ -175,7 +177,6 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::FreezeSettles => recovering(seed),
         Guard::JustReleased => released(seed),
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
-        Guard::LateReboot => hunted(include_str!("../seeds/4000609.txt")),
         Guard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
         Guard::OpenFate => deleted_beside_a_person(seed),
         Guard::LogAgain => rebooted_by_a_person(seed),

@@ -29,7 +29,7 @@ fn each_answer_of_the_peers_has_its_end() {
         (Some(NoOrder), None, false, "there is no order for it"),
         (None, Some(NoOrder), false, "there is no order for it"),
         (Some(LostToo), Some(LostToo), false, "6 of 6 peers have lost the API server, too"),
-        (None, Some(LostToo), false, "nobody outside of its zone answers"),
+        (None, Some(LostToo), false, "no machine outside of its zone answers"),
         (Some(Order), Some(Order), true, "7 of 7 peers read an order"),
         (None, None, true, "not one of 7 peers answers"),
     ] {

@@ -227,7 +227,7 @@ fn a_machine_that_never_joined_joins_when_it_is_ordered_and_stays_until_that_is_
     let mut bench = fresh();
     bench.run(Span::from_min(30));
     assert_eq!(bench.verbs(), []);
-    assert!(bench.said("nobody ordered one"), "{}", bench.all_said());
+    assert!(bench.said("none was ordered"), "{}", bench.all_said());
     bench.around.works = |around, verb| {
         if verb == Verb::Join {
             back(around);

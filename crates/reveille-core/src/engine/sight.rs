@@ -4,16 +4,14 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::diagnose::absence;
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
-use crate::model::signs::{self, Removal};
 use crate::model::time::{Span, Time};
-use crate::observe::cloud::{CloudChange, Left, NodeOf, Seen, Whose};
+use crate::observe::cloud::{CloudChange, NodeOf, Seen, Whose};
 use crate::observe::cluster::{ClusterChange, ClusterView, Link, NodeSeen};
 use crate::observe::join;
 use crate::observe::remembered::Remembered;
@@ -351,111 +349,6 @@ impl State {
         self.dirty.insert(MachineKey::Instance(cloud.clone(), instance.clone()));
         let Some(removal) = self.removal_of(gone) else { return };
         self.note_left(&cloud, &instance, &gone.node.name, removal.sign());
-    }
-
-    /// The machine of a Node that is gone: the one that it was linked to, or one that has no marks of ours at this moment and
-    /// had joined as it.
-    fn stood_for(&self, gone: &NodeSeen) -> Option<(CloudName, InstanceId)> {
-        if let Some(link) = &gone.link {
-            return Some((link.cloud.clone(), link.instance.clone()));
-        }
-        let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
-        let away = self.departed.iter().rev().find(|(_, memory)| joined_as(memory));
-        // Since a restart nobody has seen it (seed 3241487).
-        let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
-        let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };
-        Some((cloud.clone(), id.clone()))
-    }
-
-    fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {
-        let key = MachineKey::Instance(cloud.clone(), id.clone());
-        let at = self.now;
-        let left = Some(Box::new(Left { at, sign: sign.clone() }));
-        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
-            // It has no marks of ours at this moment. Once they are back, this is known of it.
-            let away =
-                self.departed.iter_mut().rev().find(|(other, _)| *other == key).map(|(_, memory)| memory);
-            let Some(memory) = away.or_else(|| self.remembered.get_mut(&key)) else { return };
-            memory.left = left;
-            return self.record(Record::Left { at, machine: key, why: sign });
-        };
-        seen.left = left;
-        // What takes the node away takes the instance next, and may be at work on others of the pool.
-        let pool = seen.pool().cloned();
-        self.note_others(pool.into_iter().collect(), format!("node {node} left on purpose ({sign})").into());
-        self.record(Record::Left { at, machine: key, why: sign });
-    }
-
-    /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
-    /// drained, and its machine is not to come back by itself (seed 3453761). A pause and a wish to keep it stand without the
-    /// Node as well.
-    pub(super) fn note_sign(&mut self, key: &MachineKey) {
-        let MachineKey::Instance(cloud, id) = key else { return };
-        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
-            return;
-        };
-        let is_its = |name: &&NodeName| seen.pool().is_some() && !self.cluster.is_anothers(name, id);
-        let own = seen.joined.as_ref().filter(is_its);
-        let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
-        let sign = signs::removal(&node.node.intent, node.node.cordoned).map(|removal| removal.sign());
-        if seen.sign != sign {
-            seen.sign.clone_from(&sign);
-            self.record(self.signed(key.clone(), sign));
-        }
-    }
-
-    /// Its Node is gone, and no sign was seen on it when it went: the watch was away, no process ran, or the Node was linked to
-    /// another machine. Its kubelet has told of a cordon, or the ledger knows the sign. True when the machine was taken away so.
-    pub(super) fn note_removed_unseen(&mut self, key: &MachineKey) -> bool {
-        let MachineKey::Instance(cloud, id) = key else { return false };
-        let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
-        let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
-        // Of most that are absent the Node is there, and the words of events need not be looked through.
-        if self.cluster.nodes.contains_key(&node) {
-            return false;
-        }
-        // Of one in ERROR this is asked before the first list of nodes, which may show it.
-        if !self.cluster.source.trust(self.now).is_given() {
-            self.unsure.insert(key.clone());
-            return false;
-        }
-        // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
-        let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
-        let Some(sign) = seen.sign.clone().or_else(cordoned) else { return false };
-        if &*sign == signs::DRAINED && !stands(Guard::Drained) {
-            return false;
-        }
-        let (cloud, id) = (cloud.clone(), id.clone());
-        self.note_left(&cloud, &id, &node, sign);
-        true
-    }
-
-    /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
-    /// that machine in hand, and events that name another one who deleted it can be written by every kubelet.
-    fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
-        let removal = signs::removal(&gone.node.intent, gone.node.cordoned)?;
-        let counts = removal != Removal::Drained || stands(Guard::Drained);
-        counts.then_some(removal)
-    }
-
-    /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the
-    /// same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected back.
-    fn remember_early(&mut self, gone: &NodeSeen) {
-        let Provider::Instance(id) = &gone.node.provider else { return };
-        let young = |settles: &Span| self.now.since(gone.first_seen) < *settles;
-        let clouds: Vec<CloudName> = self
-            .roster
-            .settles
-            .iter()
-            .filter(|(_, settles)| young(settles))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for cloud in clouds {
-            let key = MachineKey::Instance(cloud, id.clone());
-            let left = self.removal_of(gone).map(|removal| Left { at: self.now, sign: removal.sign() });
-            let (node, left) = (Some(gone.node.name.clone()), left.map(Box::new));
-            self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
-        }
     }
 
     /// The machine of this node has joined: remembered for good, in the ledger too.

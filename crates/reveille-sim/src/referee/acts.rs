@@ -167,7 +167,8 @@ impl Referee {
         if ground_truth.pool.is_none() {
             self.foul("not ours", call.to_string());
         }
-        // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance, and two are two left-overs.
+        // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance, and two are
+        // two left-overs.
         let denied =
             matches!(call, Call::DeleteNode { .. }) && scene.world.single_servers_were_denied_within(ASKED);
         let shown = ground_truth.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);

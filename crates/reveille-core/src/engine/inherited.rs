@@ -1,0 +1,104 @@
+//! What a new incident takes over from others of its machine: since when it is away, what was tried, the time of a boot.
+
+use crate::effect::Call;
+use crate::guard::{Guard, stands};
+use crate::model::attempt::Attempt;
+use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
+use crate::model::time::Time;
+use crate::observe::source::Trust;
+use crate::plan::budget::Phase;
+use crate::plan::ladder;
+
+use super::{Closed, RECURS_WITHIN, State};
+
+impl State {
+    /// Since when the machine is away, where a fault of this kind opens now: another may be open, which closes after this one
+    /// opened. Its Node was not Ready for hours, and is deleted. And since when the cluster had been in sight by then.
+    pub(super) fn away_since(&self, key: &IncidentKey) -> (Time, Option<Time>) {
+        let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
+        let others = others.filter_map(|other| self.cases.get(&other));
+        let first = others.map(|case| (case.away_since, case.sighted_since)).min_by_key(|(since, _)| *since);
+        let sighted = match self.cluster.source.trust(self.now) {
+            Trust::Since(since) => Some(since),
+            Trust::No(_) => None,
+        };
+        first.filter(|_| key.kind.is_absence()).unwrap_or((self.now, sighted))
+    }
+
+    /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault
+    /// is called by now (its Node was not Ready, and the cloud controller deleted it). The other incident may be open still: it
+    /// closes after this one opened.
+    pub(super) fn still_given_time(&self, key: &IncidentKey) -> Option<Time> {
+        // What is stopped is not on its way up.
+        if !key.kind.is_absence() || key.kind == FaultKind::Stopped {
+            return None;
+        }
+        let of_it = |last: &&Closed| last.incident.key.subject == key.subject;
+        let closed = self.closed.iter().rev().find(of_it);
+        let acted = |last: &Incident| last.attempts.last().is_some_and(|attempt| !attempt.came_to_nothing());
+        let closed = closed.filter(|last| last.verdict.leaves_the_fault() && acted(&last.incident));
+        let closed = closed.and_then(|last| last.incident.not_before);
+        let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
+        let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
+        closed.max(open).max(self.may_boot_late(key)).filter(|until| self.now < *until)
+    }
+
+    /// A reboot of this machine that was not seen to take effect may be what took it away just now: answered with 504, it came
+    /// minutes after the one that was made for it once more, and the machine was deleted while it booted for the second time. The
+    /// other incident may be open still.
+    pub(super) fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
+        let late = |tried: &Attempt| tried.may_boot() && !tried.seen;
+        let open = self.cases_of(&key.subject).filter_map(|other| Some(&self.cases.get(&other)?.incident));
+        let mut lately = self.closed_lately(&key.subject).map(|closed| &closed.incident).chain(open);
+        let may = lately.any(|incident| incident.attempts.iter().any(late));
+        (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
+    }
+
+    /// What was amiss with it until a moment ago, the last that closed first.
+    pub(super) fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
+        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
+        self.closed
+            .iter()
+            .rev()
+            .take_while(lately)
+            .filter(move |closed| closed.incident.key.subject == *subject)
+    }
+
+    /// Where the ladder of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a
+    /// machine that our own stop left off is started, and has the same fault again.
+    pub(super) fn goes_on(&self, key: &IncidentKey) -> (u8, u32) {
+        let being_off = |closed: &&Closed| closed.incident.key.kind == FaultKind::Stopped;
+        let mut before = self.closed_lately(&key.subject).filter(|it| !being_off(it));
+        let unmended = before.by_ref().take_while(|closed| closed.verdict.leaves_the_fault());
+        let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
+        let Some(last) = same else { return (0, 0) };
+        // What took effect, or had no verdict yet, when the other fault came has not helped: here is the fault again.
+        let in_vain =
+            |tried: &Attempt| !tried.came_to_nothing() && (tried.readback.is_none() || tried.held());
+        let tries = last.tries + u32::from(last.attempts.last().is_some_and(in_vain));
+        let rung = ladder::ladder(key.kind).get(usize::from(last.rung));
+        let used_up = rung.is_some_and(|rung| tries >= rung.tries(self.roster.timing.tries));
+        if used_up { (last.rung.saturating_add(1), 0) } else { (last.rung, tries) }
+    }
+
+    /// Until when the reboot that is under way for this incident may show its effect.
+    pub(super) fn boots_until(&self, incident: &Incident) -> Option<Time> {
+        let (_, flight) = self.book.flight_of(incident.id)?;
+        if !matches!(flight.call, Call::Reboot { .. } | Call::Start { .. }) {
+            return None;
+        }
+        match flight.phase {
+            Phase::Recording => None,
+            Phase::Calling { since } => Some(since + self.patience(flight)),
+            Phase::Verifying { deadline, unseen_until } => Some(deadline.max(unseen_until)),
+            Phase::Proving { deadline, .. } => Some(deadline),
+        }
+    }
+
+    /// The same was tried in vain a moment ago, under another number: its backoff goes on.
+    pub(super) fn still_waited_for(&self, key: &IncidentKey) -> Option<Time> {
+        let last = self.closed.iter().rev().map(|closed| &closed.incident).find(|last| last.key == *key)?;
+        let held = last.attempts.last().is_none_or(Attempt::held);
+        last.not_before.filter(|until| !held && self.now < *until)
+    }
+}

@@ -1,0 +1,131 @@
+//! Nodes that go: whose they were, and whether they were removed on purpose.
+//!
+//! ```text
+//!  a Node goes ─▶ stood_for: its machine ─▶ removal_of: a sign on it ─▶ note_left: view and ledger
+//!  a sign on a Node that is there ─▶ note_sign: the ledger ─▶ the Node is gone after a restart ─▶ note_removed_unseen
+//! ```
+//!
+//! What a sign is stands in `model::signs`.
+
+use std::sync::Arc;
+
+use crate::diagnose::absence;
+use crate::guard::{Guard, stands};
+use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::incident::MachineKey;
+use crate::model::node::Provider;
+use crate::model::signs::{self, Removal};
+use crate::model::time::Span;
+use crate::observe::cloud::Left;
+use crate::observe::cluster::NodeSeen;
+use crate::observe::remembered::Remembered;
+use crate::record::Record;
+
+use super::State;
+
+impl State {
+    /// The machine of a Node that is gone: the one that it was linked to, or one that has no marks of ours at this moment and
+    /// had joined as it.
+    pub(super) fn stood_for(&self, gone: &NodeSeen) -> Option<(CloudName, InstanceId)> {
+        if let Some(link) = &gone.link {
+            return Some((link.cloud.clone(), link.instance.clone()));
+        }
+        let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
+        let away = self.departed.iter().rev().find(|(_, memory)| joined_as(memory));
+        // Since a restart nobody has seen it (seed 3241487).
+        let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
+        let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };
+        Some((cloud.clone(), id.clone()))
+    }
+
+    pub(super) fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {
+        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        let at = self.now;
+        let left = Some(Box::new(Left { at, sign: sign.clone() }));
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            // It has no marks of ours at this moment. Once they are back, this is known of it.
+            let away =
+                self.departed.iter_mut().rev().find(|(other, _)| *other == key).map(|(_, memory)| memory);
+            let Some(memory) = away.or_else(|| self.remembered.get_mut(&key)) else { return };
+            memory.left = left;
+            return self.record(Record::Left { at, machine: key, why: sign });
+        };
+        seen.left = left;
+        // What takes the node away takes the instance next, and may be at work on others of the pool.
+        let pool = seen.pool().cloned();
+        self.note_others(pool.into_iter().collect(), format!("node {node} left on purpose ({sign})").into());
+        self.record(Record::Left { at, machine: key, why: sign });
+    }
+
+    /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
+    /// drained, and its machine is not to come back by itself (seed 3453761). A pause and a wish to keep it stand without the
+    /// Node as well.
+    pub(super) fn note_sign(&mut self, key: &MachineKey) {
+        let MachineKey::Instance(cloud, id) = key else { return };
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            return;
+        };
+        let is_its = |name: &&NodeName| seen.pool().is_some() && !self.cluster.is_anothers(name, id);
+        let own = seen.joined.as_ref().filter(is_its);
+        let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
+        let sign = signs::removal(&node.node.intent, node.node.cordoned).map(|removal| removal.sign());
+        if seen.sign != sign {
+            seen.sign.clone_from(&sign);
+            self.record(self.signed(key.clone(), sign));
+        }
+    }
+
+    /// Its Node is gone, and no sign was seen on it when it went: the watch was away, no process ran, or the Node was linked to
+    /// another machine. Its kubelet has told of a cordon, or the ledger knows the sign. True when the machine was taken away so.
+    pub(super) fn note_removed_unseen(&mut self, key: &MachineKey) -> bool {
+        let MachineKey::Instance(cloud, id) = key else { return false };
+        let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
+        let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
+        // Of most that are absent the Node is there, and the words of events need not be looked through.
+        if self.cluster.nodes.contains_key(&node) {
+            return false;
+        }
+        // Of one in ERROR this is asked before the first list of nodes, which may show it.
+        if !self.cluster.source.trust(self.now).is_given() {
+            self.unsure.insert(key.clone());
+            return false;
+        }
+        // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
+        let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
+        let Some(sign) = seen.sign.clone().or_else(cordoned) else { return false };
+        if &*sign == signs::DRAINED && !stands(Guard::Drained) {
+            return false;
+        }
+        let (cloud, id) = (cloud.clone(), id.clone());
+        self.note_left(&cloud, &id, &node, sign);
+        true
+    }
+
+    /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
+    /// that machine in hand, and events that name another one who deleted it can be written by every kubelet.
+    pub(super) fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
+        let removal = signs::removal(&gone.node.intent, gone.node.cordoned)?;
+        let counts = removal != Removal::Drained || stands(Guard::Drained);
+        counts.then_some(removal)
+    }
+
+    /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the
+    /// same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected back.
+    pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
+        let Provider::Instance(id) = &gone.node.provider else { return };
+        let young = |settles: &Span| self.now.since(gone.first_seen) < *settles;
+        let clouds: Vec<CloudName> = self
+            .roster
+            .settles
+            .iter()
+            .filter(|(_, settles)| young(settles))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for cloud in clouds {
+            let key = MachineKey::Instance(cloud, id.clone());
+            let left = self.removal_of(gone).map(|removal| Left { at: self.now, sign: removal.sign() });
+            let (node, left) = (Some(gone.node.name.clone()), left.map(Box::new));
+            self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
+        }
+    }
+}

@@ -147,7 +147,7 @@ mod tests {
             (vec![pending, others, issued], Some("kubectl certificate approve csr-2")),
             (
                 vec![of(late, "csr-2", json!({ "conditions": [{ "type": "Approved" }] }))],
-                Some("it is not signed"),
+                Some("not signed yet"),
             ),
             (vec![of(late, "csr-2", json!({ "conditions": [{ "type": "Denied" }] }))], Some("was denied")),
         ] {

@@ -180,7 +180,7 @@ async fn a_machine_whose_certificate_counts_no_more_takes_the_invitation_that_it
 async fn a_machine_whose_invitation_is_refused_tries_it_once_and_keeps_the_certificate_that_it_has() {
     let site = site().await;
     let (mut running, before, pem) = runs_again(&site, false).await;
-    running.says("to be enrolled anew at").await;
+    running.says("enrolling again at").await;
     for _ in 0..2 {
         running.says("CERTIFICATE_REVOKED").await;
     }

@@ -235,6 +235,8 @@ impl State {
     fn has_live_node(&self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) -> bool {
         let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
         let known = self.remembered.get(key).and_then(|memory| memory.node.as_ref());
+        // A successor of the same name lives under that name now: the doubt would never end (seed 4300450).
+        let known = known.filter(|name| !self.cluster.is_anothers(name, id));
         let (cluster, silent_after) = (&self.cluster, self.roster.timing.lease_silent_after);
         let shown = |name: &NodeName| Some(shown_by(cluster, silent_after, cluster.nodes.get(name)?));
         let lives = |name: &NodeName| shown(name) == Some(NodeOf::Lives);

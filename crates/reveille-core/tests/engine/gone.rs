@@ -305,3 +305,22 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
         assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
     }
 }
+
+/// Eight machines were made anew under their names while no process ran: the Nodes of that name are their successors'.
+#[test]
+fn machines_of_the_ledger_are_gone_although_successors_have_their_names() {
+    let mut next = ten().restarted(roster());
+    for number in 1..9 {
+        let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
+        next.delete_machine(&old);
+        next.nodes.remove(&old);
+        next.add_machine(&new, true);
+        let name = format!("node-{old}");
+        next.instances.get_mut(&new).unwrap().name = name.as_str().into();
+        next.nodes.get_mut(&new).unwrap().name = name.as_str().into();
+    }
+    next.run(Span::from_s(20));
+    assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
+    next.run(Span::from_min(60));
+    assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
+}

@@ -148,7 +148,7 @@ async fn a_stop_that_takes_too_long_is_told_as_what_it_is() {
     })
     .await;
     begins(&outcome, "unknown");
-    assert!(outcome.to_string().contains("nobody has started it yet"), "{outcome}");
+    assert!(outcome.to_string().contains("not started yet"), "{outcome}");
     assert_eq!(changes, ["StopInstances InstanceId.1=i-1"]);
 }
 

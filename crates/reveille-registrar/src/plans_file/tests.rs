@@ -48,7 +48,7 @@ fn what_an_agent_would_not_take_is_refused_where_it_was_written() {
             file("path: /etc/cron.d/a, mode: \"0600\", content: x"),
             "it takes /etc/crictl.yaml, /etc/kubernetes/…",
         ),
-        (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "nobody's to run"),
+        (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "not executable"),
         (
             config("kubeadm", "patches.yaml"),
             "patches.yaml: step 0, the join: config.patches is not taken from a plan",

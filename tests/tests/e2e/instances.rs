@@ -198,7 +198,7 @@ pub(crate) fn a_survey_of_ec2_gives_a_roster_that_a_roll_takes_at_once(lab: &mut
         format!("cluster: {}}}", facts.cluster),
         "pool: \"k8s-pool=workers\"".to_owned(),
         "Kept by Auto Scaling group asg-es (2)".to_owned(),
-        "Nobody keeps 1 of them.".to_owned(),
+        "1 of them have no owner.".to_owned(),
         "throughGroup: false".to_owned(),
         "securityGroups: [k8s-nodes]".to_owned(),
         "Group k8s-nodes lets its own members and all pods in.".to_owned(),

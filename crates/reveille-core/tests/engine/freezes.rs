@@ -8,24 +8,11 @@ use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
-use reveille_core::model::roster::{Mode, Pool, Roster};
+use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, node, port, roster};
-
-fn min(minutes: i64) -> Span {
-    Span::from_min(minutes)
-}
-
-fn roster_with(change: impl FnOnce(&mut Pool)) -> Roster {
-    let mut roster = roster();
-    change(roster.pools.values_mut().next().unwrap());
-    roster
-}
-
-fn set(field: &mut Field, id: &str, ready: Ready) {
-    field.nodes.get_mut(id).unwrap().ready = ready;
-}
+use super::steps::{min, roster_with, set};
 
 fn cleaned(field: &Field) -> usize {
     field.calls.iter().filter(|call| matches!(call, Call::DeleteNode { .. })).count()

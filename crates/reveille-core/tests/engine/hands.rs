@@ -9,10 +9,11 @@ use reveille_core::model::hosting::Hosting;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::node::{Asks, Ready};
-use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, boot_id, instance, roster};
+use super::steps::{made, min, without_rejoin};
 
 /// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted
 /// half a minute after the unrescue, because its time had been over for long.
@@ -162,21 +163,6 @@ fn machine_that_a_person_was_seen_to_reboot_after_we_did_has_the_time_of_a_boot(
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
 }
 
-fn made(field: &Field) -> Vec<String> {
-    field.calls.iter().map(Call::to_string).collect()
-}
-
-const fn min(minutes: i64) -> Span {
-    Span::from_min(minutes)
-}
-
-/// No kubelet is restarted before the reboot.
-fn rebooting_at_once() -> Roster {
-    let mut roster = roster();
-    roster.pools.values_mut().next().unwrap().repair.rejoin = Mode::Off;
-    roster
-}
-
 /// The agent was asked to bring the machine back, and died with it. Then a person reboots the machine, which the log tells, and
 /// the list as well where it was made meanwhile.
 #[test]
@@ -206,7 +192,7 @@ fn machine_that_a_person_rebooted_after_an_ask_has_the_time_of_a_boot() {
 /// Each deletion was answered with 503. None of them is a reboot.
 #[test]
 fn machine_that_a_person_rebooted_after_deletions_that_failed_has_the_time_of_a_boot() {
-    let mut roster = rebooting_at_once();
+    let mut roster = without_rejoin();
     roster.pools.values_mut().next().unwrap().repair.reboot = Mode::Off;
     roster.limits.per_hour = 20;
     let mut field = Field::new(roster).populate(10);
@@ -228,7 +214,7 @@ fn machine_that_a_person_rebooted_after_deletions_that_failed_has_the_time_of_a_
 #[test]
 fn machine_that_a_person_rebooted_after_reboots_that_failed_has_the_time_of_a_boot() {
     for failed in [false, true] {
-        let mut field = Field::new(rebooting_at_once()).populate(10);
+        let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         if failed {
@@ -299,7 +285,7 @@ fn machine_that_a_person_rebooted_after_a_request_that_was_denied_has_the_time_o
 
 /// Ten machines on EC2, which keeps no log of who started what.
 fn on_ec2() -> Field {
-    let mut field = Field::new(rebooting_at_once()).populate(10);
+    let mut field = Field::new(without_rejoin()).populate(10);
     for instance in field.instances.values_mut() {
         instance.hosting = Some(Arc::new(Hosting::default()));
     }
@@ -342,7 +328,7 @@ fn machine_that_a_person_started_on_ec2_before_a_restart_has_the_time_of_a_boot(
             field.records = field.state.checkpoint();
         }
         if restarts {
-            field = field.restarted(rebooting_at_once());
+            field = field.restarted(without_rejoin());
         }
         field.run(min(13));
         assert_eq!(field.calls, [], "restarts: {restarts}, rotated: {rotated}: {:?}", made(&field));
@@ -377,7 +363,7 @@ fn machine_whose_marks_are_put_back_while_it_boots_has_the_time_of_a_boot() {
 #[test]
 fn request_counts_once_although_another_came_between() {
     for restart in [false, true] {
-        let mut field = Field::new(rebooting_at_once()).populate(10);
+        let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
         let ask = |field: &mut Field, value: &str| {
             let asks = Asks { repair: Some(value.into()), ..Asks::default() };
@@ -388,7 +374,7 @@ fn request_counts_once_although_another_came_between() {
         ask(&mut field, "OPS-8");
         if restart {
             field.records = field.state.checkpoint();
-            field = field.restarted(rebooting_at_once());
+            field = field.restarted(without_rejoin());
             field.run(min(3));
         }
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -403,7 +389,7 @@ fn request_counts_once_although_another_came_between() {
 #[test]
 fn rollout_is_heeded_by_the_next_process() {
     for (restart, rotated) in [(false, false), (true, false), (true, true)] {
-        let mut field = Field::new(rebooting_at_once()).populate(10);
+        let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
         // A pool is rolled in place: every machine has the new version now.
         for node in field.nodes.values_mut() {
@@ -414,7 +400,7 @@ fn rollout_is_heeded_by_the_next_process() {
             field.records = field.state.checkpoint();
         }
         if restart {
-            field = field.restarted(rebooting_at_once());
+            field = field.restarted(without_rejoin());
             field.run(min(2));
         }
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;

@@ -7,28 +7,14 @@ use reveille_core::event::{CloudFact, ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
-use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 
-use super::fixture::{CLOUD, Field, roster};
-
-const fn min(minutes: i64) -> Span {
-    Span::from_min(minutes)
-}
-
-fn rebooting_at_once() -> Roster {
-    let mut roster = roster();
-    roster.pools.values_mut().next().unwrap().repair.rejoin = Mode::Off;
-    roster
-}
-
-fn made(field: &Field) -> Vec<String> {
-    field.calls.iter().map(Call::to_string).collect()
-}
+use super::fixture::{CLOUD, Field};
+use super::steps::{made, min, without_rejoin};
 
 /// The reboot of a silent machine is answered with 504, and comes later.
 fn rebooted_with_504() -> (Field, Call) {
-    let mut field = Field::new(rebooting_at_once()).populate(10);
+    let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: None });
@@ -103,7 +89,7 @@ fn never_ended(field: &mut Field) {
 #[test]
 fn reboot_of_ours_that_the_cloud_never_ends_is_followed_by_the_next_step() {
     for ends in [true, false] {
-        let mut field = Field::new(rebooting_at_once()).populate(10);
+        let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         field.run_until(min(20), |field| !field.calls.is_empty());
@@ -123,7 +109,7 @@ fn reboot_of_ours_that_the_cloud_never_ends_is_followed_by_the_next_step() {
 /// The same where a person asked for the reboot: they may know why it takes so long.
 #[test]
 fn reboot_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
-    let mut field = Field::new(rebooting_at_once()).populate(10);
+    let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run_until(min(20), |field| !field.calls.is_empty());

@@ -7,28 +7,11 @@ use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::Mark;
 use reveille_core::model::node::{Condition, Ready};
-use reveille_core::model::roster::{Mode, Pool, Roster};
+use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, node, roster};
-
-fn min(minutes: i64) -> Span {
-    Span::from_min(minutes)
-}
-
-fn roster_with(change: impl FnOnce(&mut Pool)) -> Roster {
-    let mut roster = roster();
-    change(roster.pools.values_mut().next().unwrap());
-    roster
-}
-
-fn without_rejoin() -> Roster {
-    roster_with(|pool| pool.repair.rejoin = Mode::Off)
-}
-
-fn set(field: &mut Field, id: &str, ready: Ready) {
-    field.nodes.get_mut(id).unwrap().ready = ready;
-}
+use super::steps::{min, roster_with, set, without_rejoin};
 
 /// A machine boots after its reboot, and its Node is deleted meanwhile.
 #[test]

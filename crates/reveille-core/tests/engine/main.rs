@@ -37,6 +37,7 @@ mod restart;
 mod restraint;
 mod routes;
 mod signs;
+mod steps;
 mod traces;
 mod tries;
 mod unanswered;

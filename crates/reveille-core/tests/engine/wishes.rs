@@ -10,24 +10,15 @@ use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::{Asks, Ready};
-use reveille_core::model::roster::{Keep, Mode, Pool, Roster};
+use reveille_core::model::roster::{Keep, Mode, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::record::{Record, Verdict};
 
 use super::fixture::{Field, roster};
 use super::hands::rebooted_by_a_person;
+use super::steps::{min, roster_with};
 
 const TAINT: &str = "node.cilium.io/agent-not-ready";
-
-const fn min(minutes: i64) -> Span {
-    Span::from_min(minutes)
-}
-
-fn roster_with(change: impl FnOnce(&mut Pool)) -> Roster {
-    let mut roster = roster();
-    change(roster.pools.values_mut().next().unwrap());
-    roster
-}
 
 fn asks(field: &mut Field, id: &str, change: impl FnOnce(&mut Asks)) {
     let node = field.nodes.get_mut(id).unwrap();

@@ -8,8 +8,6 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls;
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier as _;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::{CertificateError, RootCertStore};
@@ -40,10 +38,7 @@ impl Judge for ShortChain {
         if chain.rest.len() >= CHAIN_MOST || self.0.is_empty() {
             return Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
         }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::clone(&self.0), Arc::clone(provider))
-            .build()
-            .map_err(|failure| rustls::Error::General(failure.to_string()))?;
-        verifier.verify_server_cert(chain.leaf, chain.rest, name, &[], chain.now).map(|_| ())
+        chain.leads_to(Arc::clone(&self.0), provider, name)
     }
 }
 
@@ -51,6 +46,7 @@ impl Judge for ShortChain {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use rustls::client::danger::ServerCertVerifier as _;
     use rustls::pki_types::{CertificateDer, UnixTime};
 
     use super::*;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use tokio_rustls::rustls;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// Certificates that a peer presents, its own first, and at what time.
 pub(crate) struct Chain<'a> {
@@ -19,6 +20,25 @@ pub(crate) struct Chain<'a> {
     pub(crate) rest: &'a [CertificateDer<'a>],
     /// Now.
     pub(crate) now: UnixTime,
+}
+
+impl Chain<'_> {
+    /// Whether it leads from a server of this name to one of these authorities, and each of its certificates is valid now.
+    ///
+    /// # Errors
+    ///
+    /// It does not.
+    pub(crate) fn leads_to(
+        &self,
+        roots: Arc<RootCertStore>,
+        provider: &Arc<CryptoProvider>,
+        name: &ServerName<'_>,
+    ) -> Result<(), rustls::Error> {
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+            .build()
+            .map_err(|failure| rustls::Error::General(failure.to_string()))?;
+        verifier.verify_server_cert(self.leaf, self.rest, name, &[], self.now).map(|_| ())
+    }
 }
 
 /// Says whose certificates are believed.

@@ -33,7 +33,7 @@ const CORDONED: &str = "NodeNotSchedulable";
 /// The kubelet's word for the end of a cordon.
 const UNCORDONED: &str = "NodeSchedulable";
 
-/// What the API server writes on a Node that somebody deletes. It stays for as long as a finalizer does.
+/// What the API server writes on a Node that is being deleted. It stays for as long as a finalizer does.
 const DELETION_STAMP: &str = "metadata.deletionTimestamp";
 
 /// How one machine stands at roll call.

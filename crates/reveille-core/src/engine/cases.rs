@@ -394,7 +394,7 @@ impl State {
         let (over, confirms) = (since + self.dwell(key), self.confirms(key));
         let Some(case) = self.cases.get_mut(key) else { return false };
         self.ripe.insert(key.clone());
-        // It was well for so long that only a person's word was missing: the waiting begins anew.
+        // It was well for so long that only a person's word was missing: the waiting begins again.
         let unconfirmed = confirms && now >= over;
         if unconfirmed {
             case.incident.counted_from = now;
@@ -407,8 +407,7 @@ impl State {
             case.begin_anew();
             let (incident, unconfirmed) = (case.incident.id, case.gathered.unconfirmed.clone());
             let (rung, tries, not_before, lapsed) = (0, 0, None, case.lapsed.clone());
-            let anew = Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed };
-            self.record(anew);
+            self.record(Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed });
             return false;
         }
         // It looked mended and is back within the dwell: that repair did not hold.

@@ -330,11 +330,11 @@ impl State {
         findings.extend(fault.more.into_iter().map(bounded));
         incident.findings.clone_from(&findings);
         self.record(Record::Diagnosed { at, incident: id, findings });
-        let (away_since, sighted_since) = self.away_since(&key);
+        let (away_since, served_since) = self.away_since(&key);
         let case = Case {
             incident,
             away_since,
-            sighted_since,
+            served_since,
             due_after: fault.due_after,
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),

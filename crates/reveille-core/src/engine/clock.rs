@@ -174,7 +174,7 @@ impl State {
             incident.first_seen = incident.first_seen.min(now);
             incident.counted_from = incident.counted_from.min(now);
             case.away_since = case.away_since.min(now);
-            case.sighted_since = case.sighted_since.map(|since| since.min(now));
+            case.served_since = case.served_since.map(|since| since.min(now));
             incident.well_since = incident.well_since.map(|at| at.min(now));
             if let Some(asked) = &mut incident.asked {
                 asked.at = asked.at.min(now);

@@ -9,20 +9,26 @@ use crate::observe::source::Trust;
 use crate::plan::budget::Phase;
 use crate::plan::ladder;
 
-use super::{Closed, RECURS_WITHIN, State};
+use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
 
 impl State {
     /// Since when the machine is away, where a fault of this kind opens now: another may be open, which closes after this one
-    /// opened. Its Node was not Ready for hours, and is deleted. And since when the cluster had been in sight by then.
+    /// opened. Its Node was not Ready for hours, and is deleted. And since when it had been seen to serve by then: the cluster
+    /// was in sight without a break, and no such fault of it was open.
     pub(super) fn away_since(&self, key: &IncidentKey) -> (Time, Option<Time>) {
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let others = others.filter_map(|other| self.cases.get(&other));
-        let first = others.map(|case| (case.away_since, case.sighted_since)).min_by_key(|(since, _)| *since);
+        let first = others.map(|case| (case.away_since, case.served_since)).min_by_key(|(since, _)| *since);
         let sighted = match self.cluster.source.trust(self.now) {
             Trust::Since(since) => Some(since),
             Trust::No(_) => None,
         };
-        first.filter(|_| key.kind.is_absence()).unwrap_or((self.now, sighted))
+        // Where the list of what closed is full, nobody knows what closed before its first.
+        let forgot = self.closed.front().filter(|_| self.closed.len() >= CLOSED_MAX);
+        let back = self.closed_lately(&key.subject).find(|closed| closed.incident.key.kind.is_absence());
+        let back = back.into_iter().chain(forgot).map(|closed| closed.at).max();
+        let served = sighted.map(|since| back.map_or(since, |back| since.max(back)));
+        first.filter(|_| key.kind.is_absence()).unwrap_or((self.now, served))
     }
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault

@@ -363,7 +363,7 @@ impl Replay {
         let case = Case {
             incident,
             away_since,
-            sighted_since: None,
+            served_since: None,
             due_after: None,
             rests_on_cluster: true,
             gathered: Gathered::default(),

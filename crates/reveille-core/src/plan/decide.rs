@@ -356,10 +356,10 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
 /// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away. Where the
 /// cluster was not seen all that time, nobody knows. What was not seen after it went away does not matter.
 fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
-    let Some(sighted) = case.sighted_since else { return false };
+    let Some(served) = case.served_since else { return false };
     let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
     let had_joined = case.incident.key.kind != FaultKind::NeverJoined && joined;
-    had_joined && case.away_since.since(root.incident.first_seen.max(sighted)) >= SERVED
+    had_joined && case.away_since.since(root.incident.first_seen.max(served)) >= SERVED
 }
 
 /// Something is under way for it, it looks mended, or there is a call that may help.

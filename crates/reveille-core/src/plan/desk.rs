@@ -31,8 +31,9 @@ pub struct Case {
     pub incident: Incident,
     /// Since when its machine is away, by this fault or by one whose place this one took.
     pub away_since: Time,
-    /// Since when the cluster had been in sight without a break when it went away; none where that is not known.
-    pub sighted_since: Option<Time>,
+    /// Since when it had been seen to serve when it went away: the cluster in sight without a break, and no such fault of it open
+    /// within the last hour. None where that is not known.
+    pub served_since: Option<Time>,
     /// How long this fault is waited for from `counted_from`; `None`: reported, never acted on.
     pub due_after: Option<Span>,
     /// Its timers rest on the cluster's view, too.

@@ -283,3 +283,24 @@ fn sight_that_broke_after_the_machine_went_unsays_no_service_before_that() {
         is_repaired(&field, &format!("blind: {blind}"));
     }
 }
+
+/// Its group slips off, and it is away with it, until nothing more is tried for the group. It is Ready for three minutes, and
+/// away again (4303138): that it lacked its group long before says nothing of how long it served without one.
+#[test]
+fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.deaf = true;
+    field.ports.get_mut("i004").unwrap().groups = Box::new([]);
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(120));
+    let group = field.case("i004", FaultKind::GroupMissing).expect("its group is missing");
+    assert!(group.incident.given_up, "{:?}", field.calls);
+    field.nodes.get_mut("i004").unwrap().ready = Ready::True;
+    field.run(Span::from_min(3));
+    assert!(field.case("i004", FaultKind::NotReady).is_none(), "it was Ready");
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(120));
+    assert!(field.case("i004", FaultKind::NotReady).is_some(), "and is not any more");
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+}

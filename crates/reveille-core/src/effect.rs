@@ -14,7 +14,6 @@ use thiserror::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::model::access::{RoleRef, UserRef};
-pub use crate::model::call::Call;
 use crate::model::hearing::Hearing;
 use crate::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, RecordId, RouterId,
@@ -22,6 +21,7 @@ use crate::model::id::{
 pub use crate::model::outcome::Outcome;
 use crate::model::time::{Span, Time};
 use crate::record::Record;
+pub use crate::remedies::Call;
 
 /// One thing to be done outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@
 //!
 //! Depends on no async runtime, HTTP, Kubernetes client, clock, environment, file system or randomness; iterates only
 //! over ordered maps. The same events give the same bytes out on every run. A stage imports `model` and earlier stages,
-//! never a later one.
+//! never a later one. [`remedies`] holds what is true of one repair alone, for every stage.
 
 pub mod diagnose;
 pub mod effect;
@@ -21,4 +21,4 @@ pub mod observe;
 pub mod pace;
 pub mod plan;
 pub mod record;
-pub mod verify;
+pub mod remedies;

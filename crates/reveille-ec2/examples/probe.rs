@@ -11,6 +11,7 @@ use reveille_core::effect::{Call, Look};
 use reveille_core::model::id::{CloudName, InstanceId, RouterId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{GroupRef, Ownership};
+use reveille_core::remedies::{DeleteInstance, Reboot, StartInstance};
 use reveille_ec2::{Account, Ec2Config, Interest, Lister};
 
 #[tokio::main(flavor = "current_thread")]
@@ -44,10 +45,10 @@ async fn main() {
                 }
                 return;
             }
-            "end" => Call::DeleteInstance { cloud, instance, owned, rests_on: None },
-            "reboot" => Call::Reboot { cloud, instance, hard: false, owned },
-            "cycle" => Call::Reboot { cloud, instance, hard: true, owned },
-            "start" => Call::Start { cloud, instance, owned },
+            "end" => Call::DeleteInstance(DeleteInstance { cloud, instance, owned, rests_on: None }),
+            "reboot" => Call::Reboot(Reboot { cloud, instance, hard: false, owned }),
+            "cycle" => Call::Reboot(Reboot { cloud, instance, hard: true, owned }),
+            "start" => Call::Start(StartInstance { cloud, instance, owned }),
             other => panic!("no such verb: {other}"),
         };
         println!("{}", account.perform(&call).await);

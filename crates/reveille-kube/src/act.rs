@@ -15,6 +15,7 @@ use std::time::Duration;
 use http::header::HeaderMap;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{NodeName, NodeUid, RequestId};
+use reveille_core::remedies::DeleteNode;
 
 use crate::cluster::Inner;
 use crate::failure::{Failure, Reached, span};
@@ -30,7 +31,9 @@ const AUDIT_ID: &str = "audit-id";
 /// Carries out one call.
 pub(crate) async fn perform(cluster: &Inner, call: &Call) -> Outcome {
     match call {
-        Call::DeleteNode { name, uid, boot_id } => delete_node(cluster, name, uid, boot_id.as_ref()).await,
+        Call::DeleteNode(DeleteNode { name, uid, boot_id }) => {
+            delete_node(cluster, name, uid, boot_id.as_ref()).await
+        }
         other => refused(format!("cluster: cannot {other}: that is a cloud's business")),
     }
 }

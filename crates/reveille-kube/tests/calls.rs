@@ -13,6 +13,7 @@ use reveille_core::model::id::{CloudName, InstanceId, NodeName, NodeUid, Request
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
+use reveille_core::remedies::{DeleteNode, Reboot};
 use reveille_kube::rbac::RULES;
 use reveille_kube::{BootstrapToken, Claim, Renewal};
 use serde_json::json;
@@ -32,7 +33,7 @@ fn words(node: &str) -> Look {
 }
 
 fn delete(uid: &str) -> Call {
-    Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from(uid), boot_id: None }
+    Call::DeleteNode(DeleteNode { name: NodeName::from("a"), uid: NodeUid::from(uid), boot_id: None })
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +78,8 @@ async fn a_name_that_would_leave_its_path_is_never_sent() {
         panic!("it fails by its parts")
     };
     assert_eq!(said.unread.iter().map(|unread| &*unread.source).collect::<Vec<_>>(), ["node", "events"]);
-    let outcome = cluster.perform(&Call::DeleteNode { name, uid: NodeUid::from("u"), boot_id: None }).await;
+    let outcome =
+        cluster.perform(&Call::DeleteNode(DeleteNode { name, uid: NodeUid::from("u"), boot_id: None })).await;
     assert!(matches!(outcome, Outcome::Refused { .. }));
     assert!(api.requests().iter().all(|(_, target)| target.contains("certificatesigningrequests")));
 }
@@ -100,7 +102,7 @@ async fn other_worlds_questions_are_refused_without_a_request() {
     let (cloud, instance) = (CloudName::from("os"), InstanceId::from("i"));
     assert!(cluster.look(&Look::Instance(cloud.clone(), instance.clone())).await.is_err());
     let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
-    let outcome = cluster.perform(&Call::Reboot { cloud, instance, hard: true, owned }).await;
+    let outcome = cluster.perform(&Call::Reboot(Reboot { cloud, instance, hard: true, owned })).await;
     assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
     assert!(api.requests().is_empty());
 }
@@ -143,10 +145,12 @@ async fn a_delete_reaches_only_the_node_it_was_decided_for() {
 #[tokio::test(start_paused = true)]
 async fn node_that_another_boot_has_taken_over_is_not_deleted() {
     let api = one();
-    let boot = |boot: &str| Call::DeleteNode {
-        name: NodeName::from("a"),
-        uid: NodeUid::from("uid-a"),
-        boot_id: Some(boot.into()),
+    let boot = |boot: &str| {
+        Call::DeleteNode(DeleteNode {
+            name: NodeName::from("a"),
+            uid: NodeUid::from("uid-a"),
+            boot_id: Some(boot.into()),
+        })
     };
     let mut taken = node("a", "uid-a");
     taken["status"]["nodeInfo"] = json!({"bootID": "b-2"});

@@ -9,6 +9,7 @@ use std::time::Duration;
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::event::{Answer, ClusterFact};
 use reveille_core::model::id::{NodeName, NodeUid};
+use reveille_core::remedies::DeleteNode;
 use reveille_kube::{Cluster, ClusterConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -253,7 +254,8 @@ async fn where_nobody_listens_nothing_was_sent() {
     let port = closed_port().await;
     let kubeconfig = Kubeconfig::write("closed", &format!("http://127.0.0.1:{port}"), "t");
     let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
-    let call = Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from("u"), boot_id: None };
+    let call =
+        Call::DeleteNode(DeleteNode { name: NodeName::from("a"), uid: NodeUid::from("u"), boot_id: None });
     let outcome = cluster.perform(&call).await;
     assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
     let error = cluster.observe_once().await.unwrap_err();
@@ -278,7 +280,8 @@ async fn a_connection_lost_after_sending_leaves_it_open_what_happened() {
     });
     let kubeconfig = Kubeconfig::write("lost", &format!("http://{address}"), "t");
     let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
-    let call = Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from("u"), boot_id: None };
+    let call =
+        Call::DeleteNode(DeleteNode { name: NodeName::from("a"), uid: NodeUid::from("u"), boot_id: None });
     let outcome = cluster.perform(&call).await;
     assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
 }

@@ -20,6 +20,7 @@ use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{NodeName, NodeUid};
 use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::Ready;
+use reveille_core::remedies::DeleteNode;
 use reveille_kube::{Cluster, ClusterConfig, rbac};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -254,7 +255,9 @@ async fn a_node_comes_and_goes_and_we_may_only_what_we_asked_for() {
     let name = NodeName::from("kube-rig-a");
     let looked = cluster.look(&Look::Node(name.clone())).await.unwrap();
     assert!(matches!(looked, Answer::Node(Some(node)) if node.uid.as_str() == uid));
-    let delete = |uid: &str| Call::DeleteNode { name: name.clone(), uid: NodeUid::from(uid), boot_id: None };
+    let delete = |uid: &str| {
+        Call::DeleteNode(DeleteNode { name: name.clone(), uid: NodeUid::from(uid), boot_id: None })
+    };
     let refused = cluster.perform(&delete(&uid)).await;
     assert!(matches!(&refused, Outcome::Denied { text } if text.contains("403 Forbidden")), "{refused:?}");
 
@@ -368,7 +371,11 @@ async fn an_answer_that_never_comes_is_not_taken_for_a_refusal() {
     rig.fault("kube-timeout-after-effect", true);
     let name = NodeName::from("kube-rig-c");
     let outcome = cluster
-        .perform(&Call::DeleteNode { name: name.clone(), uid: NodeUid::from(uid.as_str()), boot_id: None })
+        .perform(&Call::DeleteNode(DeleteNode {
+            name: name.clone(),
+            uid: NodeUid::from(uid.as_str()),
+            boot_id: None,
+        }))
         .await;
     rig.fault("kube-timeout-after-effect", false);
     assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");

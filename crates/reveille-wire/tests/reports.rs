@@ -20,6 +20,7 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::SetPortGroups;
 use reveille_wire::report::{
     ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, CheckReport,
     CollectedReport, DoctorReport, DoctorSummary, Document, FindingReport, HeldReport, HotField, HotMachine,
@@ -58,14 +59,14 @@ fn answered(outcome: Outcome) -> Option<Ending> {
 fn attempt() -> Attempt {
     Attempt {
         intent: IntentId(9),
-        call: Call::SetPortGroups {
+        call: Call::SetPortGroups(SetPortGroups {
             cloud: "os".into(),
             port: "5f0c".into(),
             groups: vec!["k8s-nodes".into()],
             if_revision: 4,
             instance: "7f3a".into(),
             owned: Ownership::of_cluster(Mark::Tag(Arc::from("k8s"))),
-        },
+        }),
         at: NOW - Span::from_s(61),
         ending: answered(Outcome::Accepted { request: None }),
         readback: Some(Readback {

@@ -31,6 +31,10 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::PortId;
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
 use reveille_core::record::Verdict;
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, Reboot,
+    RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 use crate::ledger::{Incident, Intent, Ledger};
 
@@ -186,27 +190,33 @@ fn act(intent: &Intent, kind: &str, names: &dyn Names) -> String {
 
 fn call(call: &Call, names: &dyn Names) -> String {
     match call {
-        Call::AddRules { rules, .. } => format!("add {} rules", rules.len()),
-        Call::DropRule { .. } => "remove a rule".to_owned(),
-        Call::NudgeGroup { .. } => "nudge the group".to_owned(),
-        Call::SetPortGroups { port, .. } => format!("set the groups of a port of {}", names.owner(port)),
-        Call::AddPortPairs { port, pairs, .. } => {
+        Call::AddRules(AddRules { rules, .. }) => format!("add {} rules", rules.len()),
+        Call::DropRule(_) => "remove a rule".to_owned(),
+        Call::NudgeGroup(_) => "nudge the group".to_owned(),
+        Call::SetPortGroups(SetPortGroups { port, .. }) => {
+            format!("set the groups of a port of {}", names.owner(port))
+        }
+        Call::AddPortPairs(AddPortPairs { port, pairs, .. }) => {
             format!("allow {} ranges on a port of {}", pairs.len(), names.owner(port))
         }
-        Call::RemoveRoutes { routes, .. } => format!("remove {} routes", routes.len()),
-        Call::AddRoutes { routes, .. } => format!("add {} routes", routes.len()),
-        Call::NudgeRouter { .. } => "nudge the router".to_owned(),
-        Call::AssignRoles { roles, .. } => format!("give {} roles", roles.len()),
-        Call::AskAgent { instance, ask, .. } => {
+        Call::RemoveRoutes(RemoveRoutes { routes, .. }) => format!("remove {} routes", routes.len()),
+        Call::AddRoutes(AddRoutes { routes, .. }) => format!("add {} routes", routes.len()),
+        Call::NudgeRouter(_) => "nudge the router".to_owned(),
+        Call::AssignRoles(AssignRoles { roles, .. }) => format!("give {} roles", roles.len()),
+        Call::AskAgent(AskAgent { instance, ask, .. }) => {
             format!("ask the agent of {} to {}", names.machine(instance.as_str()), ask.says())
         }
-        Call::Reboot { instance, hard, .. } => {
+        Call::Reboot(Reboot { instance, hard, .. }) => {
             let how = if *hard { "power-cycle" } else { "reboot" };
             format!("{how} {}", names.machine(instance.as_str()))
         }
-        Call::Start { instance, .. } => format!("start {}", names.machine(instance.as_str())),
-        Call::DeleteInstance { instance, .. } => format!("delete {}", names.machine(instance.as_str())),
-        Call::DeleteNode { name, .. } => format!("delete the node of {}", names.machine(name.as_str())),
+        Call::Start(StartInstance { instance, .. }) => format!("start {}", names.machine(instance.as_str())),
+        Call::DeleteInstance(DeleteInstance { instance, .. }) => {
+            format!("delete {}", names.machine(instance.as_str()))
+        }
+        Call::DeleteNode(DeleteNode { name, .. }) => {
+            format!("delete the node of {}", names.machine(name.as_str()))
+        }
     }
 }
 

@@ -150,7 +150,7 @@ fn now_ms() -> Result<i64> {
 /// What the newest records say of the first reboot.
 fn figure(records: &[Record], sent: i64) -> Option<Figure> {
     let (decided, intent, incident) = records.iter().find_map(|record| match record {
-        Record::Intended { at, intent, incident, call: Call::Reboot { .. }, .. } => {
+        Record::Intended { at, intent, incident, call: Call::Reboot(_), .. } => {
             Some((*at, *intent, *incident))
         }
         _ => None,

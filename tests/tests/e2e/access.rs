@@ -84,7 +84,7 @@ fn played(lab: &mut Lab, operator: &Cloud, user: &str) -> Result<()> {
     mended(&place, LABEL, FaultKind::RolesMissing)?;
     let ledger = place.ledger()?;
     let given: Vec<_> =
-        ledger.intents().filter(|intent| matches!(intent.call, Call::AssignRoles { .. })).collect();
+        ledger.intents().filter(|intent| matches!(intent.call, Call::AssignRoles(_))).collect();
     ensure!(given.len() == 1 && given[0].held == Some(true), "{}", ledger.told());
     running.stop()?;
     Ok(())

@@ -139,7 +139,7 @@ pub(crate) fn the_engine_asks_the_agent_before_it_asks_the_cloud(lab: &mut Lab) 
     lab.kube.ctl(&["delete", "node", name])?;
     until("the engine to ask the agent, and an answer", s(240), || {
         let ledger = place.ledger()?;
-        let mut asked = ledger.intents().filter(|intent| matches!(intent.call, Call::AskAgent { .. }));
+        let mut asked = ledger.intents().filter(|intent| matches!(intent.call, Call::AskAgent(_)));
         ensure!(asked.any(|intent| intent.outcome.is_some()), "it does not: {}", log()?);
         Ok::<_, Error>(())
     })?;

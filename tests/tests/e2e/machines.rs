@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::record::Verdict;
+use reveille_core::remedies::DeleteInstance;
 use reveille_tests::lab::Lab;
 use reveille_tests::ledger::Incident;
 use reveille_tests::reveille::Place;
@@ -72,7 +73,10 @@ pub(crate) fn broken_servers_are_replaced_until_the_same_fault_returns_and_stuck
     let calls = lab.proxy.calls()?;
     ensure!(calls.of("nova", DELETE_SERVER) == 2, "{calls}");
     let ledger = place.ledger()?;
-    let deletes = |call: &Call| matches!(call, Call::DeleteInstance { instance, .. } if instance.as_str() == deleting.id);
+    let deletes = |call: &Call| match call {
+        Call::DeleteInstance(DeleteInstance { instance, .. }) => instance.as_str() == deleting.id,
+        _ => false,
+    };
     ensure!(ledger.intents().all(|intent| !deletes(&intent.call)), "{}", ledger.told());
     ledger.is_consistent()?;
     running.stop()?;

@@ -15,6 +15,7 @@ use crate::model::incident::{MachineKey, Subject};
 use crate::model::time::{Span, Time};
 use crate::model::trace::Trace;
 use crate::record::{AgentTold, Record};
+use crate::remedies::AskAgent;
 
 use super::State;
 
@@ -133,7 +134,7 @@ impl State {
 
     /// An agent that answered lives, and one that could not be reached cannot be asked until it is heard again.
     pub(super) fn hear_answer(&mut self, call: &Call, outcome: &Outcome) {
-        let Call::AskAgent { agent, .. } = call else { return };
+        let Call::AskAgent(AskAgent { agent, .. }) = call else { return };
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Refused { .. } => {
                 self.agents.answered(self.now, agent);

@@ -24,8 +24,9 @@ use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::remembered::Remembered;
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
-use crate::plan::{interlock, ladder, wishes};
+use crate::plan::{interlock, wishes};
 use crate::record::{Domain, Record, Verdict};
+use crate::remedies::{Reboot, ladder};
 
 use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
 
@@ -149,7 +150,7 @@ impl State {
                 Phase::Proving { .. } => awaits_reading(),
                 Phase::Recording => false,
             };
-            goes_on && matches!(flight.call, Call::Reboot { hard: true, .. })
+            goes_on && matches!(flight.call, Call::Reboot(Reboot { hard: true, .. }))
         };
         self.cases_of(&Subject::Machine(key.clone())).any(is_out)
     }
@@ -411,7 +412,7 @@ impl State {
             return false;
         }
         // It looked mended and is back within the dwell: that repair did not hold.
-        let rung = ladder::ladder(key.kind).get(usize::from(case.incident.rung));
+        let rung = ladder(key.kind).get(usize::from(case.incident.rung));
         let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
         lapsed && case.count_try(now, &timing, allowed)
     }

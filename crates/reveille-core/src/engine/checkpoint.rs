@@ -12,8 +12,8 @@ use crate::observe::cloud::Left;
 use crate::observe::remembered::Remembered;
 use crate::plan::budget::{Tried, Width};
 use crate::plan::desk::Others;
-use crate::plan::ladder;
 use crate::record::{Joined, Record};
+use crate::remedies::ladder;
 
 use super::newcomers::Newcomer;
 use super::sight::rolled;
@@ -151,7 +151,7 @@ impl State {
                 records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
                 continue;
             };
-            let rungs = ladder::ladder(incident.key.kind);
+            let rungs = ladder(incident.key.kind);
             let rung = rungs.iter().position(|rung| *rung == flight.rung);
             records.push(Record::Intended {
                 at: attempt.at,

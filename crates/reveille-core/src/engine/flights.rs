@@ -19,8 +19,9 @@ use crate::model::time::{Span, Time};
 use crate::plan::budget::{Counted, Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
 use crate::plan::interlock;
-use crate::plan::ladder::{self, Class, Rung};
+use crate::plan::ladder::Class;
 use crate::record::Record;
+use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, Rung, ladder};
 
 use super::waits::WaitFor;
 use super::{LEDGER_RETRY, LookFor, State, Wake};
@@ -133,7 +134,7 @@ impl State {
     fn ask_again_later(&mut self, key: IncidentKey) {
         let open =
             self.cases.get(&key).is_some_and(|case| !case.incident.given_up && case.due_after.is_some());
-        if open && !ladder::ladder(key.kind).is_empty() {
+        if open && !ladder(key.kind).is_empty() {
             self.wake(self.now + self.roster.timing.backoff_max, Wake::Case(key));
         }
     }
@@ -170,7 +171,7 @@ impl State {
         let domain = rung.class().is_destructive().then(|| self.domain_of(case)).flatten();
         let before = self.before(case, &call);
         let incident = case.incident.id;
-        let position = ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
+        let position = ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
         let record = Record::Intended {
             at,
             intent,
@@ -186,7 +187,7 @@ impl State {
         if rung.class().is_destructive() {
             self.book.begin(at, rung);
         }
-        if let Call::DeleteInstance { instance, .. } = &call {
+        if let Call::DeleteInstance(DeleteInstance { instance, .. }) = &call {
             self.book.note_deleted(instance);
         }
         self.note_begun(key, incident, intent);
@@ -279,7 +280,7 @@ impl State {
                 let key = flight.key.clone();
                 // The log that was read directly before shows nothing of the one before this. Not sooner: an intent that was not
                 // kept left a reboot that came late after all without its time.
-                if let (Call::Reboot { .. }, Some(case)) = (&call, self.cases.get_mut(&key)) {
+                if let (Call::Reboot(_), Some(case)) = (&call, self.cases.get_mut(&key)) {
                     case.gathered.unconfirmed = None;
                 }
                 let phase = Phase::Calling { since: self.now };
@@ -373,7 +374,9 @@ impl State {
             self.nothing_came_of(&flight, &outcome);
         }
         self.hear_answer(&flight.call, &outcome);
-        if let (Call::AddRoutes { router, .. }, Outcome::Accepted { .. }) = (&flight.call, &outcome) {
+        if let (Call::AddRoutes(AddRoutes { router, .. }), Outcome::Accepted { .. }) =
+            (&flight.call, &outcome)
+        {
             // It has room. Should it be full again, the next refusal says so.
             self.route_limits.remove(router);
         }
@@ -402,11 +405,11 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.drop_node(&flight.call);
                 self.refresh_subject(flight);
-                if let Call::RemoveRoutes { unless_used, .. } = &flight.call {
+                if let Call::RemoveRoutes(RemoveRoutes { unless_used, .. }) = &flight.call {
                     self.doubt_hops(unless_used);
                 }
                 // An instance that changed is read again first, which takes longer than a revision does.
-                let of_port = matches!(flight.call, Call::SetPortGroups { .. } | Call::AddPortPairs { .. });
+                let of_port = matches!(flight.call, Call::SetPortGroups(_) | Call::AddPortPairs(_));
                 let least = match flight.call.owned() {
                     Some(_) if !of_port => self.roster.timing.backoff_min,
                     _ => MOVED_WAIT,
@@ -456,7 +459,7 @@ impl State {
     fn of_ours(&self, intent: IntentId, outcome: Outcome) -> Outcome {
         let call = self.book.flights.get(&intent).map(|flight| &flight.call);
         match outcome {
-            Outcome::AlreadySo { text } if matches!(call, Some(Call::DeleteInstance { .. })) => {
+            Outcome::AlreadySo { text } if matches!(call, Some(Call::DeleteInstance(_))) => {
                 Outcome::Moved { text }
             }
             other => other,
@@ -493,8 +496,8 @@ impl State {
     /// The router is full. The same is tried again after the long backoff for as long as the route is missing: it may get room.
     fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) -> bool {
         let (cloud, router, more) = match &flight.call {
-            Call::AddRoutes { cloud, router, routes, .. } => (cloud, router, routes.len()),
-            Call::NudgeRouter { cloud, router, .. } => (cloud, router, 1),
+            Call::AddRoutes(AddRoutes { cloud, router, routes, .. }) => (cloud, router, routes.len()),
+            Call::NudgeRouter(NudgeRouter { cloud, router, .. }) => (cloud, router, 1),
             _ => return false,
         };
         // Neutron's quota engine says `Quota exceeded for resources: ['router_route'].` and no number. What the router holds
@@ -527,7 +530,7 @@ impl State {
         let Some(case) = self.cases.get_mut(key) else { return };
         case.incident.rung = case.incident.rung.saturating_add(1);
         case.incident.tries = 0;
-        let rungs = ladder::ladder(key.kind).len();
+        let rungs = ladder(key.kind).len();
         self.ripe.insert(key.clone());
         if usize::from(case.incident.rung) >= rungs {
             self.give_up(key, Arc::from(why));

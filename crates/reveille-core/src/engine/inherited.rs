@@ -7,7 +7,7 @@ use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
 use crate::model::time::Time;
 use crate::observe::source::Trust;
 use crate::plan::budget::Phase;
-use crate::plan::ladder;
+use crate::remedies::ladder;
 
 use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
 
@@ -82,7 +82,7 @@ impl State {
         let in_vain =
             |tried: &Attempt| !tried.came_to_nothing() && (tried.readback.is_none() || tried.held());
         let tries = last.tries + u32::from(last.attempts.last().is_some_and(in_vain));
-        let rung = ladder::ladder(key.kind).get(usize::from(last.rung));
+        let rung = ladder(key.kind).get(usize::from(last.rung));
         let used_up = rung.is_some_and(|rung| tries >= rung.tries(self.roster.timing.tries));
         if used_up { (last.rung.saturating_add(1), 0) } else { (last.rung, tries) }
     }
@@ -90,7 +90,7 @@ impl State {
     /// Until when the reboot that is under way for this incident may show its effect.
     pub(super) fn boots_until(&self, incident: &Incident) -> Option<Time> {
         let (_, flight) = self.book.flight_of(incident.id)?;
-        if !matches!(flight.call, Call::Reboot { .. } | Call::Start { .. }) {
+        if !matches!(flight.call, Call::Reboot(_) | Call::Start(_)) {
             return None;
         }
         match flight.phase {

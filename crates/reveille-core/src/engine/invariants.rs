@@ -26,6 +26,10 @@ use crate::observe::cluster::LinkedBy;
 use crate::plan::decide::{Next, decide};
 use crate::plan::desk::Case;
 use crate::record::Record;
+use crate::remedies::{
+    AddPortPairs, AddRoutes, AskAgent, AssignRoles, DeleteInstance, DeleteNode, Reboot, RemoveRoutes,
+    SetPortGroups, StartInstance,
+};
 
 use super::waits::WaitFor;
 use super::{State, Wake};
@@ -145,23 +149,23 @@ fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(
 fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
     check_owned(state, call)?;
     match call {
-        Call::SetPortGroups { groups, port, cloud, instance, .. } => {
+        Call::SetPortGroups(SetPortGroups { groups, port, cloud, instance, .. }) => {
             check_left_alone(state, call, cloud, instance)?;
             return ensure(!groups.is_empty(), 10, || format!("port {port} would lose all its groups"));
         }
-        Call::RemoveRoutes { cloud, routes, router, .. } => {
+        Call::RemoveRoutes(RemoveRoutes { cloud, routes, router, .. }) => {
             return check_removal(state, cloud, router, routes);
         }
-        Call::AddRoutes { routes, .. } => {
+        Call::AddRoutes(AddRoutes { routes, .. }) => {
             return check_addition(state, call, routes.iter().map(|route| route.destination));
         }
-        Call::AddPortPairs { pairs, cloud, instance, .. } => {
+        Call::AddPortPairs(AddPortPairs { pairs, cloud, instance, .. }) => {
             check_left_alone(state, call, cloud, instance)?;
             return check_addition(state, call, pairs.iter().copied());
         }
-        Call::AssignRoles { .. } => return check_access(state, call),
-        Call::AskAgent { .. } => return check_ask(state, call),
-        Call::Start { cloud, instance, .. } => {
+        Call::AssignRoles(_) => return check_access(state, call),
+        Call::AskAgent(_) => return check_ask(state, call),
+        Call::Start(StartInstance { cloud, instance, .. }) => {
             let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
             let Some(seen) = seen else { return Ok(()) };
             check_identity(state, call, seen)?;
@@ -172,10 +176,11 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         _ => {}
     }
     let seen = match call {
-        Call::Reboot { cloud, instance, .. } | Call::DeleteInstance { cloud, instance, .. } => {
+        Call::Reboot(Reboot { cloud, instance, .. })
+        | Call::DeleteInstance(DeleteInstance { cloud, instance, .. }) => {
             state.clouds.get(cloud).and_then(|view| view.instances.get(instance))
         }
-        Call::DeleteNode { name, .. } => state
+        Call::DeleteNode(DeleteNode { name, .. }) => state
             .cluster
             .nodes
             .get(name)
@@ -241,7 +246,7 @@ fn check_owned(state: &State, call: &Call) -> Result<(), Violation> {
 
 /// Nobody is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.
 fn check_access(state: &State, call: &Call) -> Result<(), Violation> {
-    let Call::AssignRoles { cloud, project, user, roles } = call else { return Ok(()) };
+    let Call::AssignRoles(AssignRoles { cloud, project, user, roles }) = call else { return Ok(()) };
     let access = &state.roster.access;
     ensure(access.repair == Mode::Act, 8, || format!("{call}: the roster does not allow it"))?;
     let view = state.clouds.get(cloud);
@@ -267,7 +272,7 @@ fn check_access(state: &State, call: &Call) -> Result<(), Violation> {
 
 /// An agent is asked for its own machine alone, one thing at a time, and never to bring back what was taken away on purpose.
 fn check_ask(state: &State, call: &Call) -> Result<(), Violation> {
-    let Call::AskAgent { cloud, instance, agent, .. } = call else { return Ok(()) };
+    let Call::AskAgent(AskAgent { cloud, instance, agent, .. }) = call else { return Ok(()) };
     check_left_alone(state, call, cloud, instance)?;
     let key = MachineKey::Instance(cloud.clone(), instance.clone());
     let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
@@ -320,9 +325,11 @@ fn check_group(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation>
     let pool = seen.pool().and_then(|name| state.roster.pools.get(name));
     let through = pool.is_some_and(|pool| pool.through_group) && !group.protected;
     let fights = match call {
-        Call::DeleteInstance { .. } => !through || group.phase != GroupPhase::Kept,
-        Call::Reboot { hard, .. } => *hard || !matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown),
-        Call::Start { .. } => true,
+        Call::DeleteInstance(_) => !through || group.phase != GroupPhase::Kept,
+        Call::Reboot(Reboot { hard, .. }) => {
+            *hard || !matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown)
+        }
+        Call::Start(_) => true,
         _ => false,
     };
     ensure(!fights, 5, || format!("{call}: {group}"))
@@ -332,7 +339,7 @@ fn check_group(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation>
 /// and none runs on it by its system UUID.
 /// Read from every Node, without the index that the guard uses: calls are rare.
 fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
-    if let Call::DeleteNode { name, .. } = call {
+    if let Call::DeleteNode(DeleteNode { name, .. }) = call {
         let uuid = state.cluster.nodes.get(name).and_then(|node| node.node.system_uuid.as_ref());
         let listed = |id: &InstanceId| {
             let other = state.clouds.values().find_map(|view| view.instances.get(id));
@@ -388,7 +395,7 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     let now = state.now;
     check_group(state, call, seen)?;
     check_identity(state, call, seen)?;
-    let goes = seen.left.is_some() && !matches!(call, Call::DeleteNode { .. });
+    let goes = seen.left.is_some() && !matches!(call, Call::DeleteNode(_));
     ensure(!goes, 3, || format!("{call}: its node was removed on purpose"))?;
     let key = key_of(state, seen);
     let is_lost = key.as_ref().is_some_and(|key| state.cluster.lost_together.contains(key));
@@ -406,7 +413,7 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         let bound = state.roster.timing.agent_silent_after;
         let heard = state.agents.of(&key).find(|(_, agent)| age(agent) <= bound);
         ensure(heard.is_none(), 1, || format!("{call}: its agent is fresh"))?;
-        let goes = state.agents.is_leaving(&key).is_some() && !matches!(call, Call::DeleteNode { .. });
+        let goes = state.agents.is_leaving(&key).is_some() && !matches!(call, Call::DeleteNode(_));
         ensure(!goes, 5, || format!("{call}: its agent says that it is to go"))?;
     }
     check_outage(state, call)?;
@@ -433,7 +440,7 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     ensure(under_way <= state.roster.limits.at_once, 5, || format!("{call}: {under_way} repairs at once"))?;
     let begun = state.book.begun_within_hour(now);
     ensure(begun <= state.roster.limits.per_hour, 5, || format!("{call}: {begun} repairs within the hour"))?;
-    if let Call::DeleteNode { .. } = call {
+    if let Call::DeleteNode(_) = call {
         let (tidied, share) = (state.book.tidied_within_hour(now), state.roster.limits.cleanups_per_hour());
         ensure(tidied <= share, 5, || format!("{call}: {tidied} cleanups within the hour"))?;
     }
@@ -443,12 +450,12 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         format!("{call}: {} of {} are amiss", count.amiss, count.total())
     })?;
     let allowed = match call {
-        Call::DeleteInstance { .. } => pool.repair.replace,
-        Call::DeleteNode { .. } => pool.repair.cleanup,
+        Call::DeleteInstance(_) => pool.repair.replace,
+        Call::DeleteNode(_) => pool.repair.cleanup,
         _ => pool.repair.reboot,
     };
     ensure(allowed == Mode::Act, 8, || format!("{call}: the roster does not allow it"))?;
-    if let Call::DeleteInstance { .. } = call {
+    if let Call::DeleteInstance(_) = call {
         ensure(!seen.instance.state.is_leaving(), 7, || format!("{call}: it is being deleted already"))?;
         check_minimum(state, call, pool, seen)?;
     }

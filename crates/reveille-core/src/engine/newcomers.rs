@@ -20,8 +20,8 @@ use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 use crate::observe::tally::Tally;
 use crate::plan::budget::{Flight, Phase};
-use crate::plan::ladder::Rung;
 use crate::record::Record;
+use crate::remedies::Rung;
 
 use super::{State, Wake};
 

@@ -71,8 +71,9 @@ impl State {
     /// Nudges of ours that are on their way are no leftovers.
     fn own_nudges(&self, cloud: &CloudName) -> Vec<Arc<str>> {
         use crate::effect::Call;
+        use crate::remedies::NudgeGroup;
         let marks = self.book.flights.values().filter_map(|flight| match &flight.call {
-            Call::NudgeGroup { cloud: there, mark, .. } if there == cloud => Some(mark.clone()),
+            Call::NudgeGroup(NudgeGroup { cloud: there, mark, .. }) if there == cloud => Some(mark.clone()),
             _ => None,
         });
         marks.collect()

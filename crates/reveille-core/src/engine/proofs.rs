@@ -23,9 +23,9 @@ use crate::model::time::Span;
 use crate::observe::cluster::ClusterChange;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::{Class, Rung};
+use crate::plan::ladder::Class;
 use crate::record::{Domain, Record, Verdict};
-use crate::verify::{self, Effectiveness};
+use crate::remedies::{AddRules, DeleteInstance, DeleteNode, Effectiveness, Reboot, Rung};
 
 use super::{LookFor, State, Wake};
 
@@ -67,14 +67,14 @@ impl State {
             }
             _ => self.now + READ_AGAIN,
         };
-        for look in Self::looks_after(flight) {
+        for look in flight.call.looks_after(flight.before.as_ref()) {
             self.ask(look, LookFor::Verdict(intent));
         }
         self.wake(again, Wake::Flight(intent));
     }
 
     pub(super) fn refresh_subject(&mut self, flight: &Flight) {
-        for look in Self::looks_after(flight) {
+        for look in flight.call.looks_after(flight.before.as_ref()) {
             self.ask(look, LookFor::Refresh);
         }
         // Whose the instance is may be what changed: only the instance itself tells, not its log of actions.
@@ -92,20 +92,15 @@ impl State {
 
     /// The machine that this stops and starts is shown as stopped.
     fn is_shown_off(&self, flight: &Flight) -> bool {
-        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return false };
+        let Call::Reboot(Reboot { cloud, instance, hard: true, .. }) = &flight.call else { return false };
         let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
         seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped)
-    }
-
-    fn looks_after(flight: &Flight) -> Vec<Look> {
-        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id);
-        verify::looks_after(&flight.call, instance, flight.before.as_ref())
     }
 
     /// What the act that is decided changes, as it is before the call.
     pub(super) fn before(&self, case: &Case, call: &Call) -> Option<Before> {
         // What starts or ends shows in the instance's own state.
-        let Call::Reboot { .. } = call else { return None };
+        let Call::Reboot(_) = call else { return None };
         let desk = self.desk();
         let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
         let node = seen.and_then(|seen| seen.nodes.first().or(seen.joined.as_ref())).cloned();
@@ -158,7 +153,7 @@ impl State {
     /// It may only be late, or have been answered as failed on its way back: the action log is read once more before the next
     /// step, however fresh the evidence is.
     pub(super) fn expect_late_reboot(&mut self, flight: &Flight) {
-        if let (Call::Reboot { .. }, Some(case)) = (&flight.call, self.cases.get_mut(&flight.key)) {
+        if let (Call::Reboot(_), Some(case)) = (&flight.call, self.cases.get_mut(&flight.key)) {
             case.gathered.asked_at = None;
             case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
         }
@@ -177,19 +172,20 @@ impl State {
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
     fn effect_of(&self, flight: &Flight, answer: &Answer) -> Effectiveness {
-        if let (Call::AddRules { cloud, group, .. }, Answer::Group(Some(_))) = (&flight.call, answer)
+        if let (Call::AddRules(AddRules { cloud, group, .. }), Answer::Group(Some(_))) =
+            (&flight.call, answer)
             && let Some(view) = self.clouds.get(cloud)
             && crate::diagnose::faults::rules_needed(&self.roster, view, group).is_empty()
         {
             return Effectiveness::Seen(Arc::from("read back: no pod rule is missing"));
         }
         let was = flight.before.as_ref().and_then(|before| before.agent_boot.as_ref());
-        if let (Call::Reboot { .. }, Some(was)) = (&flight.call, was)
+        if let (Call::Reboot(_), Some(was)) = (&flight.call, was)
             && let Some(is) = self.agent_boot(&flight.key.subject).filter(|is| is != was)
         {
             return Effectiveness::Seen(Arc::from(format!("its agent reports another boot id: {is}")));
         }
-        verify::judge(&flight.call, flight.before.as_ref(), answer)
+        flight.call.judge(flight.before.as_ref(), answer)
     }
 
     pub(super) fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
@@ -204,7 +200,7 @@ impl State {
         if let Some(case) = self.cases.get_mut(&flight.key) {
             case.incident.not_before = Some(at + patience);
         }
-        let nudge = matches!(flight.call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. });
+        let nudge = matches!(flight.call, Call::NudgeGroup(_) | Call::NudgeRouter(_));
         let must_be_proved = nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace);
         if must_be_proved {
             if let Some(flight) = self.book.flights.get_mut(&intent) {
@@ -232,7 +228,7 @@ impl State {
     /// The Node that was to be deleted is no more: a fresh read or the API's own precondition said so of this very object, and a
     /// watch that has lost its end would go on showing it.
     pub(super) fn drop_node(&mut self, call: &Call) {
-        let Call::DeleteNode { name, uid, .. } = call else { return };
+        let Call::DeleteNode(DeleteNode { name, uid, .. }) = call else { return };
         let mut change = ClusterChange::default();
         self.cluster.delete(name, uid, &mut change);
         self.after_cluster_change(change);
@@ -276,7 +272,9 @@ impl State {
 
     /// A replacement that did not help is counted: so many in a row, and what machines are made from is amiss.
     fn count_failed_replacement(&mut self, flight: &Flight) {
-        let (Call::DeleteInstance { instance, .. }, Some(domain)) = (&flight.call, &flight.domain) else {
+        let (Call::DeleteInstance(DeleteInstance { instance, .. }), Some(domain)) =
+            (&flight.call, &flight.domain)
+        else {
             return;
         };
         let fault: Arc<str> = Arc::from(REPLACEMENT_FAILED);
@@ -458,7 +456,7 @@ impl State {
         let key = &case.incident.key;
         let absent = |other: IncidentKey| other != *key && other.kind.is_absence();
         // One that is started is on its way up: that it runs is all that was wanted.
-        let must_answer = matches!(flight.call, Call::Reboot { .. }) && stands(Guard::OwnProof);
+        let must_answer = matches!(flight.call, Call::Reboot(_)) && stands(Guard::OwnProof);
         earned(case, flight) && !(must_answer && self.cases_of(&key.subject).any(absent))
     }
 
@@ -557,7 +555,7 @@ pub(super) fn earned(case: &Case, flight: &Flight) -> bool {
     }
     let Phase::Proving { since, .. } = flight.phase else { return false };
     // That a stopped instance runs is seen on the instance itself.
-    if !matches!(flight.call, Call::Reboot { .. }) {
+    if !matches!(flight.call, Call::Reboot(_)) {
         return true;
     }
     let before = flight.before.as_ref().and_then(|before| before.node_boot.as_ref());

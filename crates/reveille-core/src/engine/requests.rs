@@ -15,8 +15,8 @@ use crate::guard::{Guard, stands};
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
 use crate::plan::decide::Decision;
 use crate::plan::hold::Hold;
-use crate::plan::ladder::Rung;
 use crate::record::Record;
+use crate::remedies::Rung;
 
 use super::State;
 

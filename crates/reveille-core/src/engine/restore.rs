@@ -21,8 +21,9 @@ use crate::observe::cloud::Left;
 use crate::observe::remembered::Remembered;
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::{Case, Others};
-use crate::plan::ladder::{self, Class, Rung};
+use crate::plan::ladder::Class;
 use crate::record::{Domain, Joined, Record, Verdict};
+use crate::remedies::{DeleteInstance, Rung, ladder};
 
 use super::agents::Traced;
 use super::clock::later_than;
@@ -265,11 +266,11 @@ impl Replay {
             Record::Intended { at, intent, incident, rung, call, before, domain, .. } => {
                 state.numbers.intent = state.numbers.intent.max(intent);
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
-                let Some(step) = ladder::ladder(key.kind).get(usize::from(rung)).copied() else { return };
+                let Some(step) = ladder(key.kind).get(usize::from(rung)).copied() else { return };
                 if step.class().is_destructive() {
                     state.book.begin(at, step);
                 }
-                if let Call::DeleteInstance { instance, .. } = &call {
+                if let Call::DeleteInstance(DeleteInstance { instance, .. }) = &call {
                     state.book.note_deleted(instance);
                 }
                 let phase = Phase::Recording;
@@ -469,7 +470,7 @@ impl Replay {
         let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
         if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
             self.state.book.not_deleted(&flight.call);
-            if let (Call::Reboot { .. }, Some(case)) = (&flight.call, self.state.cases.get_mut(&flight.key)) {
+            if let (Call::Reboot(_), Some(case)) = (&flight.call, self.state.cases.get_mut(&flight.key)) {
                 // It may only be late.
                 case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
             }

@@ -24,8 +24,9 @@ use crate::guard::{Guard, stands};
 use crate::model::id::IncidentId;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::plan::hold::Hold;
-use crate::plan::ladder::{Class, Rung};
+use crate::plan::ladder::Class;
 use crate::record::Domain;
+use crate::remedies::Rung;
 
 use super::{State, Wake};
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::Call;
 use super::id::IntentId;
 use super::outcome::Outcome;
 use super::time::Time;
+use crate::remedies::Call;
 
 /// One try: an intent, what came of its call, and what a fresh read said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +143,7 @@ impl Attempt {
 
     /// The machine booted by it, or may have, or may yet.
     pub fn may_boot(&self) -> bool {
-        matches!(self.call, Call::Reboot { .. } | Call::Start { .. }) && (self.seen || self.may_come_late())
+        matches!(self.call, Call::Reboot(_) | Call::Start(_)) && (self.seen || self.may_come_late())
     }
 
     /// What a fresh read said of it.
@@ -163,10 +163,11 @@ mod tests {
     use super::*;
     use crate::model::instance::Mark;
     use crate::model::roster::Ownership;
+    use crate::remedies::Reboot;
 
     fn reboot() -> Call {
         let owned = Ownership::of_cluster(Mark::Tag(Arc::from("k8s")));
-        Call::Reboot { cloud: "os".into(), instance: "7f3a".into(), hard: false, owned }
+        Call::Reboot(Reboot { cloud: "os".into(), instance: "7f3a".into(), hard: false, owned })
     }
 
     #[test]

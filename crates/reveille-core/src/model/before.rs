@@ -1,7 +1,7 @@
 //! What was so before an act: whatever the act alone changes, read before the call and compared with a fresh read after it.
 //!
 //! ```text
-//!  evidence, Node, agent ─▶ Before ─ recorded with the intent ─▶ verify::judge(call, before, fresh read)
+//!  evidence, Node, agent ─▶ Before ─ recorded with the intent ─▶ call.judge(before, fresh read)
 //! ```
 //!
 //! Which service shows what after which act stands in `docs/acts.md`. It reads nothing and judges nothing.

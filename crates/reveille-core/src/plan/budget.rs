@@ -18,8 +18,7 @@ use crate::model::network::Route;
 use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
 use crate::record::Domain;
-
-use super::ladder::Rung;
+use crate::remedies::{AskAgent, DeleteInstance, NudgeRouter, Rung};
 
 /// One intent on its way.
 #[derive(Clone, Debug)]
@@ -186,7 +185,7 @@ impl Book {
     /// Routes that nudges under way put on a router of this cloud and take back.
     pub fn router_nudges(&self, cloud: &CloudName) -> Vec<Route> {
         let nudged = self.flights.values().filter_map(|flight| match &flight.call {
-            Call::NudgeRouter { cloud: there, route, .. } if there == cloud => Some(*route),
+            Call::NudgeRouter(NudgeRouter { cloud: there, route, .. }) if there == cloud => Some(*route),
             _ => None,
         });
         nudged.collect()
@@ -204,7 +203,7 @@ impl Book {
 
     /// Intents under way that ask this agent.
     pub fn asked(&self, agent: &AgentId) -> impl Iterator<Item = IntentId> {
-        let asks = move |call: &Call| matches!(call, Call::AskAgent { agent: asked, .. } if asked == agent);
+        let asks = move |call: &Call| matches!(call, Call::AskAgent(AskAgent { agent: asked, .. }) if asked == agent);
         self.flights.iter().filter(move |(_, flight)| asks(&flight.call)).map(|(intent, _)| *intent)
     }
 
@@ -265,7 +264,7 @@ impl Book {
 
     /// Nothing came of deleting it: should it go after all, that is somebody else's doing.
     pub fn not_deleted(&mut self, call: &Call) {
-        if let Call::DeleteInstance { instance, .. } = call {
+        if let Call::DeleteInstance(DeleteInstance { instance, .. }) = call {
             self.deleted.retain(|known| known != instance);
         }
     }
@@ -278,7 +277,7 @@ impl Book {
     /// A deletion was answered as failed, or was not seen to be done in time. Should its machine go after all, it took effect:
     /// the newest of each is kept.
     pub fn doubt(&mut self, intent: IntentId, flight: &Flight) {
-        if !matches!(flight.call, Call::DeleteInstance { .. }) {
+        if !matches!(flight.call, Call::DeleteInstance(_)) {
             return;
         }
         self.doubted.retain(|(_, earlier)| earlier.call != flight.call);
@@ -292,7 +291,7 @@ impl Book {
     pub fn deletions(&self, now: Time) -> impl Iterator<Item = (&CloudName, &InstanceId)> {
         let late = self.doubted.iter().map(|(_, flight)| flight).filter(move |flight| flight.may_come(now));
         self.flights.values().chain(late).filter_map(|flight| match &flight.call {
-            Call::DeleteInstance { cloud, instance, .. } => Some((cloud, instance)),
+            Call::DeleteInstance(DeleteInstance { cloud, instance, .. }) => Some((cloud, instance)),
             _ => None,
         })
     }
@@ -455,7 +454,7 @@ impl Book {
     pub fn note_counted(&mut self, counted: Counted) {
         let deletes = |flight: &&mut Flight| {
             let of = |instance: &InstanceId| *instance == counted.instance;
-            matches!(&flight.call, Call::DeleteInstance { instance, .. } if of(instance))
+            matches!(&flight.call, Call::DeleteInstance(DeleteInstance { instance, .. }) if of(instance))
         };
         let flight = self.flights.values_mut().find(deletes);
         if let Some(flight) = flight.filter(|flight| matches!(flight.phase, Phase::Recording)) {

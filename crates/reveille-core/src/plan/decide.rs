@@ -17,12 +17,12 @@ use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
 use crate::observe::source::Trust;
+use crate::remedies::{Rung, ladder, rejoin};
 
 use super::desk::{Case, Desk};
 use super::hold::Hold;
 use super::interlock;
-use super::ladder::{self, Class, Rung};
-use super::remedy;
+use super::ladder::{self, Class};
 use super::wishes;
 
 /// What should happen next with a case, and everything that is held back meanwhile.
@@ -137,7 +137,7 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         let next = wishes::unconfirmed(desk, case).map_or(Next::Well, Next::Ask);
         return Decision::just(next);
     }
-    if incident.given_up || case.due_after.is_none() || ladder::ladder(incident.key.kind).is_empty() {
+    if incident.given_up || case.due_after.is_none() || ladder(incident.key.kind).is_empty() {
         return Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
     }
     let due = match due_at(desk, case) {
@@ -219,7 +219,7 @@ fn log_wanted(desk: &Desk<'_>, case: &Case, next: &Next) -> Vec<Look> {
 fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
     let incident = &case.incident;
     let mut decision = Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
-    let rungs = ladder::ladder(incident.key.kind).iter().copied().enumerate();
+    let rungs = ladder(incident.key.kind).iter().copied().enumerate();
     for (index, rung) in rungs.skip(usize::from(incident.rung)) {
         if let Some(why) = useless(rung, &incident.findings).filter(|_| stands(Guard::NoUse)) {
             decision.no_use.push((rung, why));
@@ -237,7 +237,7 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
             }
             continue;
         }
-        match remedy::call(desk, case, rung) {
+        match rung.call(desk, case) {
             Err(why) => decision.no_use.push((rung, why)),
             Ok(call) => {
                 if let Some(until) = failed_for_another(desk, case, &call) {
@@ -263,7 +263,7 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
 /// the rung is a person's, for a while.
 fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, index: usize) -> Option<Next> {
     let rung = Rung::Rejoin;
-    let why = match remedy::rejoin(desk, case) {
+    let why = match rejoin::ask(desk, case) {
         Ok(call) => {
             let holds = interlock::holds(desk, case, rung, Some(&call));
             if holds.is_empty() {
@@ -295,7 +295,7 @@ fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, inde
 
 /// One nudge serves every machine of a group. Where it failed for one of them, its backoff is the others' as well.
 fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time> {
-    if !matches!(call, Call::NudgeGroup { .. }) || !stands(Guard::Backoff) {
+    if !matches!(call, Call::NudgeGroup(_)) || !stands(Guard::Backoff) {
         return None;
     }
     let others = desk.nudged.iter().filter_map(|key| desk.cases.get(key));
@@ -316,7 +316,7 @@ fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
 }
 
 fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {
-    let rungs = ladder::ladder(case.incident.key.kind);
+    let rungs = ladder(case.incident.key.kind);
     rungs.iter().skip(index + 1).all(|rung| interlock::mode_of(desk, case, rung.class()) == Mode::Off)
 }
 
@@ -364,8 +364,8 @@ fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
 
 /// Something is under way for it, it looks mended, or there is a call that may help.
 fn may_be_mended(desk: &Desk<'_>, root: &Case) -> bool {
-    let rungs = ladder::ladder(root.incident.key.kind).iter().skip(usize::from(root.incident.rung));
-    let has_call = || rungs.copied().any(|rung| remedy::call(desk, root, rung).is_ok());
+    let rungs = ladder(root.incident.key.kind).iter().skip(usize::from(root.incident.rung));
+    let has_call = || rungs.copied().any(|rung| rung.call(desk, root).is_ok());
     let under_way = desk.book.flight_of(root.incident.id).is_some();
     under_way || root.incident.well_since.is_some() || (root.due_after.is_some() && has_call())
 }

@@ -28,12 +28,13 @@ use crate::observe::sharing::Identity;
 use crate::observe::source::Trust;
 use crate::observe::tally::{Count, Tally};
 use crate::record::Domain;
+use crate::remedies::{AskAgent, NudgeGroup, Reboot, Rung};
 
 use super::budget::{REPLACEMENT_FAILED, UsedUp, normalise_fault};
 use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
-use super::ladder::{Class, Rung};
+use super::ladder::Class;
 use super::wishes;
 
 use agents::{agents_lost, rejoin};
@@ -67,7 +68,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     } else if matches!(class, Class::Network | Class::Access) {
         network(desk, case, rung, &mut holds);
     }
-    if let Some(Call::AskAgent { agent, .. }) = call {
+    if let Some(Call::AskAgent(AskAgent { agent, .. })) = call {
         rejoin(desk, case, agent, &mut holds);
     }
     // Looked for only where nothing else stands against it: this asks every machine.
@@ -121,12 +122,10 @@ fn pools_of<'a>(desk: &Desk<'a>, case: &'a Case, call: Option<&Call>) -> Vec<&'a
         all().filter(|(_, pool)| uses(pool)).map(|(name, _)| name).collect()
     };
     match (call, &case.incident.key.subject) {
-        (Some(Call::NudgeGroup { cloud, group, .. }), _) | (_, Subject::Group(cloud, group)) => {
+        (Some(Call::NudgeGroup(NudgeGroup { cloud, group, .. })), _) | (_, Subject::Group(cloud, group)) => {
             using(cloud, group)
         }
-        (Some(Call::NudgeRouter { .. }), _) | (_, Subject::Router(..)) => {
-            all().map(|(name, _)| name).collect()
-        }
+        (Some(Call::NudgeRouter(_)), _) | (_, Subject::Router(..)) => all().map(|(name, _)| name).collect(),
         _ => pool_of(desk, case).into_iter().collect(),
     }
 }
@@ -343,7 +342,7 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);
     // EC2 shows nothing of a reboot in place: what a list shows there is another's stop and start.
     let launches = matches!(case.gathered.newest_reboot, Some(ActionMark::Launch(_)));
-    let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot { hard: false, .. });
+    let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     // After our own reboot its patience is in the incident. A second release after the same try is somebody else's.
     let ours = |at: &Time| {
         let before = |tried: &Attempt| seen.released_before.is_some_and(|before| before >= tried.at);

@@ -1,8 +1,8 @@
 //! Stage three: what should be done about an incident, what is held back, and what is waited for.
 //!
 //! ```text
-//!  Incident ─▶ ladder::ladder(kind) ─▶ remedy::call(rung) ─▶ interlock::holds(..) ─▶ decide::Decision
-//!                                                     budget::Book ──┘
+//!  Incident ─▶ remedies::ladder(kind) ─▶ rung.call(..) ─▶ interlock::holds(..) ─▶ decide::Decision
+//!                                                    budget::Book ──┘
 //! ```
 //!
 //! [`decide::decide`] is a pure function of the desk: it changes nothing, so the `plan` command and the acting engine
@@ -15,5 +15,4 @@ pub mod freeze;
 pub mod hold;
 pub mod interlock;
 pub mod ladder;
-pub mod remedy;
 pub mod wishes;

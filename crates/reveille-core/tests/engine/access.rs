@@ -13,6 +13,7 @@ use reveille_core::model::time::Span;
 use reveille_core::plan::decide::{self, Next};
 use reveille_core::plan::desk::Case;
 use reveille_core::record::{Record, Verdict};
+use reveille_core::remedies::AssignRoles;
 
 use crate::fixture::{CLOUD, Field, role, roster};
 
@@ -59,7 +60,7 @@ fn roles_that_are_held_are_read_once_an_hour_and_leave_no_trace() {
 fn a_missing_role_is_given_read_back_and_mended() {
     let mut field = field(Mode::Act, &["member"]);
     field.run(Span::from_min(3));
-    let [Call::AssignRoles { project, user, roles, .. }] = &field.calls[..] else {
+    let [Call::AssignRoles(AssignRoles { project, user, roles, .. })] = &field.calls[..] else {
         panic!("{:?}", field.calls)
     };
     assert_eq!((project.as_str(), user.as_str(), &roles[..]), ("p-1", "u-1", &[role("network_admin")][..]));
@@ -80,7 +81,7 @@ fn a_missing_role_is_only_told_unless_the_roster_says_act() {
         let decision = decide::decide(&field.state.desk(), case);
         match held {
             Some(why) => {
-                assert!(matches!(&decision.next, Next::Held { call: Some(Call::AssignRoles { .. }), .. }));
+                assert!(matches!(&decision.next, Next::Held { call: Some(Call::AssignRoles(_)), .. }));
                 assert_eq!(decision.held[0].1[0].to_string(), why);
             }
             None => assert!(matches!(decision.next, Next::Ask(_)), "{:?}", decision.next),
@@ -159,11 +160,13 @@ fn a_restart_neither_forgets_nor_closes_what_nobody_has_read_since() {
 /// The invariants judge by themselves: each of these calls is one that the engine must never make.
 #[test]
 fn the_invariants_refuse_what_the_roster_does_not_say() {
-    let call = |user: &str, project: &str, name: &str| Call::AssignRoles {
-        cloud: CLOUD.into(),
-        project: project.into(),
-        user: user.into(),
-        roles: vec![role(name)],
+    let call = |user: &str, project: &str, name: &str| {
+        Call::AssignRoles(AssignRoles {
+            cloud: CLOUD.into(),
+            project: project.into(),
+            user: user.into(),
+            roles: vec![role(name)],
+        })
     };
     let table = [
         (Mode::Act, call("u-1", "p-1", "network_admin"), None),

@@ -11,6 +11,7 @@ use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::Next;
 use reveille_core::record::Record;
+use reveille_core::remedies::Reboot;
 
 use super::fixture::{Field, boot_id, roster};
 
@@ -43,7 +44,7 @@ fn until_calls(field: &mut Field, count: usize) -> Option<Time> {
 }
 
 fn soft_reboots(field: &Field) -> usize {
-    field.calls.iter().filter(|call| matches!(call, Call::Reboot { hard: false, .. })).count()
+    field.calls.iter().filter(|call| matches!(call, Call::Reboot(Reboot { hard: false, .. }))).count()
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn ec2_soft_reboot_unseen_gets_its_whole_patience_and_no_more() {
     let mut field = silent_on_ec2(true);
     let rebooted = until_calls(&mut field, 1).expect("it is rebooted");
     let deleted = until_calls(&mut field, 2).expect("it is replaced in the end");
-    assert!(matches!(field.calls[1], Call::DeleteInstance { .. }), "{:?}", field.calls);
+    assert!(matches!(field.calls[1], Call::DeleteInstance(_)), "{:?}", field.calls);
     // Fifteen minutes to join, one of dwell: the pool's defaults.
     let waited = deleted.since(rebooted);
     assert!(waited >= Span::from_min(16), "deleted {waited} after its reboot");
@@ -321,7 +322,7 @@ fn ec2_machine_whose_stop_took_long_is_started_soon() {
     field.refuses = None;
     field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
     until_calls(&mut field, 3).expect("it is started");
-    assert!(matches!(field.calls[2], Call::Start { .. }), "{:?}", field.calls);
+    assert!(matches!(field.calls[2], Call::Start(_)), "{:?}", field.calls);
     let off = field.now.since(stopped);
     assert!(off <= Span::from_min(8), "it was off for {off}");
 }
@@ -337,16 +338,17 @@ fn ec2_machine_that_no_stop_and_start_cures_is_not_rebooted_for_ever() {
         let Some(last) = field.calls.last().filter(|_| field.calls.len() > seen) else { continue };
         seen = field.calls.len();
         let left_off = match last {
-            Call::Reboot { hard: true, .. } => InstanceState::Stopped,
-            Call::Start { .. } => InstanceState::Active,
-            Call::DeleteInstance { .. } => break,
+            Call::Reboot(Reboot { hard: true, .. }) => InstanceState::Stopped,
+            Call::Start(_) => InstanceState::Active,
+            Call::DeleteInstance(_) => break,
             _ => continue,
         };
         field.instances.get_mut(ONE).unwrap().state = left_off;
     }
-    let hard = field.calls.iter().filter(|call| matches!(call, Call::Reboot { hard: true, .. })).count();
+    let hard =
+        field.calls.iter().filter(|call| matches!(call, Call::Reboot(Reboot { hard: true, .. }))).count();
     assert!(hard >= 1 && soft_reboots(&field) + hard <= 3, "{:?}", field.calls);
-    assert!(matches!(field.calls.last(), Some(Call::DeleteInstance { .. })), "{:?}", field.calls);
+    assert!(matches!(field.calls.last(), Some(Call::DeleteInstance(_))), "{:?}", field.calls);
 }
 
 /// Joins may take for ever there; one that had joined before this process began has no such time.

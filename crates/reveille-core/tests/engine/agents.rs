@@ -14,6 +14,7 @@ use reveille_core::model::roster::Mode;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::record::{Record, Verdict};
+use reveille_core::remedies::AskAgent;
 
 use super::fixture::{CLOUD, Field, roster};
 use super::restart::{restarted, restarted_with};
@@ -29,7 +30,7 @@ fn fleet(agents: &[&str]) -> Field {
 
 fn asks(field: &Field) -> Vec<Ask> {
     let ask = |call: &Call| match call {
-        Call::AskAgent { ask, .. } => Some(*ask),
+        Call::AskAgent(AskAgent { ask, .. }) => Some(*ask),
         _ => None,
     };
     field.calls.iter().filter_map(ask).collect()
@@ -379,7 +380,7 @@ fn machine_that_its_agent_brought_back_is_rebooted_softly_first() {
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(30));
-    assert!(matches!(field.calls[..], [Call::AskAgent { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::AskAgent(_)]), "{:?}", field.calls);
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.agents.clear();
     field.run_until(Span::from_min(60), |field| field.destructive_calls() > 0);

@@ -23,6 +23,10 @@ use reveille_core::model::testimony::{Guest, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::plan::desk::Case;
 use reveille_core::record::Record;
+use reveille_core::remedies::{
+    AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, NudgeRouter, Reboot, RemoveRoutes,
+    SetPortGroups, StartInstance,
+};
 
 pub const CLOUD: &str = "os";
 
@@ -471,10 +475,10 @@ impl Field {
                     let answer = self.answer_or_fail(&look);
                     self.feed(Event::Looked { look: id, answer });
                 }
-                Effect::Call { intent, call: call @ Call::AskAgent { .. }, .. } => {
+                Effect::Call { intent, call: call @ Call::AskAgent(_), .. } => {
                     self.calls.push(call.clone());
                     let (outcome, comes_back) = self.answers_ask.clone();
-                    if let (Call::AskAgent { instance, .. }, true) = (&call, comes_back) {
+                    if let (Call::AskAgent(AskAgent { instance, .. }), true) = (&call, comes_back) {
                         let id = instance.as_str();
                         self.nodes.insert(id.to_owned(), node(id, Ready::True));
                     }
@@ -583,11 +587,12 @@ impl Field {
             message: None,
         };
         if self.instances.get(id.as_str()).is_some_and(|found| found.hosting.is_some()) {
-            let starts = |call: &Call| matches!(call, Call::Reboot { hard: true, .. } | Call::Start { .. });
+            let starts =
+                |call: &Call| matches!(call, Call::Reboot(Reboot { hard: true, .. }) | Call::Start(_));
             let launched = format!("launched-{}", self.acts_on(id, starts).count());
             return vec![action("launch", launched, &Arc::from(""))];
         }
-        let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot { .. }));
+        let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot(_)));
         let reboots: Vec<_> =
             reboots.map(|(number, at)| action("reboot", format!("req-{number}"), at)).collect();
         let by_others = self.by_others.iter().filter(|(of, _)| of == id.as_str()).map(|(_, it)| it.clone());
@@ -601,7 +606,9 @@ impl Field {
         is_such: impl Fn(&Call) -> bool + 'a,
     ) -> impl Iterator<Item = (usize, &'a Arc<str>)> {
         let on_it = move |call: &Call| match call {
-            Call::Reboot { instance, .. } | Call::Start { instance, .. } => instance == id && is_such(call),
+            Call::Reboot(Reboot { instance, .. }) | Call::Start(StartInstance { instance, .. }) => {
+                instance == id && is_such(call)
+            }
             _ => false,
         };
         let made = self.made.iter().enumerate().filter(move |(_, (call, _))| !self.deaf && on_it(call));
@@ -617,9 +624,9 @@ impl Field {
 
     fn is_denied(&self, call: &Call) -> bool {
         let on = match call {
-            Call::Reboot { instance, .. }
-            | Call::DeleteInstance { instance, .. }
-            | Call::Start { instance, .. } => Some(instance.as_str()),
+            Call::Reboot(Reboot { instance, .. })
+            | Call::DeleteInstance(DeleteInstance { instance, .. })
+            | Call::Start(StartInstance { instance, .. }) => Some(instance.as_str()),
             _ => None,
         };
         self.denied_only.is_empty() || on.is_some_and(|on| self.denied_only.iter().any(|id| id == on))
@@ -627,12 +634,12 @@ impl Field {
 
     pub fn apply(&mut self, call: &Call) {
         match call {
-            Call::SetPortGroups { port, groups, .. } => {
+            Call::SetPortGroups(SetPortGroups { port, groups, .. }) => {
                 let found = self.ports.values_mut().find(|found| found.id == *port).unwrap();
                 found.groups = groups.iter().cloned().collect();
                 found.revision += 1;
             }
-            Call::AddRules { rules, .. } => {
+            Call::AddRules(AddRules { rules, .. }) => {
                 for allows in rules {
                     let id = format!("new-{allows}");
                     let rule =
@@ -640,22 +647,22 @@ impl Field {
                     self.rules.push(rule);
                 }
             }
-            Call::AssignRoles { roles, .. } => {
+            Call::AssignRoles(AssignRoles { roles, .. }) => {
                 self.held.get_or_insert_default().extend(roles.iter().cloned())
             }
-            Call::NudgeRouter { router, route, .. } if self.leaves_nudges => {
+            Call::NudgeRouter(NudgeRouter { router, route, .. }) if self.leaves_nudges => {
                 let found = self.routers.iter_mut().find(|found| found.id == *router).unwrap();
                 found.routes.push(*route);
             }
-            Call::RemoveRoutes { router, routes, .. } => {
+            Call::RemoveRoutes(RemoveRoutes { router, routes, .. }) => {
                 let found = self.routers.iter_mut().find(|found| found.id == *router).unwrap();
                 found.routes.retain(|route| !routes.contains(route));
             }
-            Call::DeleteInstance { instance, .. } => {
+            Call::DeleteInstance(DeleteInstance { instance, .. }) => {
                 self.instances.remove(instance.as_str());
                 self.ports.remove(instance.as_str());
             }
-            Call::DeleteNode { name, .. } => self.nodes.retain(|_, node| node.name != *name),
+            Call::DeleteNode(DeleteNode { name, .. }) => self.nodes.retain(|_, node| node.name != *name),
             _ => {}
         }
     }

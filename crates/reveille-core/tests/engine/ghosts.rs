@@ -7,6 +7,7 @@ use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::node::{Node, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
+use reveille_core::remedies::DeleteNode;
 
 use super::fixture::{CLOUD, Field, instance, node, roster};
 use super::restart::{restarted, restarted_with};
@@ -25,7 +26,7 @@ fn went_unseen(ready: Ready, change: impl FnOnce(&mut Field)) -> Field {
 fn the_node_of_an_instance_that_went_unseen_is_cleaned_up_for_its_pool() {
     let mut field = went_unseen(Ready::Unknown, |_| {});
     field.run(Span::from_min(15));
-    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
     assert!(
         field.records.iter().any(
             |record| matches!(record, Record::Opened { key, pool: Some(_), .. } if key.kind == FaultKind::Ghost)
@@ -62,7 +63,7 @@ fn a_node_that_names_another_instance_by_now_is_not_taken_for_what_is_left() {
         node.provider = reveille_core::model::node::Provider::Unset;
     });
     field.run(Span::from_min(15));
-    assert!(!field.calls.iter().any(|call| matches!(call, Call::DeleteNode { .. })), "{:?}", field.calls);
+    assert!(!field.calls.iter().any(|call| matches!(call, Call::DeleteNode(_))), "{:?}", field.calls);
 }
 
 /// Parts of a cloud may not know a young one yet, and after a restart everybody is young; one that says "ended" knows it.
@@ -88,7 +89,7 @@ fn a_second_restart_between_two_denials_changes_nothing() {
     field.records = field.state.checkpoint();
     let mut field = restarted(field);
     field.run(Span::from_min(15));
-    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
 }
 
 /// The answer says what was so when it was asked for, and that may have been a cell that was down.
@@ -111,7 +112,7 @@ fn a_denial_that_comes_late_is_asked_for_again_before_a_node_goes() {
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     field.answer_all();
     field.run(Span::from_min(1));
-    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
 }
 
 /// A second node named an instance that is gone, and a new machine has the name that it had joined under: the new one's lease
@@ -131,8 +132,7 @@ fn the_lease_of_a_namesake_keeps_no_node_of_a_machine_that_is_gone() {
     field.instances.get_mut("i010").unwrap().name = "node-i004".into();
     field.nodes.get_mut("i010").unwrap().name = "node-i004".into();
     field.run(Span::from_min(15));
-    let left =
-        |call: &Call| matches!(call, Call::DeleteNode { name, .. } if name.as_str() == "node-i004-old");
+    let left = |call: &Call| matches!(call, Call::DeleteNode(DeleteNode { name, .. }) if name.as_str() == "node-i004-old");
     assert!(matches!(&field.calls[..], [call] if left(call)), "{:?}", field.calls);
 }
 
@@ -207,7 +207,7 @@ fn freeze_by_what_is_gone_has_an_end() {
     assert_eq!(field.calls, []);
     // Half of four in an hour.
     field.run(Span::from_min(160));
-    let cleaned = field.calls.iter().filter(|call| matches!(call, Call::DeleteNode { .. })).count();
+    let cleaned = field.calls.iter().filter(|call| matches!(call, Call::DeleteNode(_))).count();
     assert_eq!((cleaned, field.calls.len()), (gone.len(), gone.len()), "{:?}", field.calls);
 }
 
@@ -227,7 +227,7 @@ fn left_over_nodes_keep_no_machine_from_its_repair() {
         field.deaf = true;
         // Softly after ten minutes, and hard a quarter of an hour later.
         field.run(Span::from_min(30));
-        let reboots = field.calls.iter().filter(|call| matches!(call, Call::Reboot { .. })).count();
+        let reboots = field.calls.iter().filter(|call| matches!(call, Call::Reboot(_))).count();
         assert_eq!(reboots, 2, "ghosts: {ghosts}: {:?}", field.calls);
     }
 }

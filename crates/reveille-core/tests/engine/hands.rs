@@ -34,11 +34,7 @@ fn machine_that_left_a_rescue_has_the_time_of_a_boot_before_it_is_deleted() {
     field.run(Span::from_ms(patience.ms - 60_000));
     assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
     field.run(Span::from_min(10));
-    assert!(
-        matches!(field.calls[..], [Call::DeleteInstance { .. }]),
-        "it did not come back: {:?}",
-        field.calls
-    );
+    assert!(matches!(field.calls[..], [Call::DeleteInstance(_)]), "it did not come back: {:?}", field.calls);
 }
 
 /// Nova reboots in ten seconds, which no list of every half minute shows: its log of actions does, by its own clock.
@@ -54,7 +50,7 @@ fn machine_that_a_person_rebooted_between_two_lists_has_the_time_of_a_boot() {
     field.run(Span::from_min(14));
     assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
     field.run(Span::from_min(30));
-    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+    assert!(matches!(field.calls.first(), Some(Call::Reboot(_))), "{:?}", field.calls);
 }
 
 /// What is being proved is not forgotten by a rotation, however many incidents have closed since.
@@ -89,7 +85,7 @@ fn rollout_that_only_a_list_of_changes_shows_is_heeded() {
     field.run(Span::from_min(25));
     assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
     field.run(Span::from_min(20));
-    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+    assert!(matches!(field.calls.first(), Some(Call::Reboot(_))), "{:?}", field.calls);
 }
 
 /// Nova's log of actions tells that a person rebooted the machine just now.
@@ -183,9 +179,9 @@ fn machine_that_a_person_rebooted_after_an_ask_has_the_time_of_a_boot() {
             field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
         }
         field.run(min(13));
-        assert!(matches!(field.calls[..], [Call::AskAgent { .. }]), "listed: {listed}: {:?}", made(&field));
+        assert!(matches!(field.calls[..], [Call::AskAgent(_)]), "listed: {listed}: {:?}", made(&field));
         field.run_until(min(30), |field| field.calls.len() > 1);
-        assert!(matches!(field.calls[1], Call::Reboot { .. }), "listed: {listed}: {:?}", made(&field));
+        assert!(matches!(field.calls[1], Call::Reboot(_)), "listed: {listed}: {:?}", made(&field));
     }
 }
 
@@ -254,11 +250,7 @@ fn machine_whose_resize_by_a_person_failed_is_left_alone_for_the_time_of_a_boot(
         field.run(min(10));
         assert_eq!(field.calls, [], "logged: {logged}: {:?}", made(&field));
         field.run_until(min(15), |field| !field.calls.is_empty());
-        assert!(
-            matches!(field.calls[..], [Call::DeleteInstance { .. }]),
-            "logged: {logged}: {:?}",
-            made(&field)
-        );
+        assert!(matches!(field.calls[..], [Call::DeleteInstance(_)]), "logged: {logged}: {:?}", made(&field));
     }
 }
 

@@ -15,6 +15,7 @@ use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
+use reveille_core::remedies::{AskAgent, Reboot};
 
 use super::fixture::{CLOUD, Field, instance, node, roster};
 
@@ -54,14 +55,14 @@ fn silent(mut field: Field) -> Field {
 
 fn hard_reboots(field: &Field) -> Vec<bool> {
     let hard = |call: &Call| match call {
-        Call::Reboot { hard, .. } => Some(*hard),
+        Call::Reboot(Reboot { hard, .. }) => Some(*hard),
         _ => None,
     };
     field.calls.iter().filter_map(hard).collect()
 }
 
 fn deletes(field: &Field) -> usize {
-    field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance { .. })).count()
+    field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance(_))).count()
 }
 
 /// The cloud controller deletes the node of a machine that it does not find.
@@ -98,7 +99,7 @@ fn the_node_of_a_machine_that_the_provider_took_is_tidied_up_and_nothing_else_is
     assert_eq!(finding.cause, Cause::TakenBack);
     assert!(finding.evidence.iter().any(|it| it.text.contains("SpotInstanceTermination")), "{finding:?}");
     field.run(Span::from_min(30));
-    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
 }
 
 /// A machine comes into sight and joins; half a minute later the cloud denies it and the controller deletes its node.
@@ -119,7 +120,7 @@ fn a_young_machine_that_its_cloud_denies_is_asked_back_through_its_agent_and_not
         .calls
         .iter()
         .filter_map(|call| match call {
-            Call::AskAgent { ask, .. } => Some(*ask),
+            Call::AskAgent(AskAgent { ask, .. }) => Some(*ask),
             _ => None,
         })
         .collect();

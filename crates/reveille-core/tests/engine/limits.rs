@@ -9,6 +9,7 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::node::{Condition, Ready};
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
+use reveille_core::remedies::Reboot;
 
 use super::fixture::{Field, node, roster};
 use super::steps::{min, roster_with, set, without_rejoin};
@@ -37,8 +38,7 @@ fn machine_that_boots_keeps_its_slot_although_its_node_is_deleted() {
         }
         // It is well, or the time for its boot is over: the other one is rebooted. The next process waits for that one anew.
         field.run(min(if comes_back && !restart { 5 } else { 40 }));
-        let of_other =
-            |call: &&Call| matches!(call, Call::Reboot { instance, .. } if instance.as_str() == "i005");
+        let of_other = |call: &&Call| matches!(call, Call::Reboot(Reboot { instance, .. }) if instance.as_str() == "i005");
         let others = field.calls.iter().filter(of_other).count();
         assert!(others > 0, "{restart} {comes_back}: {}", field.held("i005", FaultKind::NotReady));
     }
@@ -84,7 +84,7 @@ fn cleanups_take_half_of_the_hour_also_after_a_rotation() {
         }
         let before = if restart { 2 } else { 0 };
         field.run(min(30));
-        let cleaned = field.calls.iter().filter(|call| matches!(call, Call::DeleteNode { .. })).count();
+        let cleaned = field.calls.iter().filter(|call| matches!(call, Call::DeleteNode(_))).count();
         assert_eq!(cleaned + before, 2, "restart: {restart}: {:?}", field.calls);
     }
 }
@@ -111,7 +111,7 @@ fn shared_group_rests_while_a_pool_that_uses_it_is_paused_or_off() {
         let condition = Condition { kind, reason, message };
         field.nodes.get_mut("i004").unwrap().conditions = Box::new([condition]);
         field.run(min(10));
-        let nudged = field.calls.iter().any(|call| matches!(call, Call::NudgeGroup { .. }));
+        let nudged = field.calls.iter().any(|call| matches!(call, Call::NudgeGroup(_)));
         assert_eq!(nudged, !paused && network == Mode::Act, "paused: {paused}, {network:?}");
     }
 }

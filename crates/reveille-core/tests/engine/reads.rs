@@ -69,7 +69,7 @@ fn verdict_does_not_wait_behind_evidence() {
                         events.push_back(Event::Looked { look: id, answer: Ok(field.answer(&look)) });
                     }
                     Effect::Call { intent, call, .. } => {
-                        if let Call::SetPortGroups { .. } = call {
+                        if let Call::SetPortGroups(_) = call {
                             called_at = Some(field.now);
                             field.apply(&call);
                         }

@@ -12,8 +12,8 @@ use reveille_core::model::node::{Node, NodeEvent, Ready};
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::budget::Phase;
-use reveille_core::plan::ladder::{Rung, ladder};
 use reveille_core::record::{Domain, Record};
+use reveille_core::remedies::{DeleteInstance, Reboot, Rung, SetPortGroups, ladder};
 
 use super::fixture::{Field, node, roster};
 
@@ -39,7 +39,7 @@ fn crashed(after_call: bool, after_effect: bool) -> Field {
             _ => {}
         }
     }
-    if after_effect && let Some(Call::SetPortGroups { groups, .. }) = calls.first() {
+    if after_effect && let Some(Call::SetPortGroups(SetPortGroups { groups, .. })) = calls.first() {
         field.ports.get_mut("i001").unwrap().groups = groups.iter().cloned().collect();
     }
     assert_eq!(calls.len(), usize::from(after_call));
@@ -206,7 +206,7 @@ fn died_while_deleting(state: InstanceState) -> Field {
     errored.fault = Some(Fault { code: 500, message: "Build of instance failed.".into() });
     field.deaf = true;
     field.run(Span::from_min(2));
-    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }, ..]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::DeleteInstance(_), ..]), "{:?}", field.calls);
     field.records.retain(|record| !matches!(record, Record::Ended { .. } | Record::Judged { .. }));
     field.instances.get_mut("i009").unwrap().state = state;
     restarted(field)
@@ -435,9 +435,18 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
         ]
     };
     let owned = roster().pools.into_values().next().unwrap().owned;
-    let reboot =
-        Call::Reboot { cloud: "os".into(), instance: "i001".into(), hard: false, owned: owned.clone() };
-    let delete = Call::DeleteInstance { cloud: "os".into(), instance: "i002".into(), owned, rests_on: None };
+    let reboot = Call::Reboot(Reboot {
+        cloud: "os".into(),
+        instance: "i001".into(),
+        hard: false,
+        owned: owned.clone(),
+    });
+    let delete = Call::DeleteInstance(DeleteInstance {
+        cloud: "os".into(),
+        instance: "i002".into(),
+        owned,
+        rests_on: None,
+    });
     let rung = |rung| ladder(FaultKind::NotReady).iter().position(|known| *known == rung).unwrap() as u8;
     let mut records = Vec::from(tried(1, "i001", rung(Rung::Reboot), reboot));
     records.extend(tried(2, "i002", rung(Rung::Replace), delete));
@@ -657,5 +666,5 @@ fn node_whose_cordon_was_taken_back_is_missed() {
     field.nodes.remove("i004");
     let mut field = field.restarted(roster());
     field.run(Span::from_min(60));
-    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+    assert!(matches!(field.calls.first(), Some(Call::Reboot(_))), "{:?}", field.calls);
 }

@@ -11,6 +11,7 @@ use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::{Condition, Ready};
 use reveille_core::model::roster::{Pool, Roster};
 use reveille_core::model::time::Span;
+use reveille_core::remedies::{AddPortPairs, AddRoutes, RemoveRoutes};
 
 use super::fixture::{CLOUD, Field, instance, node, port, roster};
 
@@ -59,7 +60,7 @@ fn route_through_port_of_no_instance_stays() {
         field.run(Span::from_min(2));
         let hop = ip("10.8.0.250");
         assert!(
-            matches!(&field.calls[..], [Call::RemoveRoutes { unless_used, .. }] if *unless_used == [hop]),
+            matches!(&field.calls[..], [Call::RemoveRoutes(RemoveRoutes { unless_used, .. })] if *unless_used == [hop]),
             "{net}: {:?}",
             field.calls
         );
@@ -86,7 +87,7 @@ fn dead_next_hop_is_believed_after_two_listings() {
     }
     field.now = field.now + Span::from_s(10);
     field.list_cloud();
-    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes(_)]), "{:?}", field.calls);
 }
 
 /// A node of the cluster lives in another project, whose ports the router's project does not list.
@@ -113,7 +114,7 @@ fn route_to_port_of_second_cloud_stays() {
         second(&mut field, CloudSnapshot::default());
         field.run(Span::from_s(30));
     }
-    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes(_)]), "{:?}", field.calls);
 }
 
 /// No machine is left, and the list of ports is empty: not even the router's own is in it.
@@ -131,7 +132,7 @@ fn next_hop_is_not_dead_by_a_list_without_any_port() {
     field.list_cloud();
     assert_eq!(field.calls, []);
     field.run(Span::from_min(2));
-    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes(_)]), "{:?}", field.calls);
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn nudge_route_left_over_is_removed() {
     field.run(Span::from_min(4));
     let calls = &field.calls[..];
     assert!(
-        matches!(calls, [Call::RemoveRoutes { routes, unless_used, .. }]
+        matches!(calls, [Call::RemoveRoutes(RemoveRoutes { routes, unless_used, .. })]
             if *routes == [left] && unless_used.is_empty()),
         "{calls:?}"
     );
@@ -193,7 +194,7 @@ fn nudge_under_way_is_no_leftover() {
     }]);
     field.leaves_nudges = true;
     field.run(Span::from_min(120));
-    let nudged = |call: &&Call| matches!(call, Call::NudgeRouter { .. });
+    let nudged = |call: &&Call| matches!(call, Call::NudgeRouter(_));
     assert!(field.calls.iter().any(|call| nudged(&call)), "{:?}", field.calls);
     assert!(field.routers[0].routes.is_empty(), "each leftover was removed: {:?}", field.routers);
 }
@@ -207,7 +208,7 @@ fn route_limit_without_number_is_learned() {
     node.pod_ranges = Box::new(["198.19.7.0/24".parse().unwrap()]);
     field.refuses = Some(Outcome::Limit { limit: None, text: "409 OverQuota: quota exceeded".into() });
     field.run(Span::from_min(8));
-    assert!(matches!(field.calls[..], [Call::AddRoutes { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::AddRoutes(_)]), "{:?}", field.calls);
     assert_eq!(field.state.desk().route_limit(&"r-1".into()), Some(1));
     assert!(open(&field, FaultKind::RouteLimit));
 }
@@ -243,7 +244,7 @@ fn route_that_was_refused_for_a_while_is_made_when_it_may_be() {
     assert!((2..=6).contains(&refused), "tried again, and seldom: {refused}");
     let mut field = field.restarted(with_router(&[CLOUD]));
     field.run(Span::from_min(90));
-    assert!(matches!(field.calls.first(), Some(Call::AddRoutes { .. })), "{:?}", field.calls);
+    assert!(matches!(field.calls.first(), Some(Call::AddRoutes(_))), "{:?}", field.calls);
 }
 
 /// Two dead routes. The port of one next hop is created again right before the removal, which is refused for both.
@@ -303,8 +304,10 @@ fn range_that_is_not_surely_the_nodes_own_is_neither_routed_nor_allowed() {
         let of = |id: &str| {
             let (hops, port) = (&field.nodes[id].addresses, &field.ports[id].id);
             let it = |call: &&Call| match call {
-                Call::AddRoutes { routes, .. } => routes.iter().any(|route| hops.contains(&route.next_hop)),
-                Call::AddPortPairs { port: of, .. } => of == port,
+                Call::AddRoutes(AddRoutes { routes, .. }) => {
+                    routes.iter().any(|route| hops.contains(&route.next_hop))
+                }
+                Call::AddPortPairs(AddPortPairs { port: of, .. }) => of == port,
                 _ => false,
             };
             field.calls.iter().filter(it).count()
@@ -333,7 +336,7 @@ fn route_to_a_machine_that_lists_lack_for_a_while_stays() {
     // It is deleted, and its cloud denies it by id.
     field.delete_machine("i006");
     field.run(Span::from_min(10));
-    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes(_)]), "{:?}", field.calls);
 }
 
 /// The first list of a second project has the router's project judged as well, before that one was listed: it shows no group

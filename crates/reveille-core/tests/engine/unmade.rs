@@ -9,6 +9,7 @@ use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
+use reveille_core::remedies::Reboot;
 
 use super::fixture::{Field, roster};
 
@@ -43,7 +44,7 @@ fn not_deleted_in(state: InstanceState) {
     field.run(Span::from_min(15));
     assert_eq!(field.calls, []);
     field.run(Span::from_min(10));
-    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+    assert!(matches!(field.calls.first(), Some(Call::Reboot(_))), "{:?}", field.calls);
 }
 
 /// Leadership could not be proved for four minutes: by then nobody had answered, and the machine was being read back.
@@ -72,7 +73,7 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
             field.feed(Event::Done { intent, outcome });
         }
     }
-    let harsher = |call: &&Call| !matches!(call, Call::Reboot { hard: false, .. });
+    let harsher = |call: &&Call| !matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     assert!(field.calls.len() > 2, "it is tried again: {:?}", field.calls);
     assert_eq!(field.calls.iter().find(harsher), None);
     let before = field.state.desk().book.tried().clone();
@@ -96,7 +97,7 @@ fn calls_to_one_that_is_silent(answer: Outcome) -> Field {
 #[test]
 fn reboots_without_an_answer_and_a_trace_lead_to_nothing_harsher() {
     let field = calls_to_one_that_is_silent(Outcome::Unknown { text: "502 Bad Gateway".into() });
-    let soft = |call: &Call| matches!(call, Call::Reboot { hard: false, .. });
+    let soft = |call: &Call| matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     assert!(field.calls.iter().all(soft), "{:?}", field.calls);
     let mut field = field.restarted(roster());
     field.refuses = None;
@@ -108,7 +109,7 @@ fn reboots_without_an_answer_and_a_trace_lead_to_nothing_harsher() {
 #[test]
 fn reboot_that_is_refused_leads_to_nothing_harsher() {
     let mut field = calls_to_one_that_is_silent(Outcome::Refused { text: "400: not now".into() });
-    let soft = |call: &Call| matches!(call, Call::Reboot { hard: false, .. });
+    let soft = |call: &Call| matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     assert!(field.calls.iter().all(soft), "{:?}", field.calls);
     let before = field.calls.len();
     field.refuses = None;
@@ -126,11 +127,7 @@ fn machine_that_could_not_be_started_twice_is_started_when_it_can_be() {
     field.refuses = Some(Outcome::Unknown { text: "503 InsufficientInstanceCapacity".into() });
     field.run(Span::from_min(60));
     let before = field.calls.len();
-    assert!(
-        before > 2 && field.calls.iter().all(|call| matches!(call, Call::Start { .. })),
-        "{:?}",
-        field.calls
-    );
+    assert!(before > 2 && field.calls.iter().all(|call| matches!(call, Call::Start(_))), "{:?}", field.calls);
     field.refuses = None;
     field.run(Span::from_min(60));
     assert!(field.calls.len() > before, "it is started: {:?}", field.calls);
@@ -179,7 +176,7 @@ fn never_happened(outcome: Option<Outcome>) {
         .map(|id| field.held(id, FaultKind::Errored))
         .collect();
     assert!(
-        field.calls[tried..].iter().any(|call| matches!(call, Call::DeleteInstance { .. })),
+        field.calls[tried..].iter().any(|call| matches!(call, Call::DeleteInstance(_))),
         "{outcome:?}: {tried} calls, none did anything; {deleted} faults counted; ten hours after the right is back: {why:?}"
     );
 }
@@ -220,7 +217,7 @@ fn one_more(deny: bool) {
     let mut waited = None;
     for _ in 0..(6 * 60) {
         field.run(s(60));
-        let on = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance.as_str() == "i015");
+        let on = |call: &Call| matches!(call, Call::Reboot(Reboot { instance, .. }) if instance.as_str() == "i015");
         if field.calls.iter().any(on) {
             waited = Some(field.now.since(begun));
             break;
@@ -248,7 +245,7 @@ fn reboot_that_was_never_made_is_no_reason_to_delete() {
     }
     field.refuses = None;
     field.run(Span::from_min(40));
-    assert!(matches!(field.calls[2], Call::Reboot { .. }), "{:#?}", field.calls);
+    assert!(matches!(field.calls[2], Call::Reboot(_)), "{:#?}", field.calls);
 }
 
 /// Nothing was sent for half a day, because the Lease could not be written. Then it can.
@@ -281,7 +278,7 @@ fn deletion_that_somebody_else_was_faster_with_is_theirs() {
     field.nodes.remove("i004");
     field.denial = Some(Outcome::AlreadySo { text: "there is no instance i004".into() });
     field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
-    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls[..], [Call::DeleteInstance(_)]), "{:?}", field.calls);
     field.delete_machine("i004");
     field.run(Span::from_min(5));
     let others = field.records.iter().filter(|record| matches!(record, Record::OthersActed { .. }));

@@ -13,6 +13,7 @@ use reveille_core::model::node::{Asks, Ready};
 use reveille_core::model::roster::{Keep, Mode, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::record::{Record, Verdict};
+use reveille_core::remedies::DeleteInstance;
 
 use super::fixture::{Field, roster};
 use super::hands::rebooted_by_a_person;
@@ -58,7 +59,7 @@ fn a_request_skips_the_waiting_and_nothing_else() {
     assert!(field.calls.is_empty());
     ask(&mut field, "i001", "OPS-7");
     field.run(Span::from_s(30));
-    assert!(matches!(field.calls.as_slice(), [Call::Reboot { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls.as_slice(), [Call::Reboot(_)]), "{:?}", field.calls);
     assert_eq!(asked(&field), [true]);
     // The one repair at once that the roster allows is used: another request waits for it.
     set_ready(&mut field, "i002", Ready::Unknown);
@@ -153,7 +154,7 @@ fn a_request_survives_a_restart_before_it_is_carried_out() {
     let mut field = restarted(field, roster(), records);
     field.instances.get_mut("i001").unwrap().locked = false;
     field.run(min(3));
-    assert!(matches!(field.calls.as_slice(), [Call::Reboot { .. }]), "{:?}", field.calls);
+    assert!(matches!(field.calls.as_slice(), [Call::Reboot(_)]), "{:?}", field.calls);
     assert_eq!(asked(&field), [true], "it is heard once");
 }
 
@@ -192,7 +193,7 @@ fn deleted(field: &Field, id: &str) -> bool {
     field
         .calls
         .iter()
-        .any(|call| matches!(call, Call::DeleteInstance { instance, .. } if instance.as_str() == id))
+        .any(|call| matches!(call, Call::DeleteInstance(DeleteInstance { instance, .. }) if instance.as_str() == id))
 }
 
 #[test]

@@ -13,6 +13,10 @@ mod rules;
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, DeleteInstance, DropRule, Reboot, RemoveRoutes, SetPortGroups,
+    StartInstance,
+};
 
 use crate::account::Account;
 use crate::report::Writing;
@@ -22,37 +26,37 @@ impl Account {
     pub async fn perform(&self, call: &Call) -> Outcome {
         let refuse = |cause: &str| Writing::new(call.to_string()).refuse(cause);
         let outcome = match call {
-            Call::AddRules { group, rules, .. } => rules::add(self, group, rules).await,
-            Call::DropRule { group, rule, .. } => rules::drop_rule(self, group, rule).await,
-            Call::SetPortGroups { port, groups, if_revision, instance, owned, .. } => {
+            Call::AddRules(AddRules { group, rules, .. }) => rules::add(self, group, rules).await,
+            Call::DropRule(DropRule { group, rule, .. }) => rules::drop_rule(self, group, rule).await,
+            Call::SetPortGroups(SetPortGroups { port, groups, if_revision, instance, owned, .. }) => {
                 interfaces::set_groups(self, port, groups, *if_revision, (instance, owned)).await
             }
-            Call::AddPortPairs { port, if_revision, instance, owned, .. } => {
+            Call::AddPortPairs(AddPortPairs { port, if_revision, instance, owned, .. }) => {
                 interfaces::pass_everything(self, port, *if_revision, (instance, owned)).await
             }
-            Call::AddRoutes { router, routes, .. } => routes::add(self, router, routes).await,
-            Call::RemoveRoutes { router, routes, unless_used, .. } => {
+            Call::AddRoutes(AddRoutes { router, routes, .. }) => routes::add(self, router, routes).await,
+            Call::RemoveRoutes(RemoveRoutes { router, routes, unless_used, .. }) => {
                 routes::remove(self, router, routes, unless_used).await
             }
-            Call::Reboot { instance, hard: false, owned, .. } => {
+            Call::Reboot(Reboot { instance, hard: false, owned, .. }) => {
                 instances::reboot(self, instance, owned).await
             }
-            Call::Reboot { instance, hard: true, owned, .. } => {
+            Call::Reboot(Reboot { instance, hard: true, owned, .. }) => {
                 instances::power_cycle(self, instance, owned).await
             }
-            Call::Start { instance, owned, .. } => instances::start(self, instance, owned).await,
-            Call::DeleteInstance { instance, owned, rests_on, .. } => {
+            Call::Start(StartInstance { instance, owned, .. }) => {
+                instances::start(self, instance, owned).await
+            }
+            Call::DeleteInstance(DeleteInstance { instance, owned, rests_on, .. }) => {
                 instances::end(self, instance, owned, *rests_on).await
             }
-            Call::NudgeGroup { .. } => {
+            Call::NudgeGroup(_) => {
                 refuse("EC2 applies every change of a group by itself; there is nothing to nudge")
             }
-            Call::NudgeRouter { .. } => {
-                refuse("a route table of EC2 is no device; there is nothing to nudge")
-            }
-            Call::AssignRoles { .. } => refuse("EC2 has no roles on a project; rights are IAM policies"),
-            Call::AskAgent { .. } => refuse("an agent is not a cloud's to ask"),
-            Call::DeleteNode { .. } => refuse("a Node is not a cloud's to delete"),
+            Call::NudgeRouter(_) => refuse("a route table of EC2 is no device; there is nothing to nudge"),
+            Call::AssignRoles(_) => refuse("EC2 has no roles on a project; rights are IAM policies"),
+            Call::AskAgent(_) => refuse("an agent is not a cloud's to ask"),
+            Call::DeleteNode(_) => refuse("a Node is not a cloud's to delete"),
         };
         tracing::info!(%call, %outcome, "ec2 call");
         outcome

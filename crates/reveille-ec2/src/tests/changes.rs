@@ -3,6 +3,7 @@
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{GroupId, InstanceId, PortId, RouterId, RuleId};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
+use reveille_core::remedies::{AddPortPairs, AddRoutes, AddRules, DropRule, RemoveRoutes, SetPortGroups};
 
 use super::fake::{Fake, Reply, Seen, aws, fault, owned, perform};
 use super::words::{answer, instance, instances, interface, interfaces, route, table};
@@ -23,11 +24,11 @@ fn rule(port: u16) -> RuleSpec {
 }
 
 fn add(ports: &[u16]) -> Call {
-    Call::AddRules {
+    Call::AddRules(AddRules {
         cloud: aws(),
         group: GroupId::from("sg-1"),
         rules: ports.iter().copied().map(rule).collect(),
-    }
+    })
 }
 
 #[tokio::test]
@@ -71,7 +72,8 @@ async fn a_limit_ends_it_and_a_refusal_of_one_rule_does_not_keep_the_others_out(
 
 #[tokio::test]
 async fn a_rule_is_taken_out_by_its_id_in_the_direction_that_it_is_of() {
-    let call = Call::DropRule { cloud: aws(), group: GroupId::from("sg-1"), rule: RuleId::from("sgr-1") };
+    let call =
+        Call::DropRule(DropRule { cloud: aws(), group: GroupId::from("sg-1"), rule: RuleId::from("sgr-1") });
     let listed = |egress: bool| {
         answer(
             "DescribeSecurityGroupRules",
@@ -110,13 +112,15 @@ fn eni(check: bool, groups: &'static [&'static str]) -> impl FnMut(&Seen) -> Opt
 
 #[tokio::test]
 async fn groups_are_replaced_only_as_they_were_when_it_was_decided() {
-    let call = |groups: &[&str], if_revision| Call::SetPortGroups {
-        cloud: aws(),
-        port: PortId::from("eni-1"),
-        groups: groups.iter().copied().map(GroupId::from).collect(),
-        if_revision,
-        instance: InstanceId::from("i-1"),
-        owned: owned(),
+    let call = |groups: &[&str], if_revision| {
+        Call::SetPortGroups(SetPortGroups {
+            cloud: aws(),
+            port: PortId::from("eni-1"),
+            groups: groups.iter().copied().map(GroupId::from).collect(),
+            if_revision,
+            instance: InstanceId::from("i-1"),
+            owned: owned(),
+        })
     };
     let read = revision(true, &["sg-1"]);
     let (outcome, changes) = perform(&call(&["sg-1", "sg-2"], read), eni(true, &["sg-1"])).await;
@@ -148,13 +152,15 @@ async fn groups_are_replaced_only_as_they_were_when_it_was_decided() {
 
 #[tokio::test]
 async fn passing_pod_addresses_is_the_source_destination_check_switched_off() {
-    let call = |if_revision| Call::AddPortPairs {
-        cloud: aws(),
-        port: PortId::from("eni-1"),
-        pairs: vec!["10.244.1.0/24".parse().unwrap()],
-        if_revision,
-        instance: InstanceId::from("i-1"),
-        owned: owned(),
+    let call = |if_revision| {
+        Call::AddPortPairs(AddPortPairs {
+            cloud: aws(),
+            port: PortId::from("eni-1"),
+            pairs: vec!["10.244.1.0/24".parse().unwrap()],
+            if_revision,
+            instance: InstanceId::from("i-1"),
+            owned: owned(),
+        })
     };
     let (outcome, changes) = perform(&call(revision(true, &["sg-1"])), eni(true, &["sg-1"])).await;
     begins(&outcome, "accepted");
@@ -174,12 +180,12 @@ fn routes(list: &[(&str, &str)]) -> Vec<Route> {
 }
 
 fn adding(list: &[(&str, &str)]) -> Call {
-    Call::AddRoutes { cloud: aws(), router: RouterId::from("rtb-1"), routes: routes(list) }
+    Call::AddRoutes(AddRoutes { cloud: aws(), router: RouterId::from("rtb-1"), routes: routes(list) })
 }
 
 fn removing(list: &[(&str, &str)]) -> Call {
     let (router, routes) = (RouterId::from("rtb-1"), routes(list));
-    Call::RemoveRoutes { cloud: aws(), router, routes, unless_used: Vec::new() }
+    Call::RemoveRoutes(RemoveRoutes { cloud: aws(), router, routes, unless_used: Vec::new() })
 }
 
 /// The table of a cluster: one good route, one through nobody.
@@ -261,7 +267,7 @@ async fn route_to_interface_in_use_is_not_removed() {
     let with = |unless_used: &[&str]| {
         let (router, routes) = (RouterId::from("rtb-1"), routes(&[("10.244.1.0/24", "10.0.0.1")]));
         let unless_used = unless_used.iter().map(|hop| hop.parse().unwrap()).collect();
-        Call::RemoveRoutes { cloud: aws(), router, routes, unless_used }
+        Call::RemoveRoutes(RemoveRoutes { cloud: aws(), router, routes, unless_used })
     };
     let (outcome, changes) = perform(&with(&["10.0.0.1"]), network).await;
     begins(&outcome, "changed meanwhile");

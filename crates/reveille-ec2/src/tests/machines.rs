@@ -4,6 +4,7 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{GroupId, InstanceId, PortId};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::roster::Ownership;
+use reveille_core::remedies::{AddPortPairs, DeleteInstance, Reboot, SetPortGroups, StartInstance};
 
 use super::fake::{Reply, Seen, aws, fault, owned, perform};
 use super::words::{instance, instances, interface, interfaces, member, tagged};
@@ -14,20 +15,20 @@ fn one() -> InstanceId {
 }
 
 fn cycle() -> Call {
-    Call::Reboot { cloud: aws(), instance: one(), hard: true, owned: owned() }
+    Call::Reboot(Reboot { cloud: aws(), instance: one(), hard: true, owned: owned() })
 }
 
 fn start() -> Call {
-    Call::Start { cloud: aws(), instance: one(), owned: owned() }
+    Call::Start(StartInstance { cloud: aws(), instance: one(), owned: owned() })
 }
 
 fn end() -> Call {
-    Call::DeleteInstance {
+    Call::DeleteInstance(DeleteInstance {
         cloud: aws(),
         instance: one(),
         owned: owned(),
         rests_on: Some(InstanceState::Active),
-    }
+    })
 }
 
 fn in_state(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
@@ -60,28 +61,33 @@ async fn instance_without_pool_mark_is_not_touched() {
     let wire: WireInterface = quick_xml::de::from_str(&net).unwrap();
     let if_revision = wire.revision();
     for call in [
-        Call::SetPortGroups {
+        Call::SetPortGroups(SetPortGroups {
             cloud: cloud(),
             port: port(),
             groups,
             if_revision,
             instance: instance(),
             owned: owned.clone(),
-        },
-        Call::AddPortPairs {
+        }),
+        Call::AddPortPairs(AddPortPairs {
             cloud: cloud(),
             port: port(),
             pairs: Vec::new(),
             if_revision,
             instance: instance(),
             owned: owned.clone(),
-        },
-        Call::Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() },
-        Call::Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() },
-        Call::Start { cloud: cloud(), instance: instance(), owned: owned.clone() },
-        Call::DeleteInstance { cloud: cloud(), instance: instance(), owned: owned.clone(), rests_on: None },
+        }),
+        Call::Reboot(Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() }),
+        Call::Reboot(Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() }),
+        Call::Start(StartInstance { cloud: cloud(), instance: instance(), owned: owned.clone() }),
+        Call::DeleteInstance(DeleteInstance {
+            cloud: cloud(),
+            instance: instance(),
+            owned: owned.clone(),
+            rests_on: None,
+        }),
     ] {
-        let state = if matches!(call, Call::Start { .. }) { "stopped" } else { "running" };
+        let state = if matches!(call, Call::Start(_)) { "stopped" } else { "running" };
         for group in [false, true] {
             let tags = if group { vec![("aws:autoscaling:groupName", "g1")] } else { Vec::new() };
             let net = net.clone();
@@ -101,7 +107,7 @@ async fn instance_without_pool_mark_is_not_touched() {
 /// Somebody stopped it, or stops and starts it, since it was listed.
 #[tokio::test]
 async fn instance_that_does_not_run_is_not_rebooted() {
-    let reboot = || Call::Reboot { cloud: aws(), instance: one(), hard: false, owned: owned() };
+    let reboot = || Call::Reboot(Reboot { cloud: aws(), instance: one(), hard: false, owned: owned() });
     for state in ["stopping", "stopped", "pending", "shutting-down", "hibernating"] {
         let (outcome, changes) = perform(&reboot(), in_state(state)).await;
         begins(&outcome, "changed meanwhile");
@@ -156,7 +162,7 @@ async fn a_stop_that_takes_too_long_is_told_as_what_it_is() {
 async fn a_machine_of_a_group_is_never_stopped_or_started_beside_it() {
     for call in [cycle(), start()] {
         let stopped = of_group("InService");
-        let is_start = matches!(call, Call::Start { .. });
+        let is_start = matches!(call, Call::Start(_));
         let (outcome, changes) = perform(&call, move |seen| {
             let found = stopped(seen)?;
             Some(if is_start {

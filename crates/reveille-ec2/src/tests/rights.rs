@@ -10,6 +10,10 @@ use reveille_core::model::id::{
 use reveille_core::model::instance::Mark;
 use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
 use reveille_core::model::roster::GroupRef;
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AssignRoles, DeleteInstance, DeleteNode, DropRule, NudgeGroup,
+    NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 use super::fake::{Fake, Reply, Seen, aws, fault, owned};
 use super::words::{answer, instances, interface, interfaces, result, route, table, tagged};
@@ -85,50 +89,60 @@ fn calls() -> Vec<Call> {
     let wire: WireInterface = quick_xml::de::from_str(&eni()).unwrap();
     let (port, if_revision) = (|| PortId::from("eni-1"), wire.revision());
     vec![
-        Call::AddRules {
+        Call::AddRules(AddRules {
             cloud: cloud(),
             group: group(),
             rules: vec![rule(Direction::Ingress), rule(Direction::Egress)],
-        },
-        Call::DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-in") },
-        Call::DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-out") },
-        Call::NudgeGroup { cloud: cloud(), group: group(), mark: "m".into() },
-        Call::SetPortGroups {
+        }),
+        Call::DropRule(DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-in") }),
+        Call::DropRule(DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-out") }),
+        Call::NudgeGroup(NudgeGroup { cloud: cloud(), group: group(), mark: "m".into() }),
+        Call::SetPortGroups(SetPortGroups {
             cloud: cloud(),
             port: port(),
             groups: vec![group(), GroupId::from("sg-2")],
             if_revision,
             instance: instance("i-1"),
             owned: owned(),
-        },
-        Call::AddPortPairs {
+        }),
+        Call::AddPortPairs(AddPortPairs {
             cloud: cloud(),
             port: port(),
             pairs: Vec::new(),
             if_revision,
             instance: instance("i-1"),
             owned: owned(),
-        },
-        Call::AddRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.2.0/24")] },
-        Call::RemoveRoutes {
+        }),
+        Call::AddRoutes(AddRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.2.0/24")] }),
+        Call::RemoveRoutes(RemoveRoutes {
             cloud: cloud(),
             router: router(),
             routes: vec![route("10.244.1.0/24")],
             unless_used: Vec::new(),
-        },
-        Call::NudgeRouter { cloud: cloud(), router: router(), route: route("192.0.2.0/24") },
-        Call::AssignRoles {
+        }),
+        Call::NudgeRouter(NudgeRouter { cloud: cloud(), router: router(), route: route("192.0.2.0/24") }),
+        Call::AssignRoles(AssignRoles {
             cloud: cloud(),
             project: ProjectId::from("p"),
             user: UserId::from("u"),
             roles: Vec::new(),
-        },
-        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: false, owned: owned() },
-        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: true, owned: owned() },
-        Call::Start { cloud: cloud(), instance: instance("i-off"), owned: owned() },
-        Call::DeleteInstance { cloud: cloud(), instance: instance("i-1"), owned: owned(), rests_on: None },
-        Call::DeleteInstance { cloud: cloud(), instance: instance("i-free"), owned: owned(), rests_on: None },
-        Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None },
+        }),
+        Call::Reboot(Reboot { cloud: cloud(), instance: instance("i-free"), hard: false, owned: owned() }),
+        Call::Reboot(Reboot { cloud: cloud(), instance: instance("i-free"), hard: true, owned: owned() }),
+        Call::Start(StartInstance { cloud: cloud(), instance: instance("i-off"), owned: owned() }),
+        Call::DeleteInstance(DeleteInstance {
+            cloud: cloud(),
+            instance: instance("i-1"),
+            owned: owned(),
+            rests_on: None,
+        }),
+        Call::DeleteInstance(DeleteInstance {
+            cloud: cloud(),
+            instance: instance("i-free"),
+            owned: owned(),
+            rests_on: None,
+        }),
+        Call::DeleteNode(DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None }),
     ]
 }
 
@@ -164,12 +178,9 @@ async fn what_is_called_is_what_the_policy_names() {
         let outcome = account.perform(&call).await.to_string();
         let has_no_such_thing = matches!(
             call,
-            Call::NudgeGroup { .. }
-                | Call::NudgeRouter { .. }
-                | Call::AssignRoles { .. }
-                | Call::DeleteNode { .. }
+            Call::NudgeGroup(_) | Call::NudgeRouter(_) | Call::AssignRoles(_) | Call::DeleteNode(_)
         );
-        let is_cycle = matches!(call, Call::Reboot { hard: true, .. });
+        let is_cycle = matches!(call, Call::Reboot(Reboot { hard: true, .. }));
         let expected = match (has_no_such_thing, is_cycle) {
             (true, _) => "refused",
             (_, true) => "unknown",

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use jiff::Timestamp;
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::model::id::InstanceId;
+use reveille_core::remedies::Reboot;
 
 use super::fake::{Fake, Reply, Seen, Way, aws, fault, owned, perform, reply, way};
 use super::words::{answer, instance, instances};
@@ -15,7 +16,7 @@ fn look() -> Look {
 }
 
 fn reboot() -> Call {
-    Call::Reboot { cloud: aws(), instance: InstanceId::from("i-1"), hard: false, owned: owned() }
+    Call::Reboot(Reboot { cloud: aws(), instance: InstanceId::from("i-1"), hard: false, owned: owned() })
 }
 
 /// The instance runs, and a reboot of it is answered like this.

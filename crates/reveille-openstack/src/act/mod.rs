@@ -12,6 +12,10 @@ mod routes;
 mod rules;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AssignRoles, DeleteInstance, DropRule, NudgeGroup, NudgeRouter,
+    Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 use crate::catalog::Service;
 use crate::project::Project;
@@ -21,34 +25,38 @@ impl Project {
     /// Makes one call. Always comes back with an outcome, and within the deadlines of its few requests.
     pub async fn perform(&self, call: &Call) -> Outcome {
         let outcome = match call {
-            Call::AddRules { group, rules, .. } => rules::add(self, group, rules).await,
-            Call::DropRule { rule, .. } => rules::drop_rule(self, rule).await,
-            Call::NudgeGroup { group, mark, .. } => rules::nudge(self, group, mark).await,
-            Call::SetPortGroups { port, groups, if_revision, instance, owned, .. } => {
+            Call::AddRules(AddRules { group, rules, .. }) => rules::add(self, group, rules).await,
+            Call::DropRule(DropRule { rule, .. }) => rules::drop_rule(self, rule).await,
+            Call::NudgeGroup(NudgeGroup { group, mark, .. }) => rules::nudge(self, group, mark).await,
+            Call::SetPortGroups(SetPortGroups { port, groups, if_revision, instance, owned, .. }) => {
                 ports::set_groups(self, port, groups, *if_revision, (instance, owned)).await
             }
-            Call::AddPortPairs { port, pairs, if_revision, instance, owned, .. } => {
+            Call::AddPortPairs(AddPortPairs { port, pairs, if_revision, instance, owned, .. }) => {
                 ports::add_pairs(self, port, pairs, *if_revision, (instance, owned)).await
             }
-            Call::RemoveRoutes { router, routes, unless_used, .. } => {
+            Call::RemoveRoutes(RemoveRoutes { router, routes, unless_used, .. }) => {
                 routes::remove(self, router, routes, unless_used).await
             }
-            Call::AddRoutes { router, routes, .. } => {
+            Call::AddRoutes(AddRoutes { router, routes, .. }) => {
                 routes::change(self, router, routes, routes::Change::Add).await
             }
-            Call::NudgeRouter { router, route, .. } => routes::nudge(self, router, route).await,
-            Call::AssignRoles { project, user, roles, .. } => roles::assign(self, project, user, roles).await,
-            Call::Reboot { instance, hard, owned, .. } => {
+            Call::NudgeRouter(NudgeRouter { router, route, .. }) => routes::nudge(self, router, route).await,
+            Call::AssignRoles(AssignRoles { project, user, roles, .. }) => {
+                roles::assign(self, project, user, roles).await
+            }
+            Call::Reboot(Reboot { instance, hard, owned, .. }) => {
                 instances::reboot(self, instance, owned, *hard).await
             }
-            Call::Start { instance, owned, .. } => instances::start(self, instance, owned).await,
-            Call::DeleteInstance { instance, owned, rests_on, .. } => {
+            Call::Start(StartInstance { instance, owned, .. }) => {
+                instances::start(self, instance, owned).await
+            }
+            Call::DeleteInstance(DeleteInstance { instance, owned, rests_on, .. }) => {
                 instances::delete(self, instance, owned, *rests_on).await
             }
-            Call::AskAgent { .. } => {
+            Call::AskAgent(_) => {
                 Writing::new(Service::Compute, call.to_string()).refuse("an agent is not a cloud's to ask")
             }
-            Call::DeleteNode { .. } => {
+            Call::DeleteNode(_) => {
                 Writing::new(Service::Compute, call.to_string()).refuse("a Node is not a cloud's to delete")
             }
         };

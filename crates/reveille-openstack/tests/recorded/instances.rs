@@ -4,22 +4,23 @@ use crate::fake::{Fake, Reply, Seen, Way, lines, nova_fault, os, owned, perform,
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
 use reveille_core::model::instance::InstanceState;
+use reveille_core::remedies::{DeleteInstance, DeleteNode, Reboot, StartInstance};
 
 fn reboot(hard: bool) -> Call {
-    Call::Reboot { cloud: os(), instance: InstanceId::from("a"), hard, owned: owned() }
+    Call::Reboot(Reboot { cloud: os(), instance: InstanceId::from("a"), hard, owned: owned() })
 }
 
 fn start() -> Call {
-    Call::Start { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
+    Call::Start(StartInstance { cloud: os(), instance: InstanceId::from("a"), owned: owned() })
 }
 
 fn delete_in(state: InstanceState) -> Call {
-    Call::DeleteInstance {
+    Call::DeleteInstance(DeleteInstance {
         cloud: os(),
         instance: InstanceId::from("a"),
         owned: owned(),
         rests_on: Some(state),
-    }
+    })
 }
 
 fn delete() -> Call {
@@ -201,7 +202,8 @@ async fn what_was_never_sent_did_not_happen() {
 
 #[tokio::test]
 async fn a_node_is_not_a_clouds_to_delete() {
-    let call = Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None };
+    let call =
+        Call::DeleteNode(DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None });
     let (outcome, seen) = perform(&call, |_| None).await;
     assert!(matches!(outcome, Outcome::Refused { .. }) && seen.is_empty(), "{outcome}");
 }

@@ -5,6 +5,7 @@ use crate::fake::{Fake, PASSWORD, Reply, Seen, TOKEN, Way, neutron_error, nova_f
 use reveille_core::effect::{Call, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::id::{CloudName, InstanceId};
+use reveille_core::remedies::StartInstance;
 use reveille_openstack::{ConnectError, LoginError, Project};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -98,8 +99,11 @@ async fn a_login_that_fails_says_why_and_is_not_repeated_at_once() {
         }
         assert_eq!(logins(&fake.take_seen()), 1, "{says}");
         // For a change the same is "it did not happen".
-        let call =
-            Call::Start { cloud: CloudName::from("os"), instance: InstanceId::from("a"), owned: owned() };
+        let call = Call::Start(StartInstance {
+            cloud: CloudName::from("os"),
+            instance: InstanceId::from("a"),
+            owned: owned(),
+        });
         assert!(project.perform(&call).await.denies(), "{says}");
     }
 }
@@ -177,8 +181,11 @@ async fn no_secret_reaches_an_error_or_a_debug_output() {
         fake.answer(move |seen| seen.path.starts_with("/compute").then(answer));
         let error = project.look(&look()).await.unwrap_err();
         clean("look", format!("{error} {error:?}"));
-        let call =
-            Call::Start { cloud: CloudName::from("os"), instance: InstanceId::from("a"), owned: owned() };
+        let call = Call::Start(StartInstance {
+            cloud: CloudName::from("os"),
+            instance: InstanceId::from("a"),
+            owned: owned(),
+        });
         clean("call", format!("{:?}", project.perform(&call).await));
     }
     for answer in [|| reply(401, ""), || reply(201, "{}"), || way(Way::Dropped), || reply(302, "")] {

@@ -134,6 +134,7 @@ async fn a_quota_that_cannot_be_read_now_is_asked_again() {
 async fn a_refusal_teaches_the_limit_that_the_cloud_does_not_tell() {
     use reveille_core::effect::Call;
     use reveille_core::model::network::Route;
+    use reveille_core::remedies::AddRoutes;
     let fake = Fake::start(|seen| match seen.path.as_str() {
         "/network/v2.0/routers/r" => Some(reply(200, r#"{"router": {"id": "r", "routes": []}}"#)),
         path if path.contains("/quotas/") => Some(reply(200, r#"{"quota": {}}"#)),
@@ -146,7 +147,7 @@ async fn a_refusal_teaches_the_limit_that_the_cloud_does_not_tell() {
     let project = fake.connect().await;
     let route =
         Route { destination: "198.19.1.0/24".parse().unwrap(), next_hop: "10.0.0.5".parse().unwrap() };
-    let call = Call::AddRoutes { cloud: os(), router: RouterId::from("r"), routes: vec![route] };
+    let call = Call::AddRoutes(AddRoutes { cloud: os(), router: RouterId::from("r"), routes: vec![route] });
     project.perform(&call).await;
     let answer = project.look(&Look::Router(os(), RouterId::from("r"))).await;
     let Ok(Answer::Router(Some(router))) = answer else { panic!("{answer:?}") };

@@ -3,27 +3,28 @@
 use crate::fake::{Reply, Seen, lines, neutron_error, os, owned, perform, reply, server};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{GroupId, InstanceId, PortId};
+use reveille_core::remedies::{AddPortPairs, SetPortGroups};
 
 fn set_groups(groups: &[&str]) -> Call {
-    Call::SetPortGroups {
+    Call::SetPortGroups(SetPortGroups {
         cloud: os(),
         port: PortId::from("p1"),
         groups: groups.iter().map(|group| GroupId::from(*group)).collect(),
         if_revision: 7,
         instance: InstanceId::from("a"),
         owned: owned(),
-    }
+    })
 }
 
 fn add_pairs(pairs: &[&str]) -> Call {
-    Call::AddPortPairs {
+    Call::AddPortPairs(AddPortPairs {
         cloud: os(),
         port: PortId::from("p1"),
         pairs: pairs.iter().map(|pair| pair.parse().unwrap()).collect(),
         if_revision: 7,
         instance: InstanceId::from("a"),
         owned: owned(),
-    }
+    })
 }
 
 /// The server with its marks, and whatever else is answered.

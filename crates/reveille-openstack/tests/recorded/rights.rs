@@ -7,6 +7,10 @@ use reveille_core::effect::{Call, Look};
 use reveille_core::model::access::{Role, RoleRef, UserRef};
 use reveille_core::model::id::{GroupId, InstanceId, PortId, RouterId, RuleId};
 use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AssignRoles, DeleteInstance, DropRule, NudgeGroup, NudgeRouter,
+    Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 use reveille_openstack::Lister;
 use reveille_openstack::rights::RIGHTS;
 
@@ -71,37 +75,47 @@ fn calls() -> Vec<Call> {
         remote: Remote::Prefix("198.19.0.0/16".parse().unwrap()),
     };
     vec![
-        Call::AddRules { cloud: os(), group: group(), rules: vec![rule] },
-        Call::DropRule { cloud: os(), group: group(), rule: RuleId::from("x") },
-        Call::NudgeGroup { cloud: os(), group: group(), mark: "reveille-nudge int-1".into() },
-        Call::SetPortGroups {
+        Call::AddRules(AddRules { cloud: os(), group: group(), rules: vec![rule] }),
+        Call::DropRule(DropRule { cloud: os(), group: group(), rule: RuleId::from("x") }),
+        Call::NudgeGroup(NudgeGroup { cloud: os(), group: group(), mark: "reveille-nudge int-1".into() }),
+        Call::SetPortGroups(SetPortGroups {
             cloud: os(),
             port: PortId::from("p1"),
             groups: vec![group()],
             if_revision: 4,
             instance: instance(),
             owned: owned(),
-        },
-        Call::AddPortPairs {
+        }),
+        Call::AddPortPairs(AddPortPairs {
             cloud: os(),
             port: PortId::from("p1"),
             pairs: vec!["198.19.1.0/24".parse().unwrap()],
             if_revision: 4,
             instance: instance(),
             owned: owned(),
-        },
-        Call::AddRoutes { cloud: os(), router: router(), routes: vec![route] },
-        Call::RemoveRoutes { cloud: os(), router: router(), routes: vec![route], unless_used: Vec::new() },
-        Call::NudgeRouter { cloud: os(), router: router(), route },
-        Call::AssignRoles {
+        }),
+        Call::AddRoutes(AddRoutes { cloud: os(), router: router(), routes: vec![route] }),
+        Call::RemoveRoutes(RemoveRoutes {
+            cloud: os(),
+            router: router(),
+            routes: vec![route],
+            unless_used: Vec::new(),
+        }),
+        Call::NudgeRouter(NudgeRouter { cloud: os(), router: router(), route }),
+        Call::AssignRoles(AssignRoles {
             cloud: os(),
             project: PROJECT_ID.into(),
             user: "u-1".into(),
             roles: vec![Role { id: "r-1".into(), name: "member".into() }],
-        },
-        Call::Reboot { cloud: os(), instance: instance(), hard: true, owned: owned() },
-        Call::Start { cloud: os(), instance: instance(), owned: owned() },
-        Call::DeleteInstance { cloud: os(), instance: instance(), owned: owned(), rests_on: None },
+        }),
+        Call::Reboot(Reboot { cloud: os(), instance: instance(), hard: true, owned: owned() }),
+        Call::Start(StartInstance { cloud: os(), instance: instance(), owned: owned() }),
+        Call::DeleteInstance(DeleteInstance {
+            cloud: os(),
+            instance: instance(),
+            owned: owned(),
+            rests_on: None,
+        }),
     ]
 }
 

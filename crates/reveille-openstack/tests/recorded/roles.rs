@@ -6,6 +6,7 @@ use crate::fake::{Fake, PROJECT_ID, Reply, Seen, lines, os, perform, reply};
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::access::{Role, RoleRef, UserRef, UserRoles};
+use reveille_core::remedies::AssignRoles;
 
 fn role(id: &str, name: &str) -> Role {
     Role { id: id.into(), name: name.into() }
@@ -136,7 +137,7 @@ async fn what_keystone_may_not_tell_or_cuts_short_is_not_nothing() {
 
 fn assign(project: &str) -> Call {
     let roles = vec![role("r-2", "network_admin"), role("r-1", "member")];
-    Call::AssignRoles { cloud: os(), project: project.into(), user: "u-1".into(), roles }
+    Call::AssignRoles(AssignRoles { cloud: os(), project: project.into(), user: "u-1".into(), roles })
 }
 
 #[tokio::test]

@@ -4,18 +4,19 @@ use crate::fake::{Seen, Way, lines, neutron_error, os, perform, reply, way};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::RouterId;
 use reveille_core::model::network::Route;
+use reveille_core::remedies::{AddRoutes, NudgeRouter, RemoveRoutes};
 
 fn routes() -> Vec<Route> {
     vec![Route { destination: "198.19.1.0/24".parse().unwrap(), next_hop: "10.0.0.5".parse().unwrap() }]
 }
 
 pub(crate) fn add_routes() -> Call {
-    Call::AddRoutes { cloud: os(), router: RouterId::from("r1"), routes: routes() }
+    Call::AddRoutes(AddRoutes { cloud: os(), router: RouterId::from("r1"), routes: routes() })
 }
 
 fn remove_routes() -> Call {
     let (router, routes) = (RouterId::from("r1"), routes());
-    Call::RemoveRoutes { cloud: os(), router, routes, unless_used: Vec::new() }
+    Call::RemoveRoutes(RemoveRoutes { cloud: os(), router, routes, unless_used: Vec::new() })
 }
 
 #[tokio::test]
@@ -78,7 +79,8 @@ async fn an_older_neutron_gets_the_whole_list_at_its_revision() {
 
 #[tokio::test]
 async fn a_router_is_nudged_and_left_as_it_was() {
-    let call = Call::NudgeRouter { cloud: os(), router: RouterId::from("r1"), route: routes()[0] };
+    let call =
+        Call::NudgeRouter(NudgeRouter { cloud: os(), router: RouterId::from("r1"), route: routes()[0] });
     let (outcome, seen) = perform(&call, |seen| (seen.method == "PUT").then(|| reply(200, "{}"))).await;
     assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome}");
     let ends: Vec<String> =
@@ -111,7 +113,7 @@ fn port(owner: &str, device: &str, address: &str, pair: &str) -> String {
 #[tokio::test]
 async fn route_to_next_hop_in_use_is_not_removed() {
     let (router, unless_used) = (RouterId::from("r1"), vec!["10.0.0.5".parse().unwrap()]);
-    let call = Call::RemoveRoutes { cloud: os(), router, routes: routes(), unless_used };
+    let call = Call::RemoveRoutes(RemoveRoutes { cloud: os(), router, routes: routes(), unless_used });
     let leg = port("network:router_interface", "r1", "10.0.0.1", "");
     let cases = [
         (port("", "", "10.0.0.5", ""), "changed"),

@@ -5,6 +5,7 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{GroupId, RuleId};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, RuleSpec};
 use reveille_core::model::time::Span;
+use reveille_core::remedies::{AddRules, DropRule, NudgeGroup};
 
 fn rule(protocol: Protocol) -> RuleSpec {
     RuleSpec {
@@ -17,15 +18,19 @@ fn rule(protocol: Protocol) -> RuleSpec {
 }
 
 fn add_rules(protocols: &[Protocol]) -> Call {
-    Call::AddRules {
+    Call::AddRules(AddRules {
         cloud: os(),
         group: GroupId::from("g1"),
         rules: protocols.iter().copied().map(rule).collect(),
-    }
+    })
 }
 
 fn nudge_group() -> Call {
-    Call::NudgeGroup { cloud: os(), group: GroupId::from("g1"), mark: "reveille-nudge int-41".into() }
+    Call::NudgeGroup(NudgeGroup {
+        cloud: os(),
+        group: GroupId::from("g1"),
+        mark: "reveille-nudge int-41".into(),
+    })
 }
 
 fn created(id: &str) -> Reply {
@@ -157,7 +162,7 @@ async fn a_nudge_that_breaks_off_says_what_it_leaves() {
 
 #[tokio::test]
 async fn dropping_a_rule_that_is_not_there_is_done_only_if_neutron_says_so() {
-    let call = Call::DropRule { cloud: os(), group: GroupId::from("g1"), rule: RuleId::from("x") };
+    let call = Call::DropRule(DropRule { cloud: os(), group: GroupId::from("g1"), rule: RuleId::from("x") });
     let cases: [(fn() -> Reply, &str); 4] = [
         (|| reply(204, ""), "accepted"),
         (|| neutron_error(404, "SecurityGroupRuleNotFound", "no rule x"), "was so already"),

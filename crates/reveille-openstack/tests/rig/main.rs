@@ -16,6 +16,10 @@ use reveille_core::model::id::{InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, InstanceState, Mark, PortStatus};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::time::Span;
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, DeleteInstance, DropRule, NudgeGroup, NudgeRouter, Reboot,
+    RemoveRoutes, SetPortGroups, StartInstance,
+};
 use reveille_openstack::Lister;
 
 #[tokio::test]
@@ -69,8 +73,12 @@ async fn a_real_deletion_shows_among_the_changes() {
     let full = lister.list(true).await.unwrap();
     let (gone, stays) = (named(&full, "oa-3").id.clone(), named(&full, "oa-4").id.clone());
     let owned = rig.owned();
-    let delete =
-        Call::DeleteInstance { cloud: os(), instance: gone.clone(), owned: owned.clone(), rests_on: None };
+    let delete = Call::DeleteInstance(DeleteInstance {
+        cloud: os(),
+        instance: gone.clone(),
+        owned: owned.clone(),
+        rests_on: None,
+    });
     assert!(matches!(project.perform(&delete).await, Outcome::Accepted { request: Some(_) }));
     until(&project, &gone, |now| now.is_none()).await;
     rig.machines.retain(|name| name != "oa-3");
@@ -86,7 +94,8 @@ async fn a_real_deletion_shows_among_the_changes() {
     assert!(changes.ports.iter().any(|(id, _)| *id == stays));
     rig.fault(&["stuck-deleting", "oa-4", "lost"]);
     until(&project, &stays, |now| now.is_some_and(|now| now.state == InstanceState::Deleting)).await;
-    let delete = Call::DeleteInstance { cloud: os(), instance: stays.clone(), owned, rests_on: None };
+    let delete =
+        Call::DeleteInstance(DeleteInstance { cloud: os(), instance: stays.clone(), owned, rests_on: None });
     assert!(matches!(project.perform(&delete).await, Outcome::AlreadySo { .. }));
     rig.lift(&["stuck-deleting", "oa-4", "lost"]);
 }
@@ -104,13 +113,15 @@ async fn real_ports_are_repaired() {
     rig.fault(&["group-off", "oa-5"]);
     let bare = port(&project, &id).await;
     assert!(bare.groups.is_empty());
-    let set = |if_revision| Call::SetPortGroups {
-        cloud: os(),
-        port: bare.id.clone(),
-        groups: vec![rig.group()],
-        if_revision,
-        instance: id.clone(),
-        owned: rig.owned(),
+    let set = |if_revision| {
+        Call::SetPortGroups(SetPortGroups {
+            cloud: os(),
+            port: bare.id.clone(),
+            groups: vec![rig.group()],
+            if_revision,
+            instance: id.clone(),
+            owned: rig.owned(),
+        })
     };
     let stale = project.perform(&set(bare.revision - 1)).await;
     assert!(matches!(stale, Outcome::Moved { .. }), "{stale}");
@@ -119,13 +130,15 @@ async fn real_ports_are_repaired() {
     let mended = port(&project, &id).await;
     assert_eq!(*mended.groups, [rig.group()]);
 
-    let pairs = |if_revision| Call::AddPortPairs {
-        cloud: os(),
-        port: mended.id.clone(),
-        pairs: vec!["198.19.77.0/24".parse().unwrap()],
-        if_revision,
-        instance: id.clone(),
-        owned: rig.owned(),
+    let pairs = |if_revision| {
+        Call::AddPortPairs(AddPortPairs {
+            cloud: os(),
+            port: mended.id.clone(),
+            pairs: vec!["198.19.77.0/24".parse().unwrap()],
+            if_revision,
+            instance: id.clone(),
+            owned: rig.owned(),
+        })
     };
     let done = project.perform(&pairs(mended.revision)).await;
     assert!(matches!(done, Outcome::Accepted { .. }), "{done}");
@@ -134,14 +147,14 @@ async fn real_ports_are_repaired() {
     assert!(matches!(project.perform(&pairs(mended.revision)).await, Outcome::Moved { .. }));
     assert!(matches!(project.perform(&pairs(paired.revision)).await, Outcome::AlreadySo { .. }));
     let many: Vec<_> = (0..11).map(|n| format!("198.19.{n}.0/24").parse().unwrap()).collect();
-    let call = Call::AddPortPairs {
+    let call = Call::AddPortPairs(AddPortPairs {
         cloud: os(),
         port: paired.id.clone(),
         pairs: many,
         if_revision: paired.revision,
         instance: id.clone(),
         owned: rig.owned(),
-    };
+    });
     let outcome = project.perform(&call).await;
     assert!(matches!(outcome, Outcome::Limit { limit: Some(10), .. }), "{outcome}");
 }
@@ -162,17 +175,18 @@ async fn real_rules_are_put_dropped_and_nudged() {
     let wanted = [rule(Protocol::TCP), rule(Protocol::UDP), rule(Protocol::ICMP)];
     let before = group(&project, &rig.group()).await;
     let there = before.rules.iter().find(|there| there.allows == wanted[1]).unwrap();
-    let drop_rule = Call::DropRule { cloud: os(), group: rig.group(), rule: there.id.clone() };
+    let drop_rule = Call::DropRule(DropRule { cloud: os(), group: rig.group(), rule: there.id.clone() });
     assert!(matches!(project.perform(&drop_rule).await, Outcome::Accepted { .. }));
     assert!(matches!(project.perform(&drop_rule).await, Outcome::AlreadySo { .. }));
-    let add = Call::AddRules { cloud: os(), group: rig.group(), rules: wanted.to_vec() };
+    let add = Call::AddRules(AddRules { cloud: os(), group: rig.group(), rules: wanted.to_vec() });
     let done = project.perform(&add).await;
     assert!(matches!(done, Outcome::Accepted { .. }), "{done}");
     let again = project.perform(&add).await;
     assert!(matches!(again, Outcome::AlreadySo { .. }), "{again}");
     let after = group(&project, &rig.group()).await;
     assert!(wanted.iter().all(|wanted| after.rules.iter().any(|there| there.allows == *wanted)));
-    let nudge = Call::NudgeGroup { cloud: os(), group: rig.group(), mark: "reveille-nudge int-7".into() };
+    let nudge =
+        Call::NudgeGroup(NudgeGroup { cloud: os(), group: rig.group(), mark: "reveille-nudge int-7".into() });
     assert!(matches!(project.perform(&nudge).await, Outcome::Accepted { .. }));
     assert_eq!(group(&project, &rig.group()).await.rules, after.rules);
 }
@@ -183,10 +197,10 @@ async fn real_routes_go_in_and_out_up_to_the_limit() {
     let _one = ONE_AT_A_TIME.lock().await;
     let Some(mut rig) = Rig::find("real_routes_go_in_and_out_up_to_the_limit") else { return };
     let project = rig.connect().await;
-    let add = |routes| Call::AddRoutes { cloud: os(), router: rig.router(), routes };
+    let add = |routes| Call::AddRoutes(AddRoutes { cloud: os(), router: rig.router(), routes });
     let remove = |routes| {
         let (router, unless_used) = (rig.router(), Vec::new());
-        Call::RemoveRoutes { cloud: os(), router, routes, unless_used }
+        Call::RemoveRoutes(RemoveRoutes { cloud: os(), router, routes, unless_used })
     };
     let routes = vec![rig.route(1, 50), rig.route(1, 51), rig.route(2, 50)];
     for call in [add(routes.clone()), add(routes.clone()), remove(vec![routes[1]]), remove(vec![routes[1]])] {
@@ -200,7 +214,7 @@ async fn real_routes_go_in_and_out_up_to_the_limit() {
     let elsewhere = Route { next_hop: "172.31.255.1".parse().unwrap(), ..routes[0] };
     let outcome = project.perform(&add(vec![elsewhere])).await;
     assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome}");
-    let nudge = Call::NudgeRouter { cloud: os(), router: rig.router(), route: rig.route(3, 50) };
+    let nudge = Call::NudgeRouter(NudgeRouter { cloud: os(), router: rig.router(), route: rig.route(3, 50) });
     assert!(matches!(project.perform(&nudge).await, Outcome::Accepted { .. }));
     let call_limit = router.routes.len().to_string();
     let more = add(vec![rig.route(4, 50)]);
@@ -222,11 +236,11 @@ async fn real_instances_are_rebooted_started_and_described() {
     let id = named(&lister.list(true).await.unwrap(), "oa-6").id.clone();
     let is =
         |state| move |now: Option<&Instance>| now.is_some_and(|now| now.state == state && now.task.is_none());
-    let start = Call::Start { cloud: os(), instance: id.clone(), owned: rig.owned() };
+    let start = Call::Start(StartInstance { cloud: os(), instance: id.clone(), owned: rig.owned() });
     let outcome = project.perform(&start).await;
     assert!(matches!(outcome, Outcome::Moved { .. }), "it runs already: {outcome}");
     for hard in [false, true] {
-        let reboot = Call::Reboot { cloud: os(), instance: id.clone(), hard, owned: rig.owned() };
+        let reboot = Call::Reboot(Reboot { cloud: os(), instance: id.clone(), hard, owned: rig.owned() });
         let outcome = project.perform(&reboot).await;
         assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome}");
         until(&project, &id, is(InstanceState::Active)).await;
@@ -256,9 +270,11 @@ async fn a_real_readers_changes_are_refused() {
     let snapshot = Lister::new(project.clone(), rig.interest()).list(true).await.unwrap();
     assert_eq!(snapshot.groups.as_ref().map(Vec::len), Some(1), "reading needs no more");
     let routes = vec![rig.route(9, 50)];
-    let outcome = project.perform(&Call::AddRoutes { cloud: os(), router: rig.router(), routes }).await;
+    let outcome =
+        project.perform(&Call::AddRoutes(AddRoutes { cloud: os(), router: rig.router(), routes })).await;
     assert!(matches!(outcome, Outcome::Denied { .. }), "{outcome}");
-    let nudge = Call::NudgeGroup { cloud: os(), group: rig.group(), mark: "reveille-nudge int-8".into() };
+    let nudge =
+        Call::NudgeGroup(NudgeGroup { cloud: os(), group: rig.group(), mark: "reveille-nudge int-8".into() });
     let outcome = project.perform(&nudge).await;
     assert!(matches!(outcome, Outcome::Denied { .. }), "{outcome}");
 }
@@ -305,14 +321,14 @@ async fn real_faults_are_told_as_what_they_are() {
     // The write is carried out and its answer is lost: nobody can say.
     rig.fault(&["neutron-timeout-after-effect", "1"]);
     let bare = port(&project, &id).await;
-    let call = Call::AddPortPairs {
+    let call = Call::AddPortPairs(AddPortPairs {
         cloud: os(),
         port: bare.id.clone(),
         pairs: vec!["198.19.78.0/24".parse().unwrap()],
         if_revision: bare.revision,
         instance: id.clone(),
         owned: rig.owned(),
-    };
+    });
     let outcome = project.perform(&call).await;
     assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome}");
     assert_eq!(port(&project, &id).await.pairs.len(), 1, "it did happen");

@@ -20,6 +20,7 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::{DeleteInstance, Reboot, SetPortGroups, StartInstance};
 
 use super::recorded::Recorded;
 use super::{Deed, Policy, Rival};
@@ -130,10 +131,10 @@ impl Onlooker {
     /// The machine that a recorded call is about, and what people call it.
     pub fn subject_of(&self, call: &Call) -> Option<(InstanceId, Arc<str>)> {
         let id = match call {
-            Call::DeleteInstance { instance, .. }
-            | Call::Reboot { instance, .. }
-            | Call::Start { instance, .. } => instance.clone(),
-            Call::SetPortGroups { port, .. } => self.recorded.owner_of(port)?.clone(),
+            Call::DeleteInstance(DeleteInstance { instance, .. })
+            | Call::Reboot(Reboot { instance, .. })
+            | Call::Start(StartInstance { instance, .. }) => instance.clone(),
+            Call::SetPortGroups(SetPortGroups { port, .. }) => self.recorded.owner_of(port)?.clone(),
             _ => return None,
         };
         let label = label(&self.recorded, &id);

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{InstanceId, IntentId};
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::{AddRules, DeleteInstance, DeleteNode, Reboot, SetPortGroups};
 
 use super::flight::{Flight, FlightView, ServerSeen};
 use super::healer::{self, Healer};
@@ -240,35 +241,37 @@ fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
         // A cloud that denies the server when asked for it answers a call about it with 404, too.
         Deed::Delete(id) | Deed::Reboot(id) if world.glance_server(id) == Some(None) => Vec::new(),
         Deed::Delete(id) => {
-            vec![Call::DeleteInstance {
+            vec![Call::DeleteInstance(DeleteInstance {
                 cloud: cloud(),
                 instance: id.clone(),
                 owned: world.any_marks_of(id),
                 rests_on: None,
-            }]
+            })]
         }
-        Deed::Reboot(id) => vec![Call::Reboot {
+        Deed::Reboot(id) => vec![Call::Reboot(Reboot {
             cloud: cloud(),
             instance: id.clone(),
             hard: false,
             owned: world.any_marks_of(id),
-        }],
+        })],
         Deed::DeleteNode(name, uid) => {
-            vec![Call::DeleteNode { name: name.clone(), uid: uid.clone(), boot_id: None }]
+            vec![Call::DeleteNode(DeleteNode { name: name.clone(), uid: uid.clone(), boot_id: None })]
         }
         Deed::PutRules(rules) => {
-            vec![Call::AddRules { cloud: cloud(), group: GROUP.into(), rules: rules.clone() }]
+            vec![Call::AddRules(AddRules { cloud: cloud(), group: GROUP.into(), rules: rules.clone() })]
         }
         Deed::PutGroup(id) => {
             let lacking = |port: &std::sync::Arc<reveille_core::model::instance::Port>| {
                 let lacks = !port.groups.iter().any(|group| group.as_str() == GROUP);
-                lacks.then(|| Call::SetPortGroups {
-                    cloud: cloud(),
-                    port: port.id.clone(),
-                    groups: port.groups.iter().cloned().chain([GROUP.into()]).collect(),
-                    if_revision: port.revision,
-                    instance: id.clone(),
-                    owned: world.any_marks_of(id),
+                lacks.then(|| {
+                    Call::SetPortGroups(SetPortGroups {
+                        cloud: cloud(),
+                        port: port.id.clone(),
+                        groups: port.groups.iter().cloned().chain([GROUP.into()]).collect(),
+                        if_revision: port.revision,
+                        instance: id.clone(),
+                        owned: world.any_marks_of(id),
+                    })
                 })
             };
             world.glance_ports(id).unwrap_or_default().iter().filter_map(lacking).collect()

@@ -11,6 +11,10 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::roster::{Mode, Pool};
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
+    NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 use crate::world::Standstill;
 use crate::world::ground_truth::GroundTruth;
@@ -79,7 +83,10 @@ impl Referee {
         }
         for (id, pool) in scene.world.deleted_by_others() {
             // Our own deletion of it was under way, and which of the two it was cannot be told.
-            let is_it = |intent: &Intent| matches!(&intent.call, Call::DeleteInstance { instance, .. } if instance == id);
+            let is_it = |intent: &Intent| match &intent.call {
+                Call::DeleteInstance(DeleteInstance { instance, .. }) => instance == id,
+                _ => false,
+            };
             if self.intents.values().any(is_it) {
                 continue;
             }
@@ -124,7 +131,7 @@ impl Referee {
         self.judge_machine(call, &id, &ground_truth, scene);
         self.judge_surroundings(call, &id, &ground_truth, scene);
         self.judge_case(intent, call, &id, &ground_truth, scene);
-        if let (Call::DeleteInstance { .. }, Some(pool)) = (call, &ground_truth.pool) {
+        if let (Call::DeleteInstance(_), Some(pool)) = (call, &ground_truth.pool) {
             let deletions = self.deletions.entry(pool.clone()).or_default();
             deletions.retain(|earlier| earlier.id != id);
             deletions.push(Deleted { at: self.now, id, fault: ground_truth.fault.clone() });
@@ -170,13 +177,13 @@ impl Referee {
         // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance, and two are
         // two left-overs.
         let denied =
-            matches!(call, Call::DeleteNode { .. }) && scene.world.single_servers_were_denied_within(ASKED);
+            matches!(call, Call::DeleteNode(_)) && scene.world.single_servers_were_denied_within(ASKED);
         let shown = ground_truth.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
         // The cloud refuses what is locked, whoever has not seen it yet.
         if ground_truth.locked && !denied && self.now > shown {
             self.foul("locked", call.to_string());
         }
-        let whole = !matches!(call, Call::DeleteNode { .. });
+        let whole = !matches!(call, Call::DeleteNode(_));
         if whole && ground_truth.task && ground_truth.state != InstanceState::Building && self.now > shown {
             self.foul("somebody works on it", call.to_string());
         }
@@ -186,12 +193,10 @@ impl Referee {
         if ground_truth.nodes > 1 && !denied {
             self.foul("contested", call.to_string());
         }
-        if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_were_denied_within(ASKED) {
+        if matches!(call, Call::DeleteNode(_)) && !scene.world.single_servers_were_denied_within(ASKED) {
             self.foul("its machine is there", call.to_string());
         }
-        if matches!(call, Call::Reboot { .. })
-            && ground_truth.first_boot_failed
-            && self.evidence.contains_key(id)
+        if matches!(call, Call::Reboot(_)) && ground_truth.first_boot_failed && self.evidence.contains_key(id)
         {
             self.foul("of no use", format!("{call}: its first boot failed"));
         }
@@ -241,10 +246,10 @@ impl Referee {
             let away = self.ago(*at);
             *of == pool.name && away > Span::from_min(3) && away < OTHERS_STAY
         });
-        if others && !matches!(call, Call::DeleteNode { .. }) {
+        if others && !matches!(call, Call::DeleteNode(_)) {
             self.foul("others delete there", call.to_string());
         }
-        if matches!(call, Call::DeleteInstance { .. }) {
+        if matches!(call, Call::DeleteInstance(_)) {
             self.judge_replacing(call, id, ground_truth, pool, scene);
         }
     }
@@ -305,10 +310,9 @@ impl Referee {
         if checks.is_some_and(|checks| checks.host == Check::Impaired) {
             return;
         }
-        let reboots =
-            |other: &Intent| other.incident == incident && matches!(other.call, Call::Reboot { .. });
+        let reboots = |other: &Intent| other.incident == incident && matches!(other.call, Call::Reboot(_));
         let last = self.intents.range(..intent).map(|(_, other)| other).rfind(|other| reboots(other));
-        if matches!(call, Call::DeleteInstance { .. }) && last.is_some_and(|last| last.denied) {
+        if matches!(call, Call::DeleteInstance(_)) && last.is_some_and(|last| last.denied) {
             self.foul("past a refusal", format!("{call}: its reboot was forbidden, and never made"));
         }
     }
@@ -327,7 +331,7 @@ impl Referee {
         let Some(at) = scene.world.let_boot_at(id).filter(|_| ground_truth.comes_up) else { return };
         let had_to_be_read = |read: Time| self.ago(read) > LOG_LASTS + SLACK;
         let is_known = self.evidence.get(id).is_some_and(|read| at < *read || had_to_be_read(*read));
-        if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode { .. }) {
+        if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode(_)) {
             self.foul("let boot", format!("{call}: a person let it boot a moment ago"));
         }
     }
@@ -345,7 +349,7 @@ impl Referee {
         let Some(boot) = scene.world.booted_at(id).flatten().filter(|_| ground_truth.comes_up) else {
             return;
         };
-        let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
+        let reboots = |call: &Call| matches!(call, Call::Reboot(Reboot { instance, .. }) if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
             let lately = |at: Time| at <= boot && at < self.now && self.felt(at) + SLACK < time;
             // A call that takes effect minutes late is seen by whoever reads the action log once more before the next step; what
@@ -410,13 +414,13 @@ impl Referee {
             self.foul("the root first", format!("{call}: it lacks its security group"));
         }
         if kind == FaultKind::NeverJoined
-            && matches!(call, Call::DeleteInstance { .. })
+            && matches!(call, Call::DeleteInstance(_))
             && scene.world.was_there_before(id)
             && !ground_truth.first_boot_failed
         {
             self.foul("history unknown", format!("{call}: it is older than the watch"));
         }
-        if matches!(call, Call::DeleteInstance { .. }) {
+        if matches!(call, Call::DeleteInstance(_)) {
             self.judge_keeping(call, intended.incident, ground_truth, pool);
             if kind == FaultKind::NotReady && pool.repair.reboot == Mode::Act {
                 self.judge_gentler(call, intended.incident, ground_truth);
@@ -457,7 +461,8 @@ impl Referee {
     /// be reasons against that.
     fn judge_gentler(&mut self, call: &Call, incident: IncidentId, ground_truth: &GroundTruth) {
         let of_it = |wanted: bool| {
-            let is_it = move |call: &Call| matches!(call, Call::Reboot { hard, .. } if *hard == wanted);
+            let is_it =
+                move |call: &Call| matches!(call, Call::Reboot(Reboot { hard, .. }) if *hard == wanted);
             self.intents.values().any(|other| other.incident == incident && is_it(&other.call))
         };
         if of_it(false) && !of_it(true) && ground_truth.hosting.is_none() && !ground_truth.first_boot_failed {
@@ -483,13 +488,15 @@ impl Referee {
 /// The machine that a call is about, as the world knows it.
 fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
     match call {
-        Call::AskAgent { instance, .. }
-        | Call::Reboot { instance, .. }
-        | Call::Start { instance, .. }
-        | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
+        Call::AskAgent(AskAgent { instance, .. })
+        | Call::Reboot(Reboot { instance, .. })
+        | Call::Start(StartInstance { instance, .. })
+        | Call::DeleteInstance(DeleteInstance { instance, .. }) => Some(instance.clone()),
         // Under another uid it is another object, which the API refuses to delete.
-        Call::DeleteNode { name, uid, boot_id } => scene.world.machine_behind(name, uid, boot_id.as_ref()),
-        Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
+        Call::DeleteNode(DeleteNode { name, uid, boot_id }) => {
+            scene.world.machine_behind(name, uid, boot_id.as_ref())
+        }
+        Call::SetPortGroups(SetPortGroups { port, .. }) | Call::AddPortPairs(AddPortPairs { port, .. }) => {
             scene.world.machine_of_port(port)
         }
         _ => None,
@@ -499,23 +506,23 @@ fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
 /// What makes two calls the same: revisions and lists may differ.
 fn kind_and_thing(call: &Call) -> (u8, String) {
     match call {
-        Call::AddRules { group, .. } => (0, group.to_string()),
-        Call::DropRule { rule, .. } => (1, rule.to_string()),
-        Call::NudgeGroup { group, .. } => (2, group.to_string()),
-        Call::SetPortGroups { port, .. } => (3, port.to_string()),
-        Call::AddPortPairs { port, .. } => (4, port.to_string()),
-        Call::RemoveRoutes { routes, .. } => (5, format!("{routes:?}")),
-        Call::AddRoutes { routes, .. } => (6, format!("{routes:?}")),
-        Call::NudgeRouter { router, route, .. } => (7, format!("{router} {}", route.next_hop)),
-        Call::Reboot { instance, .. } => (8, instance.to_string()),
-        Call::Start { instance, .. } => (9, instance.to_string()),
-        Call::DeleteInstance { instance, .. } => (10, instance.to_string()),
-        Call::DeleteNode { uid, .. } => (11, uid.to_string()),
-        Call::AssignRoles { user, roles, .. } => {
+        Call::AddRules(AddRules { group, .. }) => (0, group.to_string()),
+        Call::DropRule(DropRule { rule, .. }) => (1, rule.to_string()),
+        Call::NudgeGroup(NudgeGroup { group, .. }) => (2, group.to_string()),
+        Call::SetPortGroups(SetPortGroups { port, .. }) => (3, port.to_string()),
+        Call::AddPortPairs(AddPortPairs { port, .. }) => (4, port.to_string()),
+        Call::RemoveRoutes(RemoveRoutes { routes, .. }) => (5, format!("{routes:?}")),
+        Call::AddRoutes(AddRoutes { routes, .. }) => (6, format!("{routes:?}")),
+        Call::NudgeRouter(NudgeRouter { router, route, .. }) => (7, format!("{router} {}", route.next_hop)),
+        Call::Reboot(Reboot { instance, .. }) => (8, instance.to_string()),
+        Call::Start(StartInstance { instance, .. }) => (9, instance.to_string()),
+        Call::DeleteInstance(DeleteInstance { instance, .. }) => (10, instance.to_string()),
+        Call::DeleteNode(DeleteNode { uid, .. }) => (11, uid.to_string()),
+        Call::AssignRoles(AssignRoles { user, roles, .. }) => {
             let names: Vec<&str> = roles.iter().map(|role| role.id.as_str()).collect();
             (12, format!("{user} {}", names.join(" ")))
         }
-        Call::AskAgent { agent, .. } => (13, agent.to_string()),
+        Call::AskAgent(AskAgent { agent, .. }) => (13, agent.to_string()),
     }
 }
 

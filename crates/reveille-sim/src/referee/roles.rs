@@ -12,6 +12,7 @@ use reveille_core::model::access::{RoleRef, UserRef, UserRoles};
 use reveille_core::model::id::LookId;
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::AssignRoles;
 
 use super::{Intent, Referee};
 
@@ -38,7 +39,7 @@ impl Referee {
 
     /// Before it is recorded that roles are to be given.
     pub(super) fn judge_giving(&mut self, call: &Call, roster: &Roster) {
-        let Call::AssignRoles { user, roles, project, .. } = call else { return };
+        let Call::AssignRoles(AssignRoles { user, roles, project, .. }) = call else { return };
         if roster.access.repair != Mode::Act {
             self.foul("not switched on", call.to_string());
         }
@@ -62,7 +63,7 @@ impl Referee {
 
     /// It counts as given: somebody must have seen that since.
     pub(super) fn judge_given(&mut self, intended: &Intent) {
-        let Call::AssignRoles { user, roles, .. } = &intended.call else { return };
+        let Call::AssignRoles(AssignRoles { user, roles, .. }) = &intended.call else { return };
         let after = intended.done_at.or(intended.called).unwrap_or(self.began_at);
         let shows = |said: &Said| {
             said.roles.user.as_ref() == Some(user)

@@ -12,6 +12,7 @@ use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
 use reveille_core::model::roster::{Claim, Roster};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::{Domain, Record};
+use reveille_core::remedies::Reboot;
 
 use super::{Intent, Opened, Referee, Scene};
 
@@ -155,10 +156,12 @@ impl Referee {
     /// A reboot that is credited with a repair happened.
     fn judge_credit(&mut self, intent: IntentId, scene: &Scene<'_>) {
         let Some(credited) = self.intents.get(&intent) else { return };
-        let (Call::Reboot { instance, .. }, Some(_)) = (&credited.call, credited.called) else { return };
+        let (Call::Reboot(Reboot { instance, .. }), Some(_)) = (&credited.call, credited.called) else {
+            return;
+        };
         // One that was answered as failed may have happened all the same.
         let of_it = self.intents.values().filter(|other| other.incident == credited.incident);
-        let reboots = of_it.filter(|other| matches!(other.call, Call::Reboot { .. }));
+        let reboots = of_it.filter(|other| matches!(other.call, Call::Reboot(_)));
         let Some(called) = reboots.filter_map(|other| other.called).min() else { return };
         let what = format!("{} is credited, and the machine has not booted since", credited.call);
         // Of one that ended meanwhile the world knows no boot any more (seed 2303699).

@@ -12,6 +12,7 @@ use reveille_core::observe::source::Trust;
 use reveille_core::plan::decide::{self, Decision, Next};
 use reveille_core::plan::desk::Case;
 use reveille_core::record::{Record, Verdict};
+use reveille_core::remedies::{AskAgent, DeleteInstance, DeleteNode, Reboot, SetPortGroups, StartInstance};
 
 use crate::drive::Drive;
 use crate::world::layout::{CLOUD, GROUP};
@@ -377,12 +378,12 @@ impl<'a> Scene<'a> {
             .iter()
             .filter(|called| called.at >= self.from && is_of(&called.call, kind))
             .any(|called| match &called.call {
-                Call::AskAgent { instance, .. }
-                | Call::Reboot { instance, .. }
-                | Call::DeleteInstance { instance, .. }
-                | Call::Start { instance, .. } => instance == id,
-                Call::DeleteNode { name: node, .. } => node.as_str() == name,
-                Call::SetPortGroups { port: of, .. } => port(of.as_str()),
+                Call::AskAgent(AskAgent { instance, .. })
+                | Call::Reboot(Reboot { instance, .. })
+                | Call::DeleteInstance(DeleteInstance { instance, .. })
+                | Call::Start(StartInstance { instance, .. }) => instance == id,
+                Call::DeleteNode(DeleteNode { name: node, .. }) => node.as_str() == name,
+                Call::SetPortGroups(SetPortGroups { port: of, .. }) => port(of.as_str()),
                 _ => false,
             })
     }

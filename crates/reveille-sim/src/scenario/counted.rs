@@ -4,6 +4,7 @@ use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
+use reveille_core::remedies::Reboot;
 
 use crate::drive::Drive;
 
@@ -103,22 +104,22 @@ pub(crate) fn is_of(call: &Call, kind: &str) -> bool {
     match kind {
         "call" => true,
         "destructive call" => call.is_destructive(),
-        "cloud call" => !matches!(call, Call::AskAgent { .. } | Call::DeleteNode { .. }),
-        "ask of an agent" => matches!(call, Call::AskAgent { .. }),
-        "reboot" => matches!(call, Call::Reboot { .. }),
-        "stop and start" => matches!(call, Call::Reboot { hard: true, .. }),
-        "deletion" => matches!(call, Call::DeleteInstance { .. }),
-        "node deletion" => matches!(call, Call::DeleteNode { .. }),
-        "start" => matches!(call, Call::Start { .. }),
-        "group change" => matches!(call, Call::SetPortGroups { .. }),
-        "rule change" => matches!(call, Call::AddRules { .. }),
-        "role assignment" => matches!(call, Call::AssignRoles { .. }),
-        "nudge" => matches!(call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. }),
-        "route removal" => matches!(call, Call::RemoveRoutes { .. }),
-        "route addition" => matches!(call, Call::AddRoutes { .. }),
-        "route change" => matches!(call, Call::RemoveRoutes { .. } | Call::AddRoutes { .. }),
-        "address pair" => matches!(call, Call::AddPortPairs { .. }),
-        "tidying" => matches!(call, Call::DropRule { .. }),
+        "cloud call" => !matches!(call, Call::AskAgent(_) | Call::DeleteNode(_)),
+        "ask of an agent" => matches!(call, Call::AskAgent(_)),
+        "reboot" => matches!(call, Call::Reboot(_)),
+        "stop and start" => matches!(call, Call::Reboot(Reboot { hard: true, .. })),
+        "deletion" => matches!(call, Call::DeleteInstance(_)),
+        "node deletion" => matches!(call, Call::DeleteNode(_)),
+        "start" => matches!(call, Call::Start(_)),
+        "group change" => matches!(call, Call::SetPortGroups(_)),
+        "rule change" => matches!(call, Call::AddRules(_)),
+        "role assignment" => matches!(call, Call::AssignRoles(_)),
+        "nudge" => matches!(call, Call::NudgeGroup(_) | Call::NudgeRouter(_)),
+        "route removal" => matches!(call, Call::RemoveRoutes(_)),
+        "route addition" => matches!(call, Call::AddRoutes(_)),
+        "route change" => matches!(call, Call::RemoveRoutes(_) | Call::AddRoutes(_)),
+        "address pair" => matches!(call, Call::AddPortPairs(_)),
+        "tidying" => matches!(call, Call::DropRule(_)),
         _ => false,
     }
 }

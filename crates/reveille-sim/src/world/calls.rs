@@ -12,6 +12,10 @@ use reveille_core::model::id::{GroupId, InstanceId, IntentId, NodeName, NodeUid,
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::network::{Direction, Family, REPAIR_MARK, Remote, Route, RuleSpec};
 use reveille_core::model::time::Span;
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
+    NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 use super::fault::{CallLie, Right};
 use super::truth::Called;
@@ -64,7 +68,7 @@ impl World {
     fn called(&mut self, session: u64, intent: IntentId, call: Call, outcome: Outcome, answer: Outcome) {
         // Stop and start is one call of ours: the adapter waits until the instance is stopped.
         let stops = match &call {
-            Call::Reboot { instance, hard: true, .. } => self.stops_for(instance),
+            Call::Reboot(Reboot { instance, hard: true, .. }) => self.stops_for(instance),
             _ => Span::ZERO,
         };
         self.calls.push(Called { at: self.now, intent, call, outcome });
@@ -79,15 +83,13 @@ impl World {
         let troubled = cloud.is_some_and(|cloud| self.layout.is_troubled(cloud));
         match (call, cloud.and_then(|cloud| self.failure_of(cloud))) {
             // It goes past the cloud and past the API server.
-            (Call::AskAgent { .. }, _) => None,
-            (Call::DeleteNode { .. }, _) if self.network_faults.api_denied => {
-                Some(denied("401 Unauthorized"))
-            }
-            (Call::DeleteNode { .. }, _) => self.lies.api_silent.then(|| failed("connection refused")),
-            (Call::AssignRoles { .. }, _) if self.lies.roles_ungiven => {
+            (Call::AskAgent(_), _) => None,
+            (Call::DeleteNode(_), _) if self.network_faults.api_denied => Some(denied("401 Unauthorized")),
+            (Call::DeleteNode(_), _) => self.lies.api_silent.then(|| failed("connection refused")),
+            (Call::AssignRoles(_), _) if self.lies.roles_ungiven => {
                 Some(denied("PUT /v3/projects: 403 Forbidden"))
             }
-            (Call::Reboot { .. }, _) if self.network_faults.forbidden == Some(Right::Reboot) => {
+            (Call::Reboot(_), _) if self.network_faults.forbidden == Some(Right::Reboot) => {
                 Some(denied("403 Forbidden: Policy doesn't allow os_compute_api:servers:reboot"))
             }
             (_, _) if self.network_faults.forbidden == Some(Right::Every) => {
@@ -96,8 +98,8 @@ impl World {
             (_, None) if self.is_call_to_another_project(call) || troubled && self.lies.elsewhere => {
                 // The adapter reads an instance before it acts on it, and finds none.
                 Some(match call {
-                    Call::Reboot { .. } | Call::Start { .. } => moved("there is no such instance by now"),
-                    Call::DeleteInstance { .. } => already("there is no such instance"),
+                    Call::Reboot(_) | Call::Start(_) => moved("there is no such instance by now"),
+                    Call::DeleteInstance(_) => already("there is no such instance"),
                     _ => refused("404 Not Found: not in this project"),
                 })
             }
@@ -133,24 +135,24 @@ impl World {
                 let outcome = self.carry_out(call);
                 (outcome.clone(), outcome)
             }
-            Some(CallLie::Cut) if matches!(call, Call::NudgeGroup { .. }) => {
+            Some(CallLie::Cut) if matches!(call, Call::NudgeGroup(_)) => {
                 let outcome = self.carry_out(call);
-                if let Call::NudgeGroup { mark, .. } = call {
+                if let Call::NudgeGroup(NudgeGroup { mark, .. }) = call {
                     self.project.add_rules(&[harmless_rule()], mark);
                 }
                 (outcome, unanswered("the connection was lost between put and take"))
             }
-            Some(CallLie::Cut) if matches!(call, Call::NudgeRouter { .. }) => {
+            Some(CallLie::Cut) if matches!(call, Call::NudgeRouter(_)) => {
                 let outcome = self.carry_out(call);
-                if let Call::NudgeRouter { route, .. } = call {
+                if let Call::NudgeRouter(NudgeRouter { route, .. }) = call {
                     self.project.change_routes(|held| held.push(*route));
                 }
                 (outcome, unanswered("the connection was lost between put and take"))
             }
             Some(CallLie::Unmarked) => {
-                if let Call::Reboot { instance, .. }
-                | Call::Start { instance, .. }
-                | Call::DeleteInstance { instance, .. } = call
+                if let Call::Reboot(Reboot { instance, .. })
+                | Call::Start(StartInstance { instance, .. })
+                | Call::DeleteInstance(DeleteInstance { instance, .. }) = call
                 {
                     self.unmark(instance);
                 }
@@ -158,7 +160,9 @@ impl World {
                 (outcome.clone(), outcome)
             }
             Some(CallLie::Rescued) => {
-                if let Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } = call {
+                if let Call::Reboot(Reboot { instance, .. })
+                | Call::DeleteInstance(DeleteInstance { instance, .. }) = call
+                {
                     self.rescue_first(instance);
                 }
                 let outcome = self.carry_out(call);
@@ -179,7 +183,7 @@ impl World {
         if let Some(mark) = owned.lacking(&found.marks) {
             return Some(moved(format!("the instance does not carry {mark}")));
         }
-        let Call::DeleteInstance { rests_on: Some(state), .. } = call else { return None };
+        let Call::DeleteInstance(DeleteInstance { rests_on: Some(state), .. }) = call else { return None };
         if found.state.is_leaving() {
             return None;
         }
@@ -206,10 +210,13 @@ impl World {
             return outcome;
         }
         self.watch_for_harm(call);
-        if let Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } = call {
+        if let Call::Reboot(Reboot { instance, .. }) | Call::DeleteInstance(DeleteInstance { instance, .. }) =
+            call
+        {
             self.note_causes(instance);
         }
-        if let Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } = call
+        if let Call::SetPortGroups(SetPortGroups { port, .. }) | Call::AddPortPairs(AddPortPairs { port, .. }) =
+            call
             && let Some(owner) = self.project.ports.get(port).map(|(owner, _)| owner.clone())
         {
             self.note_causes(&owner);
@@ -222,23 +229,23 @@ impl World {
 
     fn take_effect(&mut self, call: &Call) -> Outcome {
         match call {
-            Call::AddRules { group, rules, .. } => {
+            Call::AddRules(AddRules { group, rules, .. }) => {
                 self.project.add_rules_to(group, rules, REPAIR_MARK);
                 self.accepted()
             }
-            Call::DropRule { rule, .. } => {
+            Call::DropRule(DropRule { rule, .. }) => {
                 self.project.drop_rules(|known| known.id == *rule);
                 self.accepted()
             }
-            Call::NudgeGroup { .. } | Call::NudgeRouter { .. } => {
+            Call::NudgeGroup(_) | Call::NudgeRouter(_) => {
                 let after = self.soon(5_000, 20_000);
                 self.plan(after, Task::Reachable);
                 self.accepted()
             }
-            Call::SetPortGroups { port, groups, if_revision, .. } => {
+            Call::SetPortGroups(SetPortGroups { port, groups, if_revision, .. }) => {
                 self.set_port_groups(port, groups, *if_revision)
             }
-            Call::AddPortPairs { port, pairs, if_revision, .. } => {
+            Call::AddPortPairs(AddPortPairs { port, pairs, if_revision, .. }) => {
                 match self.project.ports.get(port).map(|(_, port)| port.revision) {
                     None => refused(format!("404: no port {port}")),
                     Some(revision) if revision != *if_revision => {
@@ -255,7 +262,7 @@ impl World {
                     }
                 }
             }
-            Call::RemoveRoutes { cloud, routes, unless_used, .. } => {
+            Call::RemoveRoutes(RemoveRoutes { cloud, routes, unless_used, .. }) => {
                 // A performer asks Neutron for ports with these addresses directly before.
                 if let Some(hop) = unless_used.iter().find(|hop| self.project.uses(cloud, hop)) {
                     return moved(format!("a port uses {hop}"));
@@ -263,14 +270,14 @@ impl World {
                 self.project.change_routes(|held| held.retain(|route| !routes.contains(route)));
                 self.accepted()
             }
-            Call::AddRoutes { routes, .. } => self.add_routes(routes),
-            Call::AssignRoles { user, roles, .. } => {
+            Call::AddRoutes(AddRoutes { routes, .. }) => self.add_routes(routes),
+            Call::AssignRoles(AssignRoles { user, roles, .. }) => {
                 roles.iter().for_each(|role| self.keystone.give(user, &role.name));
                 self.accepted()
             }
-            Call::AskAgent { instance, agent, ask, .. } => self.ask_agent(instance, agent, *ask),
-            Call::Reboot { instance, hard, .. } => self.reboot(instance, *hard),
-            Call::Start { instance, .. } => match self.state(instance) {
+            Call::AskAgent(AskAgent { instance, agent, ask, .. }) => self.ask_agent(instance, agent, *ask),
+            Call::Reboot(Reboot { instance, hard, .. }) => self.reboot(instance, *hard),
+            Call::Start(StartInstance { instance, .. }) => match self.state(instance) {
                 Some(InstanceState::Stopped) => {
                     let request = self.project.note(self.now, instance, "start", OURSELVES);
                     let after = self.soon(3_000, 10_000);
@@ -281,8 +288,12 @@ impl World {
                 Some(state) => moved(format!("409: cannot start an instance that is {state:?}")),
                 None => moved("there is no such instance by now"),
             },
-            Call::DeleteInstance { instance, .. } => self.delete_instance(instance, OURSELVES),
-            Call::DeleteNode { name, uid, boot_id } => self.delete_node_if(name, uid, boot_id.as_ref()),
+            Call::DeleteInstance(DeleteInstance { instance, .. }) => {
+                self.delete_instance(instance, OURSELVES)
+            }
+            Call::DeleteNode(DeleteNode { name, uid, boot_id }) => {
+                self.delete_node_if(name, uid, boot_id.as_ref())
+            }
         }
     }
 

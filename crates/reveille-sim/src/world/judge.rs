@@ -38,6 +38,7 @@ use reveille_core::model::hosting::{GroupPhase, Hosting, NoticeKind};
 use reveille_core::model::id::{InstanceId, InstanceName, PoolName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::{DeleteInstance, DeleteNode, Reboot};
 
 use super::World;
 use super::hosting::Ail;
@@ -155,8 +156,10 @@ impl World {
     /// What will have to be said about this call, if it takes effect now.
     pub(super) fn judge(&mut self, call: &Call) -> Option<Act> {
         let id = match call {
-            Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } => instance.clone(),
-            Call::DeleteNode { name, .. } => self.cluster.nodes.get(name)?.system_uuid.clone()?,
+            Call::Reboot(Reboot { instance, .. }) | Call::DeleteInstance(DeleteInstance { instance, .. }) => {
+                instance.clone()
+            }
+            Call::DeleteNode(DeleteNode { name, .. }) => self.cluster.nodes.get(name)?.system_uuid.clone()?,
             _ => return None,
         };
         let server = self.project.servers.get(&id)?;
@@ -172,7 +175,7 @@ impl World {
     pub(super) fn note_act(&mut self, act: Option<Act>, outcome: &Outcome) {
         let Some(act) = act.filter(|_| matches!(outcome, Outcome::Accepted { .. })) else { return };
         let pool = self.project.servers.get(&act.machine).and_then(|server| server.pool.clone());
-        if let (Call::DeleteInstance { .. }, Some(pool)) = (&act.call, pool) {
+        if let (Call::DeleteInstance(_), Some(pool)) = (&act.call, pool) {
             match self.has_the_images_trouble(&act.machine, &pool) {
                 true => *self.judge.hopeless.entry(pool).or_default() += 1,
                 false => drop(self.judge.hopeless.remove(&pool)),
@@ -182,7 +185,7 @@ impl World {
     }
 
     fn wrong(&self, id: &InstanceId, call: &Call) -> Option<Wrong> {
-        let deletes = matches!(call, Call::DeleteInstance { .. });
+        let deletes = matches!(call, Call::DeleteInstance(_));
         let Some(pool) = self.project.servers.get(id)?.pool.clone() else { return Some(Wrong::NotOurs) };
         let well_since = self.vms.get(id).and_then(|vm| vm.well_since);
         if let Some(since) = well_since {
@@ -199,7 +202,7 @@ impl World {
             return Some(Wrong::Lesser(lesser));
         }
         let nodes_hidden = self.lies.nodes_empty && !self.nodes_of(id).is_empty();
-        let reboots = matches!(call, Call::Reboot { .. });
+        let reboots = matches!(call, Call::Reboot(_));
         if !reboots && (nodes_hidden || self.hides_server(id)) {
             return Some(Wrong::FalseReading);
         }
@@ -232,8 +235,8 @@ impl World {
         let hosting = self.project.servers.get(id).and_then(|server| server.instance.hosting.as_ref());
         let Some(group) = hosting.and_then(|hosting| hosting.group.as_ref()) else { return false };
         match call {
-            Call::Reboot { hard, .. } => *hard,
-            Call::DeleteInstance { .. } => {
+            Call::Reboot(Reboot { hard, .. }) => *hard,
+            Call::DeleteInstance(_) => {
                 group.protected || !self.layout.hosting_of(pool).is_some_and(|plan| plan.through)
             }
             _ => false,

@@ -11,6 +11,9 @@
 use reveille_core::effect::{Call, Look, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::id::{CloudName, InstanceId};
+use reveille_core::remedies::{
+    AddPortPairs, AddRules, DeleteInstance, DropRule, NudgeGroup, Reboot, SetPortGroups, StartInstance,
+};
 
 use super::World;
 use super::layout::{CLOUD, GROUP, OTHER_CLOUD, OTHER_GROUP, group_in};
@@ -54,20 +57,21 @@ impl World {
     pub(super) fn is_call_to_another_project(&self, call: &Call) -> bool {
         let Some(cloud) = call.cloud() else { return false };
         match call {
-            Call::Reboot { instance, .. }
-            | Call::Start { instance, .. }
-            | Call::DeleteInstance { instance, .. } => self.is_elsewhere(cloud, instance),
-            Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
+            Call::Reboot(Reboot { instance, .. })
+            | Call::Start(StartInstance { instance, .. })
+            | Call::DeleteInstance(DeleteInstance { instance, .. }) => self.is_elsewhere(cloud, instance),
+            Call::SetPortGroups(SetPortGroups { port, .. })
+            | Call::AddPortPairs(AddPortPairs { port, .. }) => {
                 self.machine_of_port(port).is_some_and(|owner| self.is_elsewhere(cloud, &owner))
             }
-            Call::AddRules { group, .. } | Call::DropRule { group, .. } | Call::NudgeGroup { group, .. } => {
+            Call::AddRules(AddRules { group, .. })
+            | Call::DropRule(DropRule { group, .. })
+            | Call::NudgeGroup(NudgeGroup { group, .. }) => {
                 let other = if cloud.as_str() == OTHER_CLOUD { GROUP } else { OTHER_GROUP };
                 group.as_str() == other
             }
-            Call::NudgeRouter { .. } | Call::RemoveRoutes { .. } | Call::AddRoutes { .. } => {
-                cloud.as_str() != CLOUD
-            }
-            Call::AssignRoles { .. } | Call::DeleteNode { .. } | Call::AskAgent { .. } => false,
+            Call::NudgeRouter(_) | Call::RemoveRoutes(_) | Call::AddRoutes(_) => cloud.as_str() != CLOUD,
+            Call::AssignRoles(_) | Call::DeleteNode(_) | Call::AskAgent(_) => false,
         }
     }
 

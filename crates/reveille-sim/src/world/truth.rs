@@ -12,6 +12,9 @@ use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::remedies::{
+    AssignRoles, DeleteInstance, DeleteNode, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 use super::World;
 use super::access::PROJECT;
@@ -94,13 +97,15 @@ impl World {
     /// Looks whether a call that takes effect now does harm.
     pub(super) fn watch_for_harm(&mut self, call: &Call) {
         let hurt = match call {
-            Call::Reboot { instance, .. }
-            | Call::Start { instance, .. }
-            | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
-            Call::DeleteNode { name, uid, boot_id } => self.machine_behind(name, uid, boot_id.as_ref()),
+            Call::Reboot(Reboot { instance, .. })
+            | Call::Start(StartInstance { instance, .. })
+            | Call::DeleteInstance(DeleteInstance { instance, .. }) => Some(instance.clone()),
+            Call::DeleteNode(DeleteNode { name, uid, boot_id }) => {
+                self.machine_behind(name, uid, boot_id.as_ref())
+            }
             _ => None,
         };
-        if let Call::Reboot { instance, hard: true, .. } = call
+        if let Call::Reboot(Reboot { instance, hard: true, .. }) = call
             && self.loses_disks(instance)
         {
             self.harm(format!("{call}: its disks are lost"));
@@ -120,14 +125,14 @@ impl World {
             }
         }
         // Who takes a machine's marks and its groups away cuts it off, to look at it.
-        if matches!(call, Call::SetPortGroups { .. } | Call::AddPortPairs { .. })
+        if matches!(call, Call::SetPortGroups(_) | Call::AddPortPairs(_))
             && let Some((_, id, _)) = call.owned()
             && self.project.servers.get(id).is_some_and(|server| self.is_disowned(server))
         {
             self.harm(format!("{call}: its pool's mark was taken off"));
         }
         match call {
-            Call::RemoveRoutes { routes, .. } => {
+            Call::RemoveRoutes(RemoveRoutes { routes, .. }) => {
                 let live = self.project.addresses();
                 let right = |range, hop| {
                     let mut own = self.cluster.nodes.values().filter(|node| node.pod_ranges.contains(&range));
@@ -153,7 +158,7 @@ impl World {
                     self.harm(format!("{call}: {route} leads to a port in use"));
                 }
             }
-            Call::AssignRoles { project, user, roles, .. } => {
+            Call::AssignRoles(AssignRoles { project, user, roles, .. }) => {
                 if project.as_str() != PROJECT {
                     self.harm(format!("{call}: that is another project"));
                 }
@@ -161,7 +166,7 @@ impl World {
                     self.harm(format!("{call}: nobody wants it to hold {}", role.name));
                 }
             }
-            Call::SetPortGroups { port, groups, .. } => {
+            Call::SetPortGroups(SetPortGroups { port, groups, .. }) => {
                 let lost =
                     self.project.ports.get(port).and_then(|(_, port)| {
                         port.groups.iter().find(|group| !groups.contains(group)).cloned()
@@ -284,7 +289,7 @@ impl World {
     /// When somebody last took away what this call gives.
     pub(crate) fn taken_at(&self, call: &Call) -> Option<Time> {
         match call {
-            Call::AssignRoles { user, roles, .. } => self.keystone.lost_at(user, roles),
+            Call::AssignRoles(AssignRoles { user, roles, .. }) => self.keystone.lost_at(user, roles),
             _ => None,
         }
     }

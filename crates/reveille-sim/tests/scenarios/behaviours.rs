@@ -9,6 +9,7 @@ use reveille_core::model::incident::{FaultKind, IncidentKey};
 use reveille_core::model::roster::Mode;
 use reveille_core::plan::decide;
 use reveille_core::record::Record;
+use reveille_core::remedies::AddRules;
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::layout::{GROUP, Layout};
 use reveille_sim::world::vm::Trouble;
@@ -21,7 +22,7 @@ pub fn groups(field: &Field, id: &InstanceId) -> Vec<Vec<String>> {
 }
 
 pub fn group_calls(field: &Field) -> usize {
-    field.count(|call| matches!(call, Call::SetPortGroups { .. }))
+    field.count(|call| matches!(call, Call::SetPortGroups(_)))
 }
 
 /// Upstream adds the wanted group to a running server that has others. Here too, and the others stay.
@@ -45,7 +46,7 @@ fn b02_only_those_that_lack_the_group_are_touched() {
     let bare = field.machine(2);
     field.fault(Fault::GroupLost { machine: bare.clone(), slips: false });
     field.run(min(3));
-    let wrote = |call: &Call| matches!(call, Call::SetPortGroups { .. });
+    let wrote = |call: &Call| matches!(call, Call::SetPortGroups(_));
     assert_eq!(field.count(wrote), 1);
     assert_eq!(groups(&field, &bare), [[GROUP]], "{}", field.tail());
     field.ends_well();
@@ -201,7 +202,7 @@ fn b11_missing_rules_are_added_once_and_only_to_the_one_group() {
     field.fault(Fault::RulesLost);
     field.run(min(5));
     let added = field.calls().iter().find_map(|called| match &called.call {
-        Call::AddRules { rules, .. } => Some(rules.len()),
+        Call::AddRules(AddRules { rules, .. }) => Some(rules.len()),
         _ => None,
     });
     assert_eq!((added, field.calls().len()), (Some(3), 1), "{}", field.tail());

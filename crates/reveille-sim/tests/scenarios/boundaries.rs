@@ -74,18 +74,18 @@ type Done = BTreeMap<&'static str, usize>;
 fn done(field: &Field) -> Done {
     let took = |called: &&Called| matches!(called.outcome, Outcome::Accepted { .. });
     let kind = |call: &Call| match call {
-        Call::AddRules { .. } => "rules",
-        Call::SetPortGroups { .. } => "groups",
-        Call::AddPortPairs { .. } => "pairs",
-        Call::RemoveRoutes { .. } => "routes removed",
-        Call::AddRoutes { .. } => "routes added",
-        Call::AssignRoles { .. } => "roles",
-        Call::AskAgent { .. } => "asks",
-        Call::Reboot { .. } => "reboots",
-        Call::Start { .. } => "starts",
-        Call::DeleteInstance { .. } => "deletions",
-        Call::DeleteNode { .. } => "nodes deleted",
-        Call::DropRule { .. } | Call::NudgeGroup { .. } | Call::NudgeRouter { .. } => "nudges",
+        Call::AddRules(_) => "rules",
+        Call::SetPortGroups(_) => "groups",
+        Call::AddPortPairs(_) => "pairs",
+        Call::RemoveRoutes(_) => "routes removed",
+        Call::AddRoutes(_) => "routes added",
+        Call::AssignRoles(_) => "roles",
+        Call::AskAgent(_) => "asks",
+        Call::Reboot(_) => "reboots",
+        Call::Start(_) => "starts",
+        Call::DeleteInstance(_) => "deletions",
+        Call::DeleteNode(_) => "nodes deleted",
+        Call::DropRule(_) | Call::NudgeGroup(_) | Call::NudgeRouter(_) => "nudges",
     };
     let mut done = Done::new();
     for called in field.calls().iter().filter(took) {

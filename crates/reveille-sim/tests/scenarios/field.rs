@@ -101,11 +101,11 @@ impl Field {
     }
 
     pub fn deletes(&self) -> usize {
-        self.count(|call| matches!(call, Call::DeleteInstance { .. }))
+        self.count(|call| matches!(call, Call::DeleteInstance(_)))
     }
 
     pub fn reboots(&self) -> usize {
-        self.count(|call| matches!(call, Call::Reboot { .. }))
+        self.count(|call| matches!(call, Call::Reboot(_)))
     }
 
     pub fn destructive(&self) -> usize {

@@ -4,6 +4,7 @@ use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::{Mode, Repair};
 use reveille_core::record::{Record, Verdict};
+use reveille_core::remedies::RemoveRoutes;
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::layout::{Layout, PoolPlan};
 use reveille_sim::world::vm::Trouble;
@@ -135,7 +136,7 @@ fn what_comes_back_again_and_again_is_given_up() {
         field.fault_in(min(2 * round), Fault::GroupLost { machine: victim.clone(), slips: false });
     }
     field.run(min(60));
-    let calls = field.count(|call| matches!(call, Call::SetPortGroups { .. }));
+    let calls = field.count(|call| matches!(call, Call::SetPortGroups(_)));
     // Four tries, and one call that the port's revision refused: that one never happened and is no try.
     assert_eq!(calls, 5, "{}", field.tail());
     assert!(
@@ -196,7 +197,7 @@ fn a_group_that_does_not_stick_is_given_up() {
     let victim = field.machine(0);
     field.fault(Fault::GroupLost { machine: victim.clone(), slips: true });
     field.run(min(180));
-    let calls = field.count(|call| matches!(call, Call::SetPortGroups { .. }));
+    let calls = field.count(|call| matches!(call, Call::SetPortGroups(_)));
     assert!((2..=5).contains(&calls), "{calls}\n{}", field.tail());
     assert!(
         field.case(&victim, FaultKind::GroupMissing).is_some_and(|case| case.incident.given_up),
@@ -260,7 +261,7 @@ fn a_ghost_is_cleaned_away_when_its_instance_is_proved_gone() {
     field.fault(Fault::ControllerDown(min(60)));
     field.fault(Fault::ForeignDelete(victim.clone()));
     field.run(min(30));
-    let cleaned = field.count(|call| matches!(call, Call::DeleteNode { .. }));
+    let cleaned = field.count(|call| matches!(call, Call::DeleteNode(_)));
     assert_eq!((cleaned, field.destructive()), (1, 1), "{}", field.tail());
     field.run(min(60));
     field.ends_well();
@@ -276,8 +277,8 @@ fn unreachable_pods_are_nudged_and_a_cut_nudge_is_tidied_up() {
         }
         field.fault(Fault::RouteBroken(field.machine(0)));
         field.run(min(15));
-        assert_eq!(field.count(|call| matches!(call, Call::NudgeGroup { .. })), 1, "{}", field.tail());
-        let tidied = field.count(|call| matches!(call, Call::DropRule { .. }));
+        assert_eq!(field.count(|call| matches!(call, Call::NudgeGroup(_))), 1, "{}", field.tail());
+        let tidied = field.count(|call| matches!(call, Call::DropRule(_)));
         assert_eq!(tidied, usize::from(cut), "{}", field.tail());
         field.ends_well();
     }
@@ -295,7 +296,7 @@ fn dead_routes_go_and_foreign_ones_stay() {
         .calls()
         .iter()
         .filter_map(|called| match &called.call {
-            Call::RemoveRoutes { routes, .. } => Some(routes.len()),
+            Call::RemoveRoutes(RemoveRoutes { routes, .. }) => Some(routes.len()),
             _ => None,
         })
         .collect();
@@ -310,14 +311,14 @@ fn a_missing_route_is_made_and_a_full_router_is_told() {
     let victim = field.machine(0);
     field.fault(Fault::MissingRoute(victim.clone()));
     field.run(min(6));
-    assert_eq!(field.count(|call| matches!(call, Call::AddRoutes { .. })), 1, "{}", field.tail());
+    assert_eq!(field.count(|call| matches!(call, Call::AddRoutes(_))), 1, "{}", field.tail());
     field.ends_well();
 
     let mut field = Field::new(Layout::fleet(13, 6).routed());
     field.fault(Fault::MissingRoute(field.machine(0)));
     field.fault(Fault::RouteLimit(5));
     field.run(min(120));
-    let refused = field.count(|call| matches!(call, Call::AddRoutes { .. }));
+    let refused = field.count(|call| matches!(call, Call::AddRoutes(_)));
     assert!((1..=4).contains(&refused), "{refused}\n{}", field.tail());
     assert!(field.open().iter().any(|open| open.starts_with("route-limit")), "{:?}", field.open());
     // A successor would get no route: a machine that is replaced now is a machine lost.

@@ -5,6 +5,7 @@ use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::id::{Fence, InstanceId, IntentId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
+use reveille_core::remedies::{DeleteInstance, Reboot};
 use reveille_sim::chaos::{Course, Rate};
 use reveille_sim::drive::Drive;
 use reveille_sim::policy::Policy;
@@ -116,14 +117,12 @@ fn owned() -> Ownership {
 #[test]
 fn what_a_wrong_act_is_follows_from_the_truth() {
     type Prepare = Box<dyn Fn(&mut Drive, &InstanceId)>;
-    let delete = |instance: InstanceId| Call::DeleteInstance {
-        cloud: CLOUD.into(),
-        instance,
-        owned: owned(),
-        rests_on: None,
+    let delete = |instance: InstanceId| {
+        Call::DeleteInstance(DeleteInstance { cloud: CLOUD.into(), instance, owned: owned(), rests_on: None })
     };
-    let reboot =
-        |instance: InstanceId| Call::Reboot { cloud: CLOUD.into(), instance, hard: false, owned: owned() };
+    let reboot = |instance: InstanceId| {
+        Call::Reboot(Reboot { cloud: CLOUD.into(), instance, hard: false, owned: owned() })
+    };
     let fault = |make: fn(InstanceId) -> Fault| -> Prepare {
         Box::new(move |drive: &mut Drive, id: &InstanceId| drive.fault(make(id.clone())))
     };
@@ -182,12 +181,12 @@ fn a_stampede_and_a_hopeless_replacement_are_wrong() {
         }
         drive.run_for(min(3));
         for id in &ids[..4] {
-            let call = Call::DeleteInstance {
+            let call = Call::DeleteInstance(DeleteInstance {
                 cloud: CLOUD.into(),
                 instance: id.clone(),
                 owned: owned(),
                 rests_on: None,
-            };
+            });
             let effect = Effect::Call { intent: IntentId(1), fence: Fence(1), call };
             drive.world.perform(drive.now(), &effect);
             drive.run_for(if image { min(11) } else { min(1) });

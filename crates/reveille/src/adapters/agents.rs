@@ -17,6 +17,7 @@ use reveille_core::effect::{Call, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{AgentFact, Event};
 use reveille_core::model::agent::{AgentReport, Ask};
 use reveille_core::model::id::{AgentId, Fence, InstanceId, IntentId};
+use reveille_core::remedies::AskAgent;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -75,7 +76,7 @@ impl AgentOrders {
 
     /// Asks, and waits for the answer.
     pub(crate) async fn ask(&self, intent: IntentId, fence: Fence, call: Call) -> Outcome {
-        let Call::AskAgent { instance, agent, ask, .. } = call else {
+        let Call::AskAgent(AskAgent { instance, agent, ask, .. }) = call else {
             return Outcome::Refused { text: Arc::from("this is nothing to ask of an agent") };
         };
         let failed = |text: &str| Outcome::Failed { text: Arc::from(text), retry_after: None };
@@ -190,13 +191,13 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        Call::AskAgent {
+        Call::AskAgent(AskAgent {
             cloud: "os".into(),
             instance: "i1".into(),
             agent: "a1".into(),
             ask: Ask::Rejoin,
             node: "n1".into(),
-        }
+        })
     }
 
     #[tokio::test]

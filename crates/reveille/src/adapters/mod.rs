@@ -82,7 +82,7 @@ impl Adapters {
     pub(crate) fn of_call(&self, call: &Call) -> Option<&Desk> {
         match (call.cloud(), call) {
             (Some(cloud), _) => self.clouds.get(cloud),
-            (None, Call::DeleteNode { .. }) => Some(&self.cluster),
+            (None, Call::DeleteNode(_)) => Some(&self.cluster),
             (None, _) => None,
         }
     }

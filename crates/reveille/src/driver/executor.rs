@@ -145,7 +145,7 @@ impl Executor {
         let agents = self.adapters.agents.clone();
         tokio::spawn(async move {
             let outcome = match desk {
-                _ if matches!(call, Call::AskAgent { .. }) => {
+                _ if matches!(call, Call::AskAgent(_)) => {
                     match proved(&leads, fence, &call, Instant::now() + PLACE_WITHIN).await {
                         Ok(()) => agents.ask(intent, fence, call).await,
                         Err(outcome) => outcome,

@@ -26,6 +26,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
+use reveille_core::remedies::StartInstance;
 use reveille_diagnose::Judge;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -447,7 +448,11 @@ async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let (events, mut inbox) = mpsc::channel(8);
     let executor = Executor::new(adapters, Judge::built_in().unwrap(), leads(1), events);
     let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
-    executor.call(IntentId(1), Fence(1), Call::Start { cloud: "os".into(), instance: "i1".into(), owned });
+    executor.call(
+        IntentId(1),
+        Fence(1),
+        Call::Start(StartInstance { cloud: "os".into(), instance: "i1".into(), owned }),
+    );
     let Some(Event::Done { intent, outcome }) = inbox.recv().await else { panic!("a call is answered") };
     assert_eq!((intent, matches!(outcome, Outcome::Unknown { .. })), (IntentId(1), true), "{outcome}");
     let _all = desk.looks.acquire_many(u32::try_from(desk.looks.available_permits()).unwrap()).await.unwrap();

@@ -104,8 +104,7 @@ fn done(at: Time, effect: &Effect, onlooker: &Onlooker, wanted: &Wanted) -> Opti
     let Effect::Call { call, .. } = effect else { return None };
     let (id, machine) = onlooker.subject_of(call).unzip();
     let told = is_about(wanted, id.as_ref(), machine.as_deref().unwrap_or_default());
-    let destructive =
-        matches!(call, Call::DeleteInstance { .. } | Call::Reboot { .. } | Call::DeleteNode { .. });
+    let destructive = matches!(call, Call::DeleteInstance(_) | Call::Reboot(_) | Call::DeleteNode(_));
     told.then(|| Did { at, what: call.to_string(), machine, destructive })
 }
 

@@ -58,6 +58,7 @@ mod tests {
     use reveille_core::model::id::{Fence, IntentId, LookId};
     use reveille_core::model::instance::Mark;
     use reveille_core::model::roster::Ownership;
+    use reveille_core::remedies::StartInstance;
 
     use super::*;
 
@@ -73,7 +74,7 @@ mod tests {
         let start = |number| Effect::Call {
             intent: IntentId(number),
             fence: Fence(1),
-            call: Call::Start { cloud: "os".into(), instance: "7f3a".into(), owned: owned() },
+            call: Call::Start(StartInstance { cloud: "os".into(), instance: "7f3a".into(), owned: owned() }),
         };
         assert_eq!(of(&start(1)), of(&start(2)));
     }

@@ -23,7 +23,7 @@ use reveille_core::model::time::Time;
 use reveille_core::observe::source::{Source, Trust};
 use reveille_core::plan::budget::Tried;
 use reveille_core::plan::desk::Desk;
-use reveille_core::plan::ladder::Rung;
+use reveille_core::remedies::Rung;
 use reveille_wire::report::{Ago, PauseReport, SourceReport, TriedReport};
 
 /// The sources of a roster: the cluster first, then the clouds by name.

@@ -11,8 +11,10 @@ use reveille_core::plan::decide::{Decision, Next, decide, due_at};
 use reveille_core::plan::desk::{Case, Desk};
 use reveille_core::plan::hold::Hold;
 use reveille_core::plan::interlock;
-use reveille_core::plan::ladder::{self, Rung};
-use reveille_core::plan::remedy;
+use reveille_core::plan::ladder;
+use reveille_core::remedies::{
+    AddRoutes, AddRules, AskAgent, AssignRoles, RemoveRoutes, Rung, SetPortGroups, ladder, rejoin,
+};
 use reveille_wire::report::{HeldReport, In, NextReport};
 
 /// What comes next for a case, as an imperative or a clause.
@@ -54,14 +56,14 @@ fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
 fn then(desk: &Desk<'_>, case: &Case) -> String {
     let incident = &case.incident;
     let cause = incident.cause();
-    let rungs = ladder::ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
+    let rungs = ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
     for rung in rungs.copied() {
         if ladder::no_use(rung, cause).is_some() {
             continue;
         }
         match (interlock::mode_of(desk, case, rung.class()), rung) {
             (Mode::Off, _) => {}
-            (Mode::Act, Rung::Rejoin) if remedy::rejoin(desk, case).is_ok() => {
+            (Mode::Act, Rung::Rejoin) if rejoin::ask(desk, case).is_ok() => {
                 return format!("asks its agent to {}", Ask::Rejoin.says());
             }
             (_, Rung::Rejoin) => return format!("manual action: {}", rung.says()),
@@ -80,7 +82,7 @@ pub(crate) fn asked(case: &Case, how: &str) -> String {
     let tried = !incident.attempts.is_empty()
         || incident.given_up
         || incident.well_since.is_some()
-        || ladder::ladder(incident.key.kind).is_empty();
+        || ladder(incident.key.kind).is_empty();
     match incident.findings.first() {
         Some(finding) if !tried => finding.cause.remedy().to_owned(),
         _ => how.to_owned(),
@@ -132,8 +134,8 @@ pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
 /// What is held back, as an imperative: the rung says it, but where a person would need the ids to do it by hand.
 fn would(rung: Rung, call: &Call) -> String {
     match call {
-        Call::AssignRoles { .. } => short(call),
-        Call::AskAgent { ask, .. } => format!("ask its agent to {}", ask.says()),
+        Call::AssignRoles(_) => short(call),
+        Call::AskAgent(AskAgent { ask, .. }) => format!("ask its agent to {}", ask.says()),
         _ => rung.says().to_owned(),
     }
 }
@@ -141,18 +143,22 @@ fn would(rung: Rung, call: &Call) -> String {
 /// A call in words that fit a line: long lists are counted.
 pub(crate) fn short(call: &Call) -> String {
     match call {
-        Call::AddRules { group, rules, .. } => format!("add {} rule(s) to group {group}", rules.len()),
-        Call::SetPortGroups { port, .. } => format!("add the missing security group to port {port}"),
-        Call::RemoveRoutes { router, routes, .. } => match routes.as_slice() {
+        Call::AddRules(AddRules { group, rules, .. }) => {
+            format!("add {} rule(s) to group {group}", rules.len())
+        }
+        Call::SetPortGroups(SetPortGroups { port, .. }) => {
+            format!("add the missing security group to port {port}")
+        }
+        Call::RemoveRoutes(RemoveRoutes { router, routes, .. }) => match routes.as_slice() {
             [route] => format!("remove the route {route} from router {router}"),
             routes => format!("remove {} routes from router {router}", routes.len()),
         },
-        Call::AddRoutes { router, routes, .. } => match routes.as_slice() {
+        Call::AddRoutes(AddRoutes { router, routes, .. }) => match routes.as_slice() {
             [route] => format!("add the route {route} to router {router}"),
             routes => format!("add {} routes to router {router}", routes.len()),
         },
         // A person who does it by hand needs the ids.
-        Call::AssignRoles { project, user, roles, .. } => {
+        Call::AssignRoles(AssignRoles { project, user, roles, .. }) => {
             let one =
                 |role: &Role| format!("openstack role add --project {project} --user {user} {}", role.id);
             let commands: Vec<String> = roles.iter().map(one).collect();

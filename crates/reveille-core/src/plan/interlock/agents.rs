@@ -13,8 +13,8 @@ use crate::observe::cluster::ClusterView;
 
 use super::super::desk::{Case, Desk};
 use super::super::hold::Hold;
-use super::super::ladder::Rung;
 use super::{leaving, network, shared_identity};
+use crate::remedies::Rung;
 
 /// With agents on this share of the nodes or more, percent, their word on the API server counts whatever leases say.
 const SPEAKS_PCT: usize = 20;

@@ -25,6 +25,10 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
 use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
+    NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 pub(crate) fn state() -> impl Strategy<Value = InstanceState> {
     use InstanceState::{Active, Building, Deleting, Errored, Gone, Other, Rebooting, Stopped};
@@ -170,68 +174,67 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
     let instance = || (cloud(), id(InstanceId::new));
     let routes = || (cloud(), id(RouterId::new), vec(route(), 0..3));
     prop_oneof![
-        (cloud(), id(GroupId::new), vec(rule(), 0..3)).prop_map(|(cloud, group, rules)| Call::AddRules {
-            cloud,
-            group,
-            rules
-        }),
-        (cloud(), id(GroupId::new), id(RuleId::new)).prop_map(|(cloud, group, rule)| Call::DropRule {
-            cloud,
-            group,
-            rule
-        }),
-        (cloud(), id(GroupId::new), text()).prop_map(|(cloud, group, mark)| Call::NudgeGroup {
+        (cloud(), id(GroupId::new), vec(rule(), 0..3))
+            .prop_map(|(cloud, group, rules)| Call::AddRules(AddRules { cloud, group, rules })),
+        (cloud(), id(GroupId::new), id(RuleId::new))
+            .prop_map(|(cloud, group, rule)| Call::DropRule(DropRule { cloud, group, rule })),
+        (cloud(), id(GroupId::new), text()).prop_map(|(cloud, group, mark)| Call::NudgeGroup(NudgeGroup {
             cloud,
             group,
             mark
-        }),
+        })),
         (instance(), owned(), id(PortId::new), vec(id(GroupId::new), 0..3), any::<u64>()).prop_map(
-            |((cloud, instance), owned, port, groups, if_revision)| Call::SetPortGroups {
+            |((cloud, instance), owned, port, groups, if_revision)| Call::SetPortGroups(SetPortGroups {
                 cloud,
                 port,
                 groups,
                 if_revision,
                 instance,
                 owned
-            }
+            })
         ),
         (instance(), owned(), id(PortId::new), vec(net(), 0..3), any::<u64>()).prop_map(
-            |((cloud, instance), owned, port, pairs, if_revision)| Call::AddPortPairs {
+            |((cloud, instance), owned, port, pairs, if_revision)| Call::AddPortPairs(AddPortPairs {
                 cloud,
                 port,
                 pairs,
                 if_revision,
                 instance,
                 owned
-            }
+            })
         ),
         (routes(), any::<bool>()).prop_map(|((cloud, router, routes), rests)| {
             let unless_used = routes.iter().filter(|_| rests).map(|route| route.next_hop).collect();
-            Call::RemoveRoutes { cloud, router, routes, unless_used }
+            Call::RemoveRoutes(RemoveRoutes { cloud, router, routes, unless_used })
         }),
-        routes().prop_map(|(cloud, router, routes)| Call::AddRoutes { cloud, router, routes }),
-        (cloud(), id(RouterId::new), route()).prop_map(|(cloud, router, route)| Call::NudgeRouter {
-            cloud,
-            router,
-            route
-        }),
-        (cloud(), id(ProjectId::new), id(UserId::new), vec(role(), 0..3))
-            .prop_map(|(cloud, project, user, roles)| Call::AssignRoles { cloud, project, user, roles }),
-        (instance(), any::<bool>(), owned()).prop_map(|((cloud, instance), hard, owned)| Call::Reboot {
+        routes().prop_map(|(cloud, router, routes)| Call::AddRoutes(AddRoutes { cloud, router, routes })),
+        (cloud(), id(RouterId::new), route())
+            .prop_map(|(cloud, router, route)| Call::NudgeRouter(NudgeRouter { cloud, router, route })),
+        (cloud(), id(ProjectId::new), id(UserId::new), vec(role(), 0..3)).prop_map(
+            |(cloud, project, user, roles)| Call::AssignRoles(AssignRoles { cloud, project, user, roles })
+        ),
+        (instance(), any::<bool>(), owned()).prop_map(|((cloud, instance), hard, owned)| Call::Reboot(
+            Reboot { cloud, instance, hard, owned }
+        )),
+        (instance(), id(AgentId::new), select(Ask::ALL.to_vec()), id(NodeName::new)).prop_map(
+            |((cloud, instance), agent, ask, node)| Call::AskAgent(AskAgent {
+                cloud,
+                instance,
+                agent,
+                ask,
+                node
+            })
+        ),
+        (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::Start(StartInstance {
             cloud,
             instance,
-            hard,
             owned
-        }),
-        (instance(), id(AgentId::new), select(Ask::ALL.to_vec()), id(NodeName::new)).prop_map(
-            |((cloud, instance), agent, ask, node)| Call::AskAgent { cloud, instance, agent, ask, node }
-        ),
-        (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::Start { cloud, instance, owned }),
+        })),
         (instance(), owned(), option::of(state())).prop_map(|((cloud, instance), owned, rests_on)| {
-            Call::DeleteInstance { cloud, instance, owned, rests_on }
+            Call::DeleteInstance(DeleteInstance { cloud, instance, owned, rests_on })
         }),
         (id(NodeName::new), id(NodeUid::new), option::of(text()))
-            .prop_map(|(name, uid, boot_id)| Call::DeleteNode { name, uid, boot_id }),
+            .prop_map(|(name, uid, boot_id)| Call::DeleteNode(DeleteNode { name, uid, boot_id })),
     ]
 }
 

@@ -19,6 +19,10 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
 use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
+use reveille_core::remedies::{
+    AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
+    NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
 
 const AT: Time = Time::from_ms(1_792_401_133_042);
 
@@ -75,61 +79,65 @@ fn calls() -> Vec<Call> {
         rule(Direction::Ingress, Family::V6, Some(Protocol::ICMP6), None, Remote::Other),
     ];
     vec![
-        Call::AddRules { cloud: cloud.clone(), group: group.clone(), rules },
-        Call::DropRule { cloud: cloud.clone(), group: group.clone(), rule: RuleId::from("rule-1") },
-        Call::NudgeGroup { cloud: cloud.clone(), group: group.clone(), mark: text("reveille-nudge int-9") },
-        Call::SetPortGroups {
+        Call::AddRules(AddRules { cloud: cloud.clone(), group: group.clone(), rules }),
+        Call::DropRule(DropRule { cloud: cloud.clone(), group: group.clone(), rule: RuleId::from("rule-1") }),
+        Call::NudgeGroup(NudgeGroup {
+            cloud: cloud.clone(),
+            group: group.clone(),
+            mark: text("reveille-nudge int-9"),
+        }),
+        Call::SetPortGroups(SetPortGroups {
             cloud: cloud.clone(),
             port: port.clone(),
             groups: vec![group, GroupId::from("sg-2")],
             if_revision: 12,
             instance: instance.clone(),
             owned: owned(),
-        },
-        Call::AddPortPairs {
+        }),
+        Call::AddPortPairs(AddPortPairs {
             cloud: cloud.clone(),
             port,
             pairs: vec!["198.19.3.0/24".parse().unwrap(), "fd00:10:0:3::/64".parse().unwrap()],
             if_revision: 13,
             instance: instance.clone(),
             owned: owned(),
-        },
-        Call::RemoveRoutes {
+        }),
+        Call::RemoveRoutes(RemoveRoutes {
             cloud: cloud.clone(),
             router: router.clone(),
             routes: vec![route()],
             unless_used: vec![route().next_hop],
-        },
-        Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
-        Call::NudgeRouter { cloud: cloud.clone(), router, route: route() },
-        Call::AssignRoles {
+        }),
+        Call::AddRoutes(AddRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] }),
+        Call::NudgeRouter(NudgeRouter { cloud: cloud.clone(), router, route: route() }),
+        Call::AssignRoles(AssignRoles {
             cloud: cloud.clone(),
             project: ProjectId::from("p-1"),
             user: UserId::from("u-1"),
             roles: vec![Role { id: RoleId::from("r-1"), name: text("network_admin") }],
-        },
-        Call::AskAgent {
+        }),
+        Call::AskAgent(AskAgent {
             cloud: cloud.clone(),
             instance: instance.clone(),
             agent: AgentId::from("a-1"),
             ask: Ask::Rejoin,
             node: NodeName::from("n1"),
-        },
-        Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true, owned: owned() },
-        Call::Start { cloud: cloud.clone(), instance: instance.clone(), owned: owned() },
-        Call::DeleteInstance {
+        }),
+        Call::Reboot(Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true, owned: owned() }),
+        Call::Start(StartInstance { cloud: cloud.clone(), instance: instance.clone(), owned: owned() }),
+        Call::DeleteInstance(DeleteInstance {
             cloud: cloud.clone(),
             instance: instance.clone(),
             owned: owned(),
             rests_on: Some(InstanceState::Active),
-        },
-        Call::DeleteInstance { cloud, instance, owned: owned(), rests_on: None },
-        Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1"), boot_id: None },
-        Call::DeleteNode {
+        }),
+        Call::DeleteInstance(DeleteInstance { cloud, instance, owned: owned(), rests_on: None }),
+        Call::DeleteNode(DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1"), boot_id: None }),
+        Call::DeleteNode(DeleteNode {
             name: NodeName::from("n1"),
             uid: NodeUid::from("u-1"),
             boot_id: Some("b-1".into()),
-        },
+        }),
     ]
 }
 

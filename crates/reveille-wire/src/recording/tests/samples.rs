@@ -31,6 +31,7 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::record::Record;
+use reveille_core::remedies::Reboot;
 
 use crate::recording::{Header, Memory};
 
@@ -338,7 +339,7 @@ pub(super) fn effects() -> Vec<Effect> {
         Effect::Call {
             intent: IntentId(1),
             fence: Fence(3),
-            call: Call::Reboot { cloud: os.clone(), instance: id, hard: false, owned },
+            call: Call::Reboot(Reboot { cloud: os.clone(), instance: id, hard: false, owned }),
         },
         Effect::List { cloud: os },
         Effect::WakeAt(AT),

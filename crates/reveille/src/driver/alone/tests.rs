@@ -11,6 +11,7 @@ use super::*;
 use crate::driver::clock;
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
+use reveille_core::remedies::{AssignRoles, DeleteNode, NudgeGroup, RemoveRoutes, StartInstance};
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
@@ -134,22 +135,32 @@ fn watcher(bench: &Bench, name: &str) -> Watcher {
 
 /// A call that can hurt.
 fn deletion() -> Call {
-    Call::DeleteNode { name: "w-1".into(), uid: "u1".into(), boot_id: None }
+    Call::DeleteNode(DeleteNode { name: "w-1".into(), uid: "u1".into(), boot_id: None })
 }
 
 /// Calls that start a machine, take a route away or give a role.
 fn taking() -> [Call; 3] {
     let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
     [
-        Call::Start { cloud: "os".into(), instance: "i1".into(), owned },
-        Call::RemoveRoutes { cloud: "os".into(), router: "r1".into(), routes: vec![], unless_used: vec![] },
-        Call::AssignRoles { cloud: "os".into(), project: "p1".into(), user: "u1".into(), roles: vec![] },
+        Call::Start(StartInstance { cloud: "os".into(), instance: "i1".into(), owned }),
+        Call::RemoveRoutes(RemoveRoutes {
+            cloud: "os".into(),
+            router: "r1".into(),
+            routes: vec![],
+            unless_used: vec![],
+        }),
+        Call::AssignRoles(AssignRoles {
+            cloud: "os".into(),
+            project: "p1".into(),
+            user: "u1".into(),
+            roles: vec![],
+        }),
     ]
 }
 
 /// A call that cannot.
 fn repair() -> Call {
-    Call::NudgeGroup { cloud: "os".into(), group: "g1".into(), mark: "m".into() }
+    Call::NudgeGroup(NudgeGroup { cloud: "os".into(), group: "g1".into(), mark: "m".into() })
 }
 
 /// What two controllers of one roster know after they asked, the first of them first.

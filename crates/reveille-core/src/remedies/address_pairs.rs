@@ -1,0 +1,98 @@
+//! A port does not allow the pod range of its machine's Node: the range is added to its allowed address pairs.
+
+use std::fmt;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::faults;
+use crate::diagnose::network::membership::Verdict;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, InstanceId, PortId};
+use crate::model::roster::Ownership;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "address-pairs",
+    class: Class::Network,
+    says: "allow the node's pod range on its port",
+    plan,
+};
+
+/// Replace the port's allowed address pairs, if it is still at this revision. Existing pairs keep their MAC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AddPortPairs {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which port.
+    pub port: PortId,
+    /// The pairs to add to what is there.
+    pub pairs: Vec<IpNet>,
+    /// The revision that was read.
+    pub if_revision: u64,
+    /// Whose port it is.
+    pub instance: InstanceId,
+    /// The marks that the instance must carry at that moment.
+    pub owned: Ownership,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = facts::machine(desk, case)?;
+    let need = faults::pairs_needed(desk.roster, desk.cluster, seen);
+    let Some(need) = need else { return no_call("its port allows its pod range") };
+    match need.verdict {
+        Verdict::Applicable => Ok(Call::AddPortPairs(AddPortPairs {
+            cloud: cloud.name.clone(),
+            port: need.port,
+            pairs: need.missing,
+            if_revision: need.revision,
+            instance: seen.instance.id.clone(),
+            owned: facts::marks(desk, seen)?,
+        })),
+        Verdict::NotApplicable(why) => no_call(&why.to_string()),
+    }
+}
+
+impl Act for AddPortPairs {
+    const IS_HARMLESS_TWICE: bool = true;
+
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
+        Some((&self.cloud, &self.instance, &self.owned))
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        (&self.cloud, &self.port, &self.pairs) == (&other.cloud, &other.port, &other.pairs)
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Ports(self.cloud.clone(), self.instance.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let (Answer::Ports(ports), port) = (answer, &self.port) else { return gone() };
+        let found = ports.iter().find(|found| found.id == *port);
+        let allows = |pair: &IpNet| found.is_some_and(|found| found.pairs.iter().any(|it| it.contains(pair)));
+        if found.is_some() && self.pairs.iter().all(allows) {
+            seen(format!("read back: port {port} allows it"))
+        } else {
+            not_seen(format!("read back: port {port} does not allow it"))
+        }
+    }
+}
+
+impl fmt::Display for AddPortPairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "allow on port {}:", self.port)?;
+        self.pairs.iter().try_for_each(|pair| write!(f, " {pair}"))
+    }
+}

@@ -1,0 +1,76 @@
+//! A machine cannot be reached although its security group is right: a harmless rule is put and taken back, so that the data
+//! plane reads the group again.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, GroupId};
+use crate::model::network::NUDGE_MARK;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "group-sync",
+    class: Class::Network,
+    says: "add and remove a harmless rule, so that the network applies the group again",
+    plan,
+};
+
+/// Put a harmless rule and take it back at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NudgeGroup {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which group.
+    pub group: GroupId,
+    /// Description of the rule; begins with `NUDGE_MARK`, ends with the intent's number.
+    pub mark: Arc<str>,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = facts::machine(desk, case)?;
+    let pool = desk.pool(seen).ok_or_else(|| NoCall::from("it belongs to no pool"))?;
+    let group = pool.groups.iter().find_map(|group| cloud.resolve(group).ok());
+    let group = group.ok_or_else(|| NoCall::from("its pool names no security group"))?;
+    let mark = format!("{NUDGE_MARK}-{}", desk.next_intent.0).into();
+    Ok(Call::NudgeGroup(NudgeGroup { cloud: cloud.name.clone(), group, mark }))
+}
+
+impl Act for NudgeGroup {
+    const IS_HARMLESS_TWICE: bool = true;
+
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        (&self.cloud, &self.group) == (&other.cloud, &other.group)
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Group(self.cloud.clone(), self.group.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Group(Some(group)) = answer else { return gone() };
+        if group.rules.iter().any(|rule| rule.description == self.mark) {
+            not_seen(format!("read back: the harmless rule {NUDGE_MARK} is still there"))
+        } else {
+            seen("read back: the harmless rule was put and taken back")
+        }
+    }
+}
+
+impl fmt::Display for NudgeGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "put and take back a harmless rule in group {}", self.group)
+    }
+}

@@ -1,0 +1,87 @@
+//! A nudge was interrupted and its harmless rule or route stayed: it is taken out, so that it uses up no quota.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::faults;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, GroupId, RouterId, RuleId};
+use crate::model::incident::Subject;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::stale_routes::RemoveRoutes;
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "leftover-rule",
+    class: Class::Network,
+    says: "remove the test rule that an interrupted repair left",
+    plan,
+};
+
+/// Take one rule out of the group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DropRule {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which group.
+    pub group: GroupId,
+    /// Which rule.
+    pub rule: RuleId,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    match &case.incident.key.subject {
+        Subject::Router(cloud, router) => left_on_router(desk, cloud, router),
+        Subject::Group(cloud, group) => match faults::nudge_leftover(facts::cloud(desk, cloud)?, group) {
+            Some(rule) => Ok(Call::DropRule(DropRule { cloud: cloud.clone(), group: group.clone(), rule })),
+            None => no_call("no test rule is left"),
+        },
+        _ => no_call("not a group"),
+    }
+}
+
+/// It goes whether or not its next hop is in use: nothing is routed to a documentation address.
+fn left_on_router(desk: &Desk<'_>, cloud: &CloudName, router: &RouterId) -> Result<Call, NoCall> {
+    let nudges = desk.book.router_nudges(cloud);
+    let routes = facts::route_view(desk, &nudges).nudge_leftovers(cloud, router);
+    if routes.is_empty() {
+        return no_call("no test rule is left");
+    }
+    let (cloud, router, unless_used) = (cloud.clone(), router.clone(), Vec::new());
+    Ok(Call::RemoveRoutes(RemoveRoutes { cloud, router, routes, unless_used }))
+}
+
+impl Act for DropRule {
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Group(self.cloud.clone(), self.group.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Group(Some(group)) = answer else { return gone() };
+        if group.rules.iter().any(|rule| rule.id == self.rule) {
+            not_seen("read back: the rule is still there")
+        } else {
+            seen("read back: the rule is gone")
+        }
+    }
+}
+
+impl fmt::Display for DropRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "remove rule {} from group {}", self.rule, self.group)
+    }
+}

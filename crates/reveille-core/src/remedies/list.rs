@@ -1,0 +1,283 @@
+//! The list of repairs: each call and each rung once, and which faults climb which rungs.
+//!
+//! A new repair is its file, a line in [`Call`], in `for_each_call`, in [`Rung`] and in [`Rung::remedy`], and its place in
+//! [`ladder`]; then the compiler names the adapters that have to perform it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, InstanceId};
+use crate::model::incident::FaultKind;
+use crate::model::roster::Ownership;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{
+    Act, AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
+    Effectiveness, NoCall, NudgeGroup, NudgeRouter, Reboot, Remedy, RemoveRoutes, SetPortGroups,
+    StartInstance, address_pairs, group_nudge, leftover, missing_routes, node_cleanup, pod_rules,
+    port_groups, reboot, rejoin, replace, router_nudge, service_roles, stale_routes, start,
+};
+
+/// A change to the outside: one closed list. A call carries what it needs to be refused when the world has moved on: revisions,
+/// uids, marks. What the other side answered is an [`Outcome`](crate::model::outcome::Outcome).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Call {
+    /// Put missing rules into a security group.
+    AddRules(AddRules),
+    /// Take a test rule out of a security group.
+    DropRule(DropRule),
+    /// Put a harmless rule and take it back at once, so that the data plane reads the group again.
+    NudgeGroup(NudgeGroup),
+    /// Put missing security groups on a port.
+    SetPortGroups(SetPortGroups),
+    /// Allow a pod range on a port.
+    AddPortPairs(AddPortPairs),
+    /// Take routes out of a router.
+    RemoveRoutes(RemoveRoutes),
+    /// Put routes into a router.
+    AddRoutes(AddRoutes),
+    /// Put a harmless route and take it back at once, so that the device writes its whole table again.
+    NudgeRouter(NudgeRouter),
+    /// Assign roles to a service user.
+    AssignRoles(AssignRoles),
+    /// Ask the agent on a machine to bring its Node back.
+    AskAgent(AskAgent),
+    /// Reboot an instance.
+    Reboot(Reboot),
+    /// Start a stopped instance.
+    Start(StartInstance),
+    /// Delete an instance.
+    DeleteInstance(DeleteInstance),
+    /// Delete a Node object.
+    DeleteNode(DeleteNode),
+}
+
+/// The same expression for the call of each kind; `$call` stands for the call's own struct.
+macro_rules! for_each_call {
+    ($on:expr, $call:ident => $does:expr) => {
+        match $on {
+            Call::AddRules($call) => $does,
+            Call::DropRule($call) => $does,
+            Call::NudgeGroup($call) => $does,
+            Call::SetPortGroups($call) => $does,
+            Call::AddPortPairs($call) => $does,
+            Call::RemoveRoutes($call) => $does,
+            Call::AddRoutes($call) => $does,
+            Call::NudgeRouter($call) => $does,
+            Call::AssignRoles($call) => $does,
+            Call::AskAgent($call) => $does,
+            Call::Reboot($call) => $does,
+            Call::Start($call) => $does,
+            Call::DeleteInstance($call) => $does,
+            Call::DeleteNode($call) => $does,
+        }
+    };
+}
+
+impl Call {
+    /// True when a mistake would cost somebody a running machine or its Node.
+    pub fn is_destructive(&self) -> bool {
+        for_each_call!(self, call => is_destructive(call))
+    }
+
+    /// True when two controllers that both do it do no harm.
+    pub fn is_harmless_twice(&self) -> bool {
+        for_each_call!(self, call => is_harmless_twice(call))
+    }
+
+    /// The cloud that it changes; none where it is put to the cluster or to an agent.
+    pub fn cloud(&self) -> Option<&CloudName> {
+        for_each_call!(self, call => call.cloud())
+    }
+
+    /// The instance that the call changes, or whose port it changes, and the marks that it must carry at the moment of the act.
+    pub fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
+        for_each_call!(self, call => call.owned())
+    }
+
+    /// The same change of the same thing, whatever it rests on: a revision, a mark or a state may have moved on between two
+    /// tries.
+    pub fn is_same_change(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::AddRules(one), Self::AddRules(other)) => one.is_same_change(other),
+            (Self::DropRule(one), Self::DropRule(other)) => one.is_same_change(other),
+            (Self::NudgeGroup(one), Self::NudgeGroup(other)) => one.is_same_change(other),
+            (Self::SetPortGroups(one), Self::SetPortGroups(other)) => one.is_same_change(other),
+            (Self::AddPortPairs(one), Self::AddPortPairs(other)) => one.is_same_change(other),
+            (Self::RemoveRoutes(one), Self::RemoveRoutes(other)) => one.is_same_change(other),
+            (Self::AddRoutes(one), Self::AddRoutes(other)) => one.is_same_change(other),
+            (Self::NudgeRouter(one), Self::NudgeRouter(other)) => one.is_same_change(other),
+            (Self::AssignRoles(one), Self::AssignRoles(other)) => one.is_same_change(other),
+            (Self::AskAgent(one), Self::AskAgent(other)) => one.is_same_change(other),
+            (Self::Reboot(one), Self::Reboot(other)) => one.is_same_change(other),
+            (Self::Start(one), Self::Start(other)) => one.is_same_change(other),
+            (Self::DeleteInstance(one), Self::DeleteInstance(other)) => one.is_same_change(other),
+            (Self::DeleteNode(one), Self::DeleteNode(other)) => one.is_same_change(other),
+            _ => false,
+        }
+    }
+
+    /// The fresh reads that tell whether it took effect.
+    pub fn looks_after(&self, before: Option<&Before>) -> Vec<Look> {
+        for_each_call!(self, call => call.looks_after(before))
+    }
+
+    /// Compares what one of those reads found with what the call was to bring about.
+    pub fn judge(&self, before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        for_each_call!(self, call => call.judge(before, answer))
+    }
+}
+
+const fn is_destructive<A: Act>(_: &A) -> bool {
+    A::IS_DESTRUCTIVE
+}
+
+const fn is_harmless_twice<A: Act>(_: &A) -> bool {
+    A::IS_HARMLESS_TWICE
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for_each_call!(self, call => call.fmt(f))
+    }
+}
+
+/// One step that can be tried: what may follow what is in [`ladder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rung {
+    /// Put the missing groups on a port.
+    SetGroups,
+    /// Put the missing pod rules into the group.
+    AddRules,
+    /// Make the data plane read the group again.
+    NudgeGroup,
+    /// Make the router write its table again.
+    NudgeRouter,
+    /// Remove routes whose next hop is in use nowhere.
+    RemoveRoutes,
+    /// Add a node's route.
+    AddRoutes,
+    /// Allow a node's pod range on its port.
+    AddPairs,
+    /// Take back what an interrupted nudge left.
+    DropLeftover,
+    /// Let a service user hold the roles that it must.
+    AssignRoles,
+    /// Restart the kubelet, so that it registers again.
+    Rejoin,
+    /// Start a stopped instance.
+    Start,
+    /// Reboot the instance.
+    Reboot,
+    /// Delete the instance, so that the pool's owner makes another.
+    Replace,
+    /// Delete the Node object of an instance that is gone.
+    Cleanup,
+}
+
+impl Rung {
+    /// Every rung.
+    pub const ALL: [Self; 14] = [
+        Self::SetGroups,
+        Self::AddRules,
+        Self::NudgeGroup,
+        Self::NudgeRouter,
+        Self::RemoveRoutes,
+        Self::AddRoutes,
+        Self::AddPairs,
+        Self::DropLeftover,
+        Self::AssignRoles,
+        Self::Rejoin,
+        Self::Start,
+        Self::Reboot,
+        Self::Replace,
+        Self::Cleanup,
+    ];
+
+    /// What is known of it.
+    pub const fn remedy(self) -> &'static Remedy {
+        match self {
+            Self::SetGroups => &port_groups::REMEDY,
+            Self::AddRules => &pod_rules::REMEDY,
+            Self::NudgeGroup => &group_nudge::REMEDY,
+            Self::NudgeRouter => &router_nudge::REMEDY,
+            Self::RemoveRoutes => &stale_routes::REMEDY,
+            Self::AddRoutes => &missing_routes::REMEDY,
+            Self::AddPairs => &address_pairs::REMEDY,
+            Self::DropLeftover => &leftover::REMEDY,
+            Self::AssignRoles => &service_roles::REMEDY,
+            Self::Rejoin => &rejoin::REMEDY,
+            Self::Start => &start::REMEDY,
+            Self::Reboot => &reboot::REMEDY,
+            Self::Replace => &replace::REMEDY,
+            Self::Cleanup => &node_cleanup::REMEDY,
+        }
+    }
+
+    /// The rung of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rung| rung.name() == name)
+    }
+
+    /// What switches it in the roster.
+    pub const fn class(self) -> Class {
+        self.remedy().class
+    }
+
+    /// A word for it where it is counted.
+    pub const fn name(self) -> &'static str {
+        self.remedy().name
+    }
+
+    /// What it does, as an imperative.
+    pub const fn says(self) -> &'static str {
+        self.remedy().says
+    }
+
+    /// How often it is tried before the next rung: what interrupts a machine's pods is tried softly once and hard once.
+    pub const fn tries(self, allowed: u32) -> u32 {
+        if self.class().is_destructive() && allowed > 2 { 2 } else { allowed }
+    }
+
+    /// The call that this rung means for this case now; else why there is nothing to call.
+    pub fn call(self, desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+        (self.remedy().plan)(desk, case)
+    }
+}
+
+/// The rungs of a fault, cheapest first; deletion is the last rung of each (DESIGN, invariant 8). Empty: it is reported and
+/// nothing is tried.
+pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
+    match kind {
+        FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady => {
+            &[Rung::Rejoin, Rung::Reboot, Rung::Replace]
+        }
+        FaultKind::Ghost => &[Rung::Cleanup],
+        FaultKind::Errored | FaultKind::StuckBuilding => &[Rung::Replace],
+        FaultKind::Stopped => &[Rung::Start],
+        FaultKind::GroupMissing => &[Rung::SetGroups],
+        FaultKind::RulesMissing => &[Rung::AddRules],
+        FaultKind::Unreachable => &[Rung::NudgeGroup, Rung::NudgeRouter],
+        FaultKind::DuplicateRoute => &[Rung::RemoveRoutes],
+        FaultKind::MissingRoute => &[Rung::AddRoutes, Rung::NudgeRouter],
+        FaultKind::PairMissing => &[Rung::AddPairs],
+        FaultKind::NudgeLeftover => &[Rung::DropLeftover],
+        FaultKind::RolesMissing => &[Rung::AssignRoles],
+        FaultKind::Stray
+        | FaultKind::Duplicate
+        | FaultKind::StuckDeleting
+        | FaultKind::NotInService
+        | FaultKind::StuckLeaving
+        | FaultKind::GroupUnresolved
+        | FaultKind::RouteLimit
+        | FaultKind::SourceSuspect
+        | FaultKind::RolesUnreadable
+        | FaultKind::ProviderNotice => &[],
+    }
+}

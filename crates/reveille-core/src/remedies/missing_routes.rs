@@ -1,0 +1,75 @@
+//! A Node's pod range has no route: the route is added.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::route_faults;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, RouterId};
+use crate::model::network::Route;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy =
+    Remedy { name: "missing-routes", class: Class::Network, says: "add the node's route", plan };
+
+/// Put exactly these routes in, all or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AddRoutes {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which router.
+    pub router: RouterId,
+    /// Exact pairs.
+    pub routes: Vec<Route>,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = facts::router(desk)?;
+    let (_, seen) = facts::machine(desk, case)?;
+    let routes = route_faults::routes_needed(desk.roster, view, desk.cluster, router, seen);
+    if routes.is_empty() {
+        return no_call("its routes exist");
+    }
+    if !facts::has_room(desk, view, router, routes.len()) {
+        return no_call("the router is full");
+    }
+    Ok(Call::AddRoutes(AddRoutes { cloud: cloud.clone(), router: router.clone(), routes }))
+}
+
+impl Act for AddRoutes {
+    const IS_HARMLESS_TWICE: bool = true;
+
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Router(self.cloud.clone(), self.router.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Router(Some(router)) = answer else { return gone() };
+        match self.routes.iter().find(|route| !router.routes.contains(route)) {
+            Some(route) => not_seen(format!("read back: {route} is not there")),
+            None => seen("read back: the routes are there"),
+        }
+    }
+}
+
+impl fmt::Display for AddRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "add to router {}:", self.router)?;
+        self.routes.iter().try_for_each(|route| write!(f, " [{route}]"))
+    }
+}

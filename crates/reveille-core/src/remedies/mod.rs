@@ -1,0 +1,133 @@
+//! Every repair that there is, one file each, and the list of them.
+//!
+//! A file holds all that is true of its repair alone: the call with what it needs to be refused when the world has moved on, the
+//! exact call for a case from what the views say at this moment ([`Remedy::plan`]), which fresh reads tell whether it took effect
+//! and how ([`Act`]), and how it is described. [`list`] names them all: the calls that ledger and adapters know, the rungs, and
+//! which faults climb which rungs.
+//!
+//! ```text
+//!  fault ─▶ list::ladder ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
+//! ```
+//!
+//! What holds for many of them is elsewhere: who may act and when (`plan::interlock`), slots and rates (`plan::budget`), waiting
+//! and counting (`engine`), the invariants (`engine::invariants`). The calls are nouns of the ledger, so that `model` reads this
+//! list; that is the one arrow from there to here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, InstanceId};
+use crate::model::roster::Ownership;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+pub mod address_pairs;
+mod facts;
+pub mod group_nudge;
+pub mod leftover;
+pub mod list;
+pub mod missing_routes;
+pub mod node_cleanup;
+pub mod pod_rules;
+pub mod port_groups;
+pub mod reboot;
+pub mod rejoin;
+pub mod replace;
+pub mod router_nudge;
+pub mod service_roles;
+pub mod stale_routes;
+pub mod start;
+
+pub use address_pairs::AddPortPairs;
+pub use group_nudge::NudgeGroup;
+pub use leftover::DropRule;
+pub use list::{Call, Rung, ladder};
+pub use missing_routes::AddRoutes;
+pub use node_cleanup::DeleteNode;
+pub use pod_rules::AddRules;
+pub use port_groups::SetPortGroups;
+pub use reboot::Reboot;
+pub use rejoin::AskAgent;
+pub use replace::DeleteInstance;
+pub use router_nudge::NudgeRouter;
+pub use service_roles::AssignRoles;
+pub use stale_routes::RemoveRoutes;
+pub use start::StartInstance;
+
+/// Why there is nothing to call.
+pub type NoCall = Arc<str>;
+
+fn no_call<T>(why: &str) -> Result<T, NoCall> {
+    Err(Arc::from(why))
+}
+
+/// One rung of a ladder: a repair as it is planned.
+pub struct Remedy {
+    /// A word for it where it is counted.
+    pub name: &'static str,
+    /// What switches it in the roster.
+    pub class: Class,
+    /// What it does, as an imperative.
+    pub says: &'static str,
+    /// The call that it means for this case now. When the facts leave nothing to call (already so, not possible here), why.
+    pub plan: fn(&Desk<'_>, &Case) -> Result<Call, NoCall>,
+}
+
+/// What a fresh read says about a call's effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effectiveness {
+    /// It is there.
+    Seen(Arc<str>),
+    /// It is not there (yet), and would be by now.
+    NotSeen(Arc<str>),
+    /// What was read cannot show it, or does not show it before the machine is up again.
+    Unseen(Arc<str>),
+}
+
+fn seen(text: impl Into<Arc<str>>) -> Effectiveness {
+    Effectiveness::Seen(text.into())
+}
+
+fn not_seen(text: impl Into<Arc<str>>) -> Effectiveness {
+    Effectiveness::NotSeen(text.into())
+}
+
+fn unseen(text: impl Into<Arc<str>>) -> Effectiveness {
+    Effectiveness::Unseen(text.into())
+}
+
+/// What was to be read is gone, or the answer is to another question.
+fn gone() -> Effectiveness {
+    not_seen("read back: what it was about is gone")
+}
+
+/// A call of one kind: what it changes, and how its effect is seen. An accepted call is not a repair; what the real services show
+/// after each act, and what they do not, stands in `docs/acts.md`.
+pub trait Act: fmt::Display {
+    /// True when a mistake would cost somebody a running machine or its Node.
+    const IS_DESTRUCTIVE: bool = false;
+    /// True when two controllers that both do it do no harm: it adds what is missing, tells a data plane to read again, or asks
+    /// an agent, which decides for itself.
+    const IS_HARMLESS_TWICE: bool = false;
+
+    /// The cloud that it changes; none where it is put to the cluster or to an agent.
+    fn cloud(&self) -> Option<&CloudName>;
+
+    /// The instance that it changes, or whose port it changes, and the marks that it must carry at the moment of the act.
+    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
+        None
+    }
+
+    /// The same change of the same thing in the same cloud, whatever it rests on: a revision, a mark or a state may have moved
+    /// on between two tries.
+    fn is_same_change(&self, other: &Self) -> bool;
+
+    /// The fresh reads that tell whether it took effect.
+    fn looks_after(&self, before: Option<&Before>) -> Vec<Look>;
+
+    /// Compares what one of them found with what the call was to bring about.
+    fn judge(&self, before: Option<&Before>, answer: &Answer) -> Effectiveness;
+}

@@ -1,0 +1,77 @@
+//! A security group lacks the rules for pods: the missing rules are put into it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::faults;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, GroupId};
+use crate::model::incident::Subject;
+use crate::model::network::RuleSpec;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "pod-rules",
+    class: Class::Network,
+    says: "add the missing rules for pods to the security group",
+    plan,
+};
+
+/// Put these rules into the group, one by one; one that exists already counts as put.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AddRules {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which group.
+    pub group: GroupId,
+    /// What is missing, and nothing else.
+    pub rules: Vec<RuleSpec>,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };
+    let rules = faults::rules_needed(desk.roster, facts::cloud(desk, cloud)?, group);
+    if rules.is_empty() {
+        return no_call("every rule is there");
+    }
+    Ok(Call::AddRules(AddRules { cloud: cloud.clone(), group: group.clone(), rules }))
+}
+
+impl Act for AddRules {
+    const IS_HARMLESS_TWICE: bool = true;
+
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Group(self.cloud.clone(), self.group.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Group(Some(group)) = answer else { return gone() };
+        let is_there = |rule: &&RuleSpec| group.rules.iter().any(|held| held.allows == **rule);
+        match self.rules.iter().filter(|rule| !is_there(rule)).count() {
+            0 => seen("read back: the group holds every rule"),
+            absent => not_seen(format!("read back: {absent} rule(s) are not there")),
+        }
+    }
+}
+
+impl fmt::Display for AddRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "add {} rule(s) to group {}:", self.rules.len(), self.group)?;
+        self.rules.iter().try_for_each(|rule| write!(f, " [{rule}]"))
+    }
+}

@@ -1,0 +1,110 @@
+//! A port lacks a security group of its pool: the missing groups are put on it beside those that it carries.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::faults;
+use crate::diagnose::network::membership::Verdict;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, GroupId, InstanceId, PortId};
+use crate::model::roster::Ownership;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "membership",
+    class: Class::Network,
+    says: "add the missing security group to the port",
+    plan,
+};
+
+/// Replace the port's groups, if it is still at this revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetPortGroups {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which port.
+    pub port: PortId,
+    /// The whole new list.
+    pub groups: Vec<GroupId>,
+    /// The revision that the list was derived from.
+    pub if_revision: u64,
+    /// Whose port it is. An operator who cuts a machine off takes its marks and its groups away together.
+    pub instance: InstanceId,
+    /// The marks that the instance must carry at that moment.
+    pub owned: Ownership,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = facts::machine(desk, case)?;
+    let needs = faults::port_needs(desk.roster, cloud, seen);
+    let (mut refused, mut again) = (None, None);
+    let last = case.incident.attempts.last();
+    for need in needs {
+        match need.verdict {
+            Verdict::Applicable => {
+                assert!(!need.full_list.is_empty(), "a port's groups are never emptied");
+                let call = Call::SetPortGroups(SetPortGroups {
+                    cloud: cloud.name.clone(),
+                    port: need.port,
+                    groups: need.full_list,
+                    if_revision: need.revision,
+                    instance: seen.instance.id.clone(),
+                    owned: facts::marks(desk, seen)?,
+                });
+                // One port that loses its group over and over does not keep the others waiting.
+                if last.is_none_or(|last| !last.call.is_same_change(&call)) {
+                    return Ok(call);
+                }
+                again.get_or_insert(call);
+            }
+            Verdict::NotApplicable(why) => refused = Some(why.to_string()),
+        }
+    }
+    again.ok_or_else(|| Arc::from(refused.as_deref().unwrap_or("every port has its security groups")))
+}
+
+impl Act for SetPortGroups {
+    const IS_HARMLESS_TWICE: bool = true;
+
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
+        Some((&self.cloud, &self.instance, &self.owned))
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        (&self.cloud, &self.port, &self.groups) == (&other.cloud, &other.port, &other.groups)
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Ports(self.cloud.clone(), self.instance.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let (Answer::Ports(ports), port) = (answer, &self.port) else { return gone() };
+        match ports.iter().find(|found| found.id == *port) {
+            Some(found) if self.groups.iter().all(|group| found.groups.contains(group)) => {
+                seen(format!("read back: port {port} carries {} group(s)", found.groups.len()))
+            }
+            Some(_) => not_seen(format!("read back: port {port} still lacks a group")),
+            None => not_seen(format!("read back: port {port} is gone")),
+        }
+    }
+}
+
+impl fmt::Display for SetPortGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "set the groups of port {} to", self.port)?;
+        self.groups.iter().try_for_each(|group| write!(f, " {group}"))
+    }
+}

@@ -1,0 +1,90 @@
+//! The router's table is right and its device does not follow it: a harmless route is put and taken back, so that the device
+//! writes its whole table again.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, RouterId};
+use crate::model::network::Route;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "router-sync",
+    class: Class::Network,
+    says: "add and remove a harmless route, so that the router writes its table again",
+    plan,
+};
+
+/// Put a harmless route and take it back at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NudgeRouter {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which router.
+    pub router: RouterId,
+    /// A route to a documentation range through an address that the router accepts.
+    pub route: Route,
+}
+
+/// A documentation address (RFC 5737) through the node's own address, which the router accepts.
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = facts::router(desk)?;
+    let (_, seen) = facts::machine(desk, case)?;
+    let held = view.routers.get(router).ok_or_else(|| NoCall::from("the router was not found"))?;
+    if !facts::has_room(desk, view, router, 1) {
+        return no_call("the router is full");
+    }
+    let next_hop = desk
+        .node(seen)
+        .and_then(|(_, node)| node.node.addresses.iter().find(|address| address.is_ipv4()).copied())
+        .ok_or_else(|| NoCall::from("its node has no IPv4 address"))?;
+    let free = (1..=254_u8).find_map(|last| {
+        let destination = IpNet::from(IpAddr::from([198, 51, 100, last]));
+        (!held.routes.iter().any(|route| route.destination == destination)).then_some(destination)
+    });
+    let destination =
+        free.ok_or_else(|| NoCall::from("no documentation address is free for a test route"))?;
+    let route = Route { destination, next_hop };
+    Ok(Call::NudgeRouter(NudgeRouter { cloud: cloud.clone(), router: router.clone(), route }))
+}
+
+impl Act for NudgeRouter {
+    const IS_HARMLESS_TWICE: bool = true;
+
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Router(self.cloud.clone(), self.router.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let (Answer::Router(Some(router)), route) = (answer, &self.route) else { return gone() };
+        if router.routes.contains(route) {
+            not_seen(format!("read back: the harmless route {route} is still there"))
+        } else {
+            seen("read back: the harmless route was put and taken back")
+        }
+    }
+}
+
+impl fmt::Display for NudgeRouter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "put and take back a harmless route on router {} ({})", self.router, self.route)
+    }
+}

@@ -1,0 +1,88 @@
+//! A service user lacks a role that the roster says it must hold: the role is assigned.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::access_faults;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::access::{Role, RoleRef, UserRef};
+use crate::model::before::Before;
+use crate::model::id::{CloudName, ProjectId, UserId};
+use crate::model::incident::Subject;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "service-user-roles",
+    class: Class::Access,
+    says: "give the service user the roles that it lacks",
+    plan,
+};
+
+/// Let the user hold these roles on the project; one that it holds already counts as given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AssignRoles {
+    /// Where.
+    pub cloud: CloudName,
+    /// On this project: a performer that is in another one refuses.
+    pub project: ProjectId,
+    /// Who.
+    pub user: UserId,
+    /// What is missing, and nothing else.
+    pub roles: Vec<Role>,
+}
+
+/// Only what the roster names, the cloud knows and the user was said to lack.
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let Subject::User(cloud, user) = &case.incident.key.subject else { return no_call("not a user") };
+    let wanted = desk.roster.access.user(cloud, user);
+    let wanted = wanted.ok_or_else(|| NoCall::from("the roster does not name it"))?;
+    let heard = desk.clouds.get(cloud).and_then(|view| view.access.heard(user));
+    let said = heard.and_then(|heard| heard.said.as_ref()).map(|(said, _)| said);
+    let said = said.ok_or_else(|| NoCall::from("its roles were not read yet"))?;
+    let Some(id) = &said.user else { return no_call("the cloud knows no such user") };
+    let missing = access_faults::lacking(wanted, said);
+    let known = said.lacking.iter().filter(|role| missing.iter().any(|wanted| wanted.means(role)));
+    let roles: Vec<Role> = known.cloned().collect();
+    if roles.is_empty() {
+        return no_call(if missing.is_empty() { "it has every role" } else { "the cloud has no such role" });
+    }
+    let project = said.project.clone();
+    Ok(Call::AssignRoles(AssignRoles { cloud: cloud.clone(), project, user: id.clone(), roles }))
+}
+
+impl Act for AssignRoles {
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        let roles = self.roles.iter().map(|role| RoleRef::Id(role.id.clone())).collect();
+        vec![Look::Roles(self.cloud.clone(), Arc::new(UserRef::Id(self.user.clone())), roles)]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Roles(found) = answer else { return gone() };
+        match self.roles.iter().find(|role| !found.holds(&RoleRef::Id(role.id.clone()))) {
+            Some(role) => not_seen(format!("read back: it does not hold {}", role.name)),
+            None => seen("read back: it holds the roles"),
+        }
+    }
+}
+
+impl fmt::Display for AssignRoles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.roles.iter().map(|role| &*role.name).collect();
+        write!(f, "give user {} on project {}: {}", self.user, self.project, names.join(", "))
+    }
+}

@@ -1,0 +1,97 @@
+//! A route leads to an address that is in use nowhere, or a second one to a range that has its right route: it is removed.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::route_faults;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::model::before::Before;
+use crate::model::id::{CloudName, RouterId};
+use crate::model::network::Route;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "stale-routes",
+    class: Class::Network,
+    says: "remove the routes with a dead next hop",
+    plan,
+};
+
+/// Take exactly these routes out, all or none, leaving all others alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RemoveRoutes {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which router.
+    pub router: RouterId,
+    /// Exact pairs of destination and next hop.
+    pub routes: Vec<Route>,
+    /// Next hops on whose absence this rests: a performer looks for them directly before, and answers `Moved` when one of them is
+    /// in use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unless_used: Vec<IpAddr>,
+}
+
+fn plan(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, _) = facts::router(desk)?;
+    let view = facts::route_view(desk, &[]);
+    let (routes, dead) = one_by_one(desk, route_faults::stale_routes(&view, cloud, router));
+    if routes.is_empty() {
+        return no_call("no route is proved dead");
+    }
+    let unless_used = dead.into_iter().collect();
+    Ok(Call::RemoveRoutes(RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes, unless_used }))
+}
+
+/// Where a removal was refused because one of its next hops is in use, the refusal holds for all of them. Each is tried
+/// alone then, after the others, so that the one in use keeps no other route.
+fn one_by_one(
+    desk: &Desk<'_>,
+    (mut routes, mut dead): (Vec<Route>, BTreeSet<IpAddr>),
+) -> (Vec<Route>, BTreeSet<IpAddr>) {
+    let alone = |hop: &IpAddr| dead.contains(hop) && desk.doubted_hops.contains(hop);
+    let only = routes.iter().all(|route| alone(&route.next_hop)).then(|| routes.first()).flatten();
+    let only = only.map(|route| route.next_hop);
+    let goes = |hop: &IpAddr| only.map_or(!desk.doubted_hops.contains(hop), |only| only == *hop);
+    let kept = |hop: &IpAddr| dead.contains(hop) && !goes(hop);
+    routes.retain(|route| !kept(&route.next_hop));
+    dead.retain(goes);
+    (routes, dead)
+}
+
+impl Act for RemoveRoutes {
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        (&self.cloud, &self.router, &self.routes) == (&other.cloud, &other.router, &other.routes)
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Router(self.cloud.clone(), self.router.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Router(Some(router)) = answer else { return gone() };
+        match self.routes.iter().find(|route| router.routes.contains(route)) {
+            Some(route) => not_seen(format!("read back: {route} is still there")),
+            None => seen("read back: the routes are gone"),
+        }
+    }
+}
+
+impl fmt::Display for RemoveRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "remove from router {}:", self.router)?;
+        self.routes.iter().try_for_each(|route| write!(f, " [{route}]"))
+    }
+}

@@ -1,0 +1,85 @@
+//! An instance is shut off and should serve: it is started.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnose::hosting;
+use crate::effect::Look;
+use crate::event::Answer;
+use crate::guard::{Guard, stands};
+use crate::model::before::Before;
+use crate::model::id::{CloudName, InstanceId};
+use crate::model::instance::InstanceState;
+use crate::model::roster::Ownership;
+use crate::plan::desk::{Case, Desk};
+use crate::plan::ladder::Class;
+
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen, unseen};
+
+pub(super) const REMEDY: Remedy =
+    Remedy { name: "start", class: Class::Reboot, says: "start the instance", plan };
+
+/// Start a stopped instance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartInstance {
+    /// Where.
+    pub cloud: CloudName,
+    /// Which one.
+    pub instance: InstanceId,
+    /// The marks on which this rests: a performer reads the instance directly before the act, and answers `Moved` when one of
+    /// them is not on it any more.
+    pub owned: Ownership,
+}
+
+fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (view, seen) = facts::machine(desk, case)?;
+    let state = seen.instance.state;
+    if state.is_leaving() {
+        return no_call("it is already being deleted");
+    }
+    let owned = facts::marks(desk, seen)?;
+    // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
+    if hosting::group(seen).is_some() && stands(Guard::GroupKeeps) {
+        return no_call("its Auto Scaling group replaces machines that stop");
+    }
+    if state != InstanceState::Stopped {
+        return no_call("it is not shut off");
+    }
+    Ok(Call::Start(StartInstance { cloud: view.name.clone(), instance: seen.instance.id.clone(), owned }))
+}
+
+impl Act for StartInstance {
+    fn cloud(&self) -> Option<&CloudName> {
+        Some(&self.cloud)
+    }
+
+    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
+        Some((&self.cloud, &self.instance, &self.owned))
+    }
+
+    fn is_same_change(&self, other: &Self) -> bool {
+        (&self.cloud, &self.instance) == (&other.cloud, &other.instance)
+    }
+
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        vec![Look::Instance(self.cloud.clone(), self.instance.clone())]
+    }
+
+    fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
+        let Answer::Instance(Some(found)) = answer else { return gone() };
+        match found.state {
+            InstanceState::Active => seen("read back: it runs"),
+            InstanceState::Stopped => not_seen("read back: it is stopped"),
+            // On its way up, which takes a machine of bare metal many minutes.
+            state => unseen(format!("read back: it is {state:?}")),
+        }
+    }
+}
+
+impl fmt::Display for StartInstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "start instance {}", self.instance)
+    }
+}

@@ -17,28 +17,25 @@ use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, PoolName, ZoneName};
-use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
+use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::roster::{GroupRef, Limits, Mode, Pool};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
-use crate::observe::sharing::Identity;
 use crate::observe::source::Trust;
 use crate::observe::tally::{Count, Tally};
 use crate::record::Domain;
-use crate::remedies::{AskAgent, NudgeGroup, Reboot, Rung};
+use crate::remedies::{NudgeGroup, Reboot, Rung};
 
-use super::budget::{REPLACEMENT_FAILED, UsedUp, normalise_fault};
+use super::budget::UsedUp;
 use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
 use super::ladder::Class;
-use super::wishes;
 
-use agents::{agents_lost, rejoin};
-
+pub(crate) use agents::{agents_lost, settling};
 pub use agents::{agents_outage, leases_say_otherwise};
 
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
@@ -61,15 +58,16 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
         if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
             machine(desk, case, seen, rung, &mut holds);
             correlated(desk, seen, rung, &mut holds);
+            (rung.remedy().blocks)(desk, case, call, &mut holds);
             budget(desk, case, cloud, seen, rung, &mut holds);
         } else {
             holds.push(Hold::NotOwned);
         }
     } else if matches!(class, Class::Network | Class::Access) {
         network(desk, case, rung, &mut holds);
-    }
-    if let Some(Call::AskAgent(AskAgent { agent, .. })) = call {
-        rejoin(desk, case, agent, &mut holds);
+        (rung.remedy().blocks)(desk, case, call, &mut holds);
+    } else {
+        (rung.remedy().blocks)(desk, case, call, &mut holds);
     }
     // Looked for only where nothing else stands against it: this asks every machine.
     if class.is_destructive() && rung != Rung::Cleanup && holds.is_empty() {
@@ -239,7 +237,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
         holds.push(Hold::Ready);
     }
-    shared_identity(desk, case, seen, rung, holds);
+    if rung != Rung::Cleanup {
+        shared_identity(desk, case, seen, holds);
+    }
     let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
     if let Subject::Machine(key) = &case.incident.key.subject {
         if let Some((_, agent)) = desk.agents.fresh(desk.now, key) {
@@ -273,7 +273,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         holds.push(Hold::Locked);
     }
     if rung != Rung::Cleanup {
-        taken_out(desk, seen, rung, holds);
+        taken_out(seen, rung, holds);
     }
     // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
     let unended = reboot_never_ends(desk, case, seen);
@@ -299,13 +299,6 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         && let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject)
     {
         holds.extend(just_released(desk, case, cloud, seen));
-    }
-    let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
-    let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
-        finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
-    });
-    if rung == Rung::Replace && unknown_history && !first_boot_failed {
-        holds.push(Hold::HistoryUnknown);
     }
 }
 
@@ -368,23 +361,9 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     })
 }
 
-/// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node. For the
-/// removal of a left-over Node: the Node is another machine's, which is there.
-fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+/// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node.
+pub(crate) fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
     let Some((cloud, _)) = Desk::instance_of(&case.incident.key.subject) else { return };
-    if rung == Rung::Cleanup {
-        let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
-        holds.extend(nodes.filter_map(|node| {
-            let (other, by) = desk.views().other_machine(&seen.instance.id, &node.node)?;
-            let by = match by {
-                Identity::Address(address) => format!("address {address}"),
-                _ => "system UUID".to_owned(),
-            };
-            let text = format!("Node {} has the {by} of {}", node.node.name, other.instance.id);
-            Some(Hold::SharedIdentity(text.into()))
-        }));
-        return;
-    }
     let silent_after = desk.roster.timing.lease_silent_after;
     let lives = |name: &NodeName| desk.cluster.lives(name, silent_after);
     if let Some(sharer) = desk.views().contesting(cloud, seen, lives) {
@@ -395,33 +374,29 @@ fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds:
 }
 
 /// Its Node carries the sign of a program that takes it away.
-fn leaving(desk: &Desk<'_>, seen: &Seen, holds: &mut Vec<Hold>) {
+pub(crate) fn leaving(desk: &Desk<'_>, seen: &Seen, holds: &mut Vec<Hold>) {
     let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
     holds.extend(nodes.filter_map(|node| node.node.intent.leaving.clone()).map(Hold::OtherActor));
 }
 
 /// It was taken out on purpose, or is in the hands of its provider: who did that may use it for something else, with other
 /// security groups. Ends when it has a Node again, and when its provider lets go of it.
-fn taken_out(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+fn taken_out(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if let Some(left) = &seen.left {
         holds.push(Hold::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
     }
-    provider(desk, seen, rung, holds);
+    provider(seen, rung, holds);
 }
 
 /// The provider and the groups that it keeps machines in are actors of their own.
-fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+fn provider(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if hosting::is_interrupted(seen) && stands(Guard::TakenBack) {
         holds.push(Hold::OtherActor(Arc::from("the provider takes the machine back")));
     }
     let Some(group) = hosting::group(seen) else { return };
     match group.phase {
-        GroupPhase::Kept | GroupPhase::Unknown => {
-            let through = desk.pool(seen).is_some_and(|pool| pool.through_group);
-            if rung == Rung::Replace && (!through || group.protected || group.phase == GroupPhase::Unknown) {
-                holds.push(Hold::GroupKeeps(group.to_string().into()));
-            }
-        }
+        // What it keeps may be repaired, and is ended through it alone.
+        GroupPhase::Kept | GroupPhase::Unknown => {}
         // It comes into service once it has joined.
         GroupPhase::Coming if matches!(rung.class(), Class::Network | Class::Rejoin) => {}
         GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart | GroupPhase::Reserve => {
@@ -508,12 +483,6 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }
-    if let Some((used, limit)) = router_room(desk)
-        && rung == Rung::Replace
-        && desk.roster.network.router.as_ref().is_some_and(|(cloud, _)| *cloud == pool.cloud)
-    {
-        holds.push(Hold::RouterFull { used, limit });
-    }
 }
 
 /// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
@@ -556,7 +525,7 @@ pub fn router_room(desk: &Desk<'_>) -> Option<(u32, u32)> {
     (used >= limit).then_some((used, limit))
 }
 
-/// Level, rate, width, minimum, and "the same fault again".
+/// Level, rate and width.
 fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let limits = desk.roster.limits;
     let used = desk.book.destructive_under_way();
@@ -577,29 +546,6 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
             holds.push(Hold::CoolingDown(left));
         }
     }
-    let Some(pool) = desk.pool(seen) else { return };
-    if rung == Rung::Replace {
-        let times = desk.book.fault_count(desk.now, &pool.name, REPLACEMENT_FAILED, None);
-        if times >= limits.same_fault_stops_at {
-            holds.push(Hold::Futile { times });
-        }
-        if let Some(left) = wishes::kept_for(desk, case, pool, seen) {
-            holds.push(Hold::Kept(left));
-        }
-        let errored = case.incident.key.kind == FaultKind::Errored;
-        let machine = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
-        let live = desk.live(&pool.name, Some(&machine));
-        if !errored && live <= pool.min {
-            holds.push(Hold::PoolMinimum { live, min: pool.min });
-        }
-        if let Some(fault) = &seen.instance.fault {
-            let text = normalise_fault(&fault.message);
-            let times = desk.book.fault_count(desk.now, &pool.name, &text, Some(&seen.instance.id));
-            if times >= limits.same_fault_stops_at {
-                holds.push(Hold::SameFault { times, text });
-            }
-        }
-    }
     debug_assert!(cloud.instances.contains_key(&seen.instance.id), "the machine is in its cloud's view");
 }
 
@@ -609,12 +555,13 @@ pub fn domain(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Domain> {
     Some(Domain { pool, zone: desk.zone(seen), kind: case.incident.key.kind })
 }
 
-fn network(desk: &Desk<'_>, case: &Case, rung: Rung, holds: &mut Vec<Hold>) {
+/// What stands against a step that interrupts nothing: others who have the machine in hand, and how many run at once.
+pub(crate) fn network(desk: &Desk<'_>, case: &Case, rung: Rung, holds: &mut Vec<Hold>) {
     if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
         if seen.pool().is_none() {
             holds.push(Hold::NotOwned);
         }
-        taken_out(desk, seen, rung, holds);
+        taken_out(seen, rung, holds);
     }
     let (used, limit) = (desk.book.network_under_way(), desk.roster.limits.network_at_once);
     if used >= limit {

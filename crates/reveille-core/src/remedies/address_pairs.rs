@@ -15,13 +15,15 @@ use crate::model::roster::Ownership;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::invariants::{self, Checked};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "address-pairs",
     class: Class::Network,
     says: "allow the node's pod range on its port",
     plan,
+    blocks: nothing_more,
 };
 
 /// Replace the port's allowed address pairs, if it is still at this revision. Existing pairs keep their MAC.
@@ -87,6 +89,11 @@ impl Act for AddPortPairs {
         } else {
             not_seen(format!("read back: port {port} does not allow it"))
         }
+    }
+
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        invariants::is_in_no_others_hands(desk, self, &self.cloud, &self.instance)?;
+        invariants::leads_to_pods(desk, self, self.pairs.iter().copied())
     }
 }
 

@@ -14,13 +14,15 @@ use crate::model::network::NUDGE_MARK;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, seen};
+use super::invariants::Checked;
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "group-sync",
     class: Class::Network,
     says: "add and remove a harmless rule, so that the network applies the group again",
     plan,
+    blocks: nothing_more,
 };
 
 /// Put a harmless rule and take it back at once.
@@ -66,6 +68,11 @@ impl Act for NudgeGroup {
         } else {
             seen("read back: the harmless rule was put and taken back")
         }
+    }
+
+    /// It adds or takes back what changes nothing for a packet.
+    fn check(&self, _desk: &Desk<'_>) -> Checked {
+        Ok(())
     }
 }
 

@@ -13,14 +13,16 @@ use crate::model::incident::Subject;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
+use super::invariants::Checked;
 use super::stale_routes::RemoveRoutes;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "leftover-rule",
     class: Class::Network,
     says: "remove the test rule that an interrupted repair left",
     plan,
+    blocks: nothing_more,
 };
 
 /// Take one rule out of the group.
@@ -77,6 +79,11 @@ impl Act for DropRule {
         } else {
             seen("read back: the rule is gone")
         }
+    }
+
+    /// It adds or takes back what changes nothing for a packet.
+    fn check(&self, _desk: &Desk<'_>) -> Checked {
+        Ok(())
     }
 }
 

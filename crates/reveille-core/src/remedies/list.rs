@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Look;
+use crate::engine::invariants::Violation;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, InstanceId};
@@ -19,7 +20,7 @@ use crate::plan::ladder::Class;
 use super::{
     Act, AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
     Effectiveness, NoCall, NudgeGroup, NudgeRouter, Reboot, Remedy, RemoveRoutes, SetPortGroups,
-    StartInstance, address_pairs, group_nudge, leftover, missing_routes, node_cleanup, pod_rules,
+    StartInstance, address_pairs, group_nudge, invariants, leftover, missing_routes, node_cleanup, pod_rules,
     port_groups, reboot, rejoin, replace, router_nudge, service_roles, stale_routes, start,
 };
 
@@ -126,6 +127,12 @@ impl Call {
     /// The fresh reads that tell whether it took effect.
     pub fn looks_after(&self, before: Option<&Before>) -> Vec<Look> {
         for_each_call!(self, call => call.looks_after(before))
+    }
+
+    /// What must hold when it is called.
+    pub fn check(&self, desk: &Desk<'_>) -> Result<(), Violation> {
+        invariants::carries_marks(desk, self)?;
+        for_each_call!(self, call => call.check(desk))
     }
 
     /// Compares what one of those reads found with what the call was to bring about.

@@ -13,10 +13,16 @@ use crate::model::network::Route;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::invariants::{self, Checked};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
 
-pub(super) const REMEDY: Remedy =
-    Remedy { name: "missing-routes", class: Class::Network, says: "add the node's route", plan };
+pub(super) const REMEDY: Remedy = Remedy {
+    name: "missing-routes",
+    class: Class::Network,
+    says: "add the node's route",
+    plan,
+    blocks: nothing_more,
+};
 
 /// Put exactly these routes in, all or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +70,10 @@ impl Act for AddRoutes {
             Some(route) => not_seen(format!("read back: {route} is not there")),
             None => seen("read back: the routes are there"),
         }
+    }
+
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        invariants::leads_to_pods(desk, self, self.routes.iter().map(|route| route.destination))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Every repair that there is, one file each, and the list of them.
 //!
 //! A file holds all that is true of its repair alone: the call with what it needs to be refused when the world has moved on, the
-//! exact call for a case from what the views say at this moment ([`Remedy::plan`]), which fresh reads tell whether it took effect
-//! and how ([`Act`]), and how it is described. [`list`] names them all: the calls that ledger and adapters know, the rungs, and
-//! which faults climb which rungs.
+//! exact call for a case from what the views say at this moment ([`Remedy::plan`]), what blocks it besides the common blockers,
+//! which fresh reads tell whether it took effect ([`Act`]), its invariant, and how it is described. [`list`] names them all: the
+//! calls that ledger and adapters know, the rungs, and which faults climb which rungs.
 //!
 //! ```text
 //!  fault ─▶ list::ladder ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
@@ -17,16 +17,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::effect::Look;
+use crate::engine::invariants::Violation;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::roster::Ownership;
 use crate::plan::desk::{Case, Desk};
+use crate::plan::hold::Hold;
 use crate::plan::ladder::Class;
 
 pub mod address_pairs;
 mod facts;
 pub mod group_nudge;
+mod invariants;
 pub mod leftover;
 pub mod list;
 pub mod missing_routes;
@@ -74,7 +77,12 @@ pub struct Remedy {
     pub says: &'static str,
     /// The call that it means for this case now. When the facts leave nothing to call (already so, not possible here), why.
     pub plan: fn(&Desk<'_>, &Case) -> Result<Call, NoCall>,
+    /// What blocks it now, besides what blocks every repair of its class (`plan::interlock`).
+    pub blocks: fn(&Desk<'_>, &Case, Option<&Call>, &mut Vec<Hold>),
 }
+
+/// Nothing blocks it but what blocks every repair of its class.
+fn nothing_more(_: &Desk<'_>, _: &Case, _: Option<&Call>, _: &mut Vec<Hold>) {}
 
 /// What a fresh read says about a call's effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,4 +138,7 @@ pub trait Act: fmt::Display {
 
     /// Compares what one of them found with what the call was to bring about.
     fn judge(&self, before: Option<&Before>, answer: &Answer) -> Effectiveness;
+
+    /// Its invariant: what must hold when it is called, beside what holds of every call.
+    fn check(&self, desk: &Desk<'_>) -> Result<(), Violation>;
 }

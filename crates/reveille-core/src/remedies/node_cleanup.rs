@@ -6,18 +6,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, NodeName, NodeUid};
+use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::incident::FaultKind;
 use crate::observe::cluster::NodeSeen;
+use crate::observe::sharing::Identity;
 use crate::plan::desk::{Case, Desk};
+use crate::plan::hold::Hold;
 use crate::plan::ladder::Class;
 
+use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
 
 pub(super) const REMEDY: Remedy =
-    Remedy { name: "cleanup", class: Class::Cleanup, says: "delete the orphaned Node object", plan };
+    Remedy { name: "cleanup", class: Class::Cleanup, says: "delete the orphaned Node object", plan, blocks };
 
 /// Delete the Node object, if it still has this uid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +45,21 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let Some((name, NodeSeen { node, .. })) = desk.node(seen) else { return no_call("it has no Node") };
     let (name, uid, boot_id) = (name.clone(), node.uid.clone(), node.boot_id.clone());
     Ok(Call::DeleteNode(DeleteNode { name, uid, boot_id }))
+}
+
+/// A Node of another machine, which is there, is no left-over.
+fn blocks(desk: &Desk<'_>, case: &Case, _call: Option<&Call>, holds: &mut Vec<Hold>) {
+    let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
+    let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
+    holds.extend(nodes.filter_map(|node| {
+        let (other, by) = desk.views().other_machine(&seen.instance.id, &node.node)?;
+        let by = match by {
+            Identity::Address(address) => format!("address {address}"),
+            _ => "system UUID".to_owned(),
+        };
+        let text = format!("Node {} has the {by} of {}", node.node.name, other.instance.id);
+        Some(Hold::SharedIdentity(text.into()))
+    }));
 }
 
 impl Act for DeleteNode {
@@ -69,6 +88,24 @@ impl Act for DeleteNode {
             Answer::Node(Some(_)) => not_seen("read back: the Node is still there"),
             _ => gone(),
         }
+    }
+
+    /// The Node runs on no machine that is there, and cleanups have a share of the hour's rate.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let node = desk.cluster.nodes.get(&self.name);
+        let link = node.and_then(|node| node.link.as_ref());
+        let seen = link.and_then(|link| invariants::listed(desk, &link.cloud, &link.instance));
+        let seen = invariants::known(seen, self)?;
+        let uuid = node.and_then(|node| node.node.system_uuid.as_ref());
+        let is_there = |id: &InstanceId| {
+            let other = desk.clouds.values().find_map(|view| view.instances.get(id));
+            other.is_some_and(|other| *id != seen.instance.id && other.unlisted.is_none())
+        };
+        ensure(!uuid.is_some_and(is_there), 1, || format!("{self}: it runs on another machine"))?;
+        invariants::may_hurt(desk, self, seen, |pool| pool.repair.cleanup)?;
+        let (tidied, share) =
+            (desk.book.tidied_within_hour(desk.now), desk.roster.limits.cleanups_per_hour());
+        ensure(tidied <= share, 5, || format!("{self}: {tidied} cleanups within the hour"))
     }
 }
 

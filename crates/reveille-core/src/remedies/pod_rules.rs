@@ -14,13 +14,15 @@ use crate::model::network::RuleSpec;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::invariants::Checked;
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "pod-rules",
     class: Class::Network,
     says: "add the missing rules for pods to the security group",
     plan,
+    blocks: nothing_more,
 };
 
 /// Put these rules into the group, one by one; one that exists already counts as put.
@@ -66,6 +68,11 @@ impl Act for AddRules {
             0 => seen("read back: the group holds every rule"),
             absent => not_seen(format!("read back: {absent} rule(s) are not there")),
         }
+    }
+
+    /// What is added is what the roster wants of the group.
+    fn check(&self, _desk: &Desk<'_>) -> Checked {
+        Ok(())
     }
 }
 

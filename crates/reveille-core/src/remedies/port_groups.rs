@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId, InstanceId, PortId};
@@ -15,13 +16,15 @@ use crate::model::roster::Ownership;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, seen};
+use super::invariants::{self, Checked};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "membership",
     class: Class::Network,
     says: "add the missing security group to the port",
     plan,
+    blocks: nothing_more,
 };
 
 /// Replace the port's groups, if it is still at this revision.
@@ -99,6 +102,12 @@ impl Act for SetPortGroups {
             Some(_) => not_seen(format!("read back: port {port} still lacks a group")),
             None => not_seen(format!("read back: port {port} is gone")),
         }
+    }
+
+    /// Security groups of a port are never emptied (invariant 10).
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        invariants::is_in_no_others_hands(desk, self, &self.cloud, &self.instance)?;
+        ensure(!self.groups.is_empty(), 10, || format!("port {} would lose all its groups", self.port))
     }
 }
 

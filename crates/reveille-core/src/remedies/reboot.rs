@@ -9,7 +9,7 @@ use crate::effect::Look;
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::{ActionMark, Before};
-use crate::model::hosting::Check;
+use crate::model::hosting::{Check, GroupPhase};
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::instance::InstanceState;
 use crate::model::node::{Node, Provider};
@@ -19,12 +19,14 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::interlock;
 use crate::plan::ladder::Class;
 
+use super::invariants::{self, Checked};
 use super::{
-    Act, Call, Effectiveness, NoCall, Remedy, Rung, facts, gone, ladder, no_call, not_seen, seen, unseen,
+    Act, Call, Effectiveness, NoCall, Remedy, Rung, facts, gone, ladder, no_call, not_seen, nothing_more,
+    seen, unseen,
 };
 
 pub(super) const REMEDY: Remedy =
-    Remedy { name: "reboot", class: Class::Reboot, says: "reboot the instance", plan };
+    Remedy { name: "reboot", class: Class::Reboot, says: "reboot the instance", plan, blocks: nothing_more };
 
 /// Reboot the instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +118,17 @@ impl Act for Reboot {
             Answer::Node(found) => judge_boot(&self.instance, before, found.as_deref()),
             _ => gone(),
         }
+    }
+
+    /// A stop makes a group replace the machine.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let seen = invariants::known(invariants::listed(desk, &self.cloud, &self.instance), self)?;
+        invariants::fights_no_group(desk, self, seen, |group, _| {
+            self.hard || !matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown)
+        })?;
+        invariants::is_not_contested(desk, self, seen)?;
+        invariants::is_meant_to_stay(desk, self, seen)?;
+        invariants::may_hurt(desk, self, seen, |pool| pool.repair.reboot)
     }
 }
 

@@ -6,21 +6,26 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
-use crate::model::agent::Ask;
+use crate::model::agent::{ApiSaid, Ask, HoldKind};
 use crate::model::before::Before;
 use crate::model::id::{AgentId, CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::node::{Node, Ready};
+use crate::model::roster::Mode;
+use crate::observe::agents::AgentSeen;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::hold::Hold;
+use crate::plan::interlock;
 use crate::plan::ladder::Class;
 
+use super::invariants::{self, Checked};
 use super::reboot::stands_for;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, gone, not_seen, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Rung, gone, not_seen, seen};
 
 pub(super) const REMEDY: Remedy =
-    Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan };
+    Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan, blocks };
 
 /// Ask the agent on a machine to bring its node back. It looks for itself before it does anything, and may answer no:
 /// then the outcome is `Refused`, in its words. The same intent asked twice is one ask.
@@ -73,6 +78,68 @@ pub fn ask(desk: &Desk<'_>, case: &Case) -> Result<Call, Hold> {
     Ok(Call::AskAgent(AskAgent { cloud, instance, agent, ask, node }))
 }
 
+/// Asking loses nothing, so that no breaker and no budget of what can hurt counts: a controller that deletes the nodes of a whole
+/// pool is what it is for. What others want with the machine does count, what its agent says of it, and whose it is.
+fn blocks(desk: &Desk<'_>, case: &Case, call: Option<&Call>, holds: &mut Vec<Hold>) {
+    let Some(Call::AskAgent(AskAgent { agent, .. })) = call else { return };
+    interlock::network(desk, case, Rung::Rejoin, holds);
+    let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) else {
+        holds.push(Hold::NotOwned);
+        return;
+    };
+    interlock::shared_identity(desk, case, seen, holds);
+    if seen.nodes.len() > 1 {
+        holds.push(Hold::Contested);
+    }
+    if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
+        holds.push(Hold::Ready);
+    }
+    interlock::leaving(desk, seen, holds);
+    if seen.instance.locked {
+        holds.push(Hold::Locked);
+    }
+    if let Some(pool) = desk.pool(seen)
+        && desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until)
+    {
+        holds.push(Hold::Rolling(pool.name.clone()));
+    }
+    interlock::agents_lost(desk, holds);
+    its_own(desk, case, agent, holds);
+}
+
+/// What its agent says of the machine, and of itself.
+fn its_own(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut Vec<Hold>) {
+    let Some(heard) = desk.agents.get(agent) else { return };
+    let Subject::Machine(key) = &case.incident.key.subject else { return };
+    let fresh = |(_, other): &(&AgentId, &AgentSeen)| desk.agents.is_fresh(desk.now, other);
+    if desk.agents.of(key).filter(fresh).count() > 1 {
+        holds.push(Hold::Contested);
+    }
+    if !heard.link.as_ref().is_some_and(|link| link.machine == *key && link.is_strong()) {
+        holds.push(Hold::AgentByName);
+    }
+    let report = &heard.report;
+    match &report.hold {
+        Some(hold) if hold.kind == HoldKind::Leaving => holds.push(Hold::AgentLeaves(hold.text.clone())),
+        Some(hold) => holds.push(Hold::AgentHolds(hold.text.clone())),
+        None => {}
+    }
+    if let Some(work) = &report.work {
+        let (what, attempt, of) = (work.what.clone(), work.attempt, work.of);
+        holds.push(Hold::AgentWorks { what, attempt, of });
+    }
+    if matches!(report.api, ApiSaid::Lost | ApiSaid::LostByAll | ApiSaid::LostHere) {
+        holds.push(Hold::AgentLost);
+    } else if let Some(since) = heard.reaches_since {
+        // A kubelet that reaches the API server again needs no restart to say so.
+        interlock::settling(desk, since, holds);
+    }
+    let own = desk.book.flight_of(case.incident.id).map(|(intent, _)| intent);
+    if let Some(intent) = desk.book.asked(agent).find(|intent| Some(*intent) != own) {
+        holds.push(Hold::AskUnderWay(intent));
+    }
+}
+
 impl Act for AskAgent {
     const IS_HARMLESS_TWICE: bool = true;
 
@@ -91,6 +158,34 @@ impl Act for AskAgent {
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
         let Answer::Node(found) = answer else { return gone() };
         judge_node(&self.instance, found.as_deref())
+    }
+
+    /// An agent is asked for its own machine alone, one thing at a time, and never to bring back what was taken away on purpose.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let Self { cloud, instance, agent, .. } = self;
+        invariants::is_in_no_others_hands(desk, self, cloud, instance)?;
+        let key = MachineKey::Instance(cloud.clone(), instance.clone());
+        let seen = invariants::known(invariants::listed(desk, cloud, instance), self)?;
+        let heard = desk.agents.get(agent);
+        let link = heard.and_then(|heard| heard.link.as_ref());
+        ensure(link.is_some_and(|link| link.machine == key && link.is_strong()), 5, || {
+            format!("{self}: no identity says that {agent} is on it")
+        })?;
+        let pool = invariants::pool(desk, seen, self)?;
+        ensure(pool.repair.rejoin == Mode::Act, 8, || format!("{self}: the roster does not allow it"))?;
+        let held = heard.and_then(|heard| heard.report.hold.as_ref());
+        ensure(held.is_none(), 5, || {
+            format!("{self}: its agent holds: {}", held.map_or("", |hold| &hold.text))
+        })?;
+        let sign =
+            |name: &NodeName| desk.cluster.nodes.get(name).and_then(|it| it.node.intent.leaving.as_ref());
+        let leaves = seen.left.is_some() || seen.nodes.iter().any(|name| sign(name).is_some());
+        ensure(!leaves, 3, || format!("{self}: it was taken away on purpose"))?;
+        let ready = seen.nodes.iter().any(|name| desk.cluster.answers(name));
+        ensure(!ready, 7, || format!("{self}: its node is Ready"))?;
+        let outage = desk.agents.outage(desk.now);
+        ensure(outage.is_none(), 5, || format!("{self}: nobody reaches the API server"))?;
+        ensure(desk.book.asked(agent).count() <= 1, 7, || format!("{self}: it is asked already"))
     }
 }
 

@@ -5,16 +5,24 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnose::hosting;
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId};
+use crate::model::incident::{Confidence, FaultKind, MachineKey};
 use crate::model::instance::{Instance, InstanceState};
-use crate::model::roster::Ownership;
+use crate::model::roster::{Ownership, Pool};
+use crate::observe::cloud::Seen;
+use crate::plan::budget::{REPLACEMENT_FAILED, normalise_fault};
 use crate::plan::desk::{Case, Desk};
+use crate::plan::hold::Hold;
 use crate::plan::ladder::Class;
+use crate::plan::{interlock, wishes};
 
+use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
@@ -22,6 +30,7 @@ pub(super) const REMEDY: Remedy = Remedy {
     class: Class::Replace,
     says: "delete the instance, so that its pool makes another",
     plan,
+    blocks,
 };
 
 /// Delete the instance.
@@ -50,6 +59,63 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, instance) = (view.name.clone(), seen.instance.id.clone());
     let (owned, rests_on) = (facts::marks(desk, seen)?, Some(state));
     Ok(Call::DeleteInstance(DeleteInstance { cloud, instance, owned, rests_on }))
+}
+
+/// A deletion is the last step: not while its pool is at its minimum or its group keeps it, not where the successor would find no
+/// place, and not again where deletions have not helped.
+fn blocks(desk: &Desk<'_>, case: &Case, _call: Option<&Call>, holds: &mut Vec<Hold>) {
+    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
+    if is_of_unknown_history(case, seen) {
+        holds.push(Hold::HistoryUnknown);
+    }
+    let Some(pool) = desk.pool(seen) else { return };
+    if let Some(group) = hosting::group(seen) {
+        let is_kept = matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown);
+        let through = pool.through_group && !group.protected && group.phase != GroupPhase::Unknown;
+        if is_kept && !through {
+            holds.push(Hold::GroupKeeps(group.to_string().into()));
+        }
+    }
+    if let Some((used, limit)) = interlock::router_room(desk)
+        && desk.roster.network.router.as_ref().is_some_and(|(cloud, _)| *cloud == pool.cloud)
+    {
+        holds.push(Hold::RouterFull { used, limit });
+    }
+    if let Some(left) = wishes::kept_for(desk, case, pool, seen) {
+        holds.push(Hold::Kept(left));
+    }
+    let errored = case.incident.key.kind == FaultKind::Errored;
+    let machine = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
+    let live = desk.live(&pool.name, Some(&machine));
+    if !errored && live <= pool.min {
+        holds.push(Hold::PoolMinimum { live, min: pool.min });
+    }
+    was_in_vain(desk, pool, seen, holds);
+}
+
+/// It ran before we looked, never joined in sight, and nothing says that its first boot failed: it may have served.
+fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
+    let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
+    let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
+        finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
+    });
+    unknown_history && !first_boot_failed
+}
+
+/// Replacements of this pool did not join, or had the same fault again.
+fn was_in_vain(desk: &Desk<'_>, pool: &Pool, seen: &Seen, holds: &mut Vec<Hold>) {
+    let stops_at = desk.roster.limits.same_fault_stops_at;
+    let times = desk.book.fault_count(desk.now, &pool.name, REPLACEMENT_FAILED, None);
+    if times >= stops_at {
+        holds.push(Hold::Futile { times });
+    }
+    if let Some(fault) = &seen.instance.fault {
+        let text = normalise_fault(&fault.message);
+        let times = desk.book.fault_count(desk.now, &pool.name, &text, Some(&seen.instance.id));
+        if times >= stops_at {
+            holds.push(Hold::SameFault { times, text });
+        }
+    }
 }
 
 impl Act for DeleteInstance {
@@ -81,6 +147,35 @@ impl Act for DeleteInstance {
             _ => gone(),
         }
     }
+
+    /// The pool keeps its minimum without it, and it is not being deleted already.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let seen = invariants::known(invariants::listed(desk, &self.cloud, &self.instance), self)?;
+        invariants::fights_no_group(desk, self, seen, |group, through| {
+            !through || group.phase != GroupPhase::Kept
+        })?;
+        invariants::is_not_contested(desk, self, seen)?;
+        invariants::is_meant_to_stay(desk, self, seen)?;
+        invariants::may_hurt(desk, self, seen, |pool| pool.repair.replace)?;
+        let is_leaving = seen.instance.state.is_leaving();
+        ensure(!is_leaving, 7, || format!("{self}: it is being deleted already"))?;
+        keeps_minimum(desk, self, seen)
+    }
+}
+
+/// The pool keeps its minimum without this machine, counted here from what is seen and by the engine as it goes along.
+fn keeps_minimum(desk: &Desk<'_>, call: &DeleteInstance, seen: &Seen) -> Checked {
+    let pool = invariants::pool(desk, seen, call)?;
+    let going = desk.clouds.values().flat_map(|cloud| {
+        let going = cloud.instances.values().filter(|seen| seen.goes());
+        going.map(|seen| MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone()))
+    });
+    let going = going.filter(|key| desk.tally.counted(key, &pool.name).is_some()).count();
+    let counted = desk.tally.pool(&pool.name).going;
+    ensure(going == counted as usize, 5, || format!("{call}: {going} machines go, {counted} are counted"))?;
+    let errored = seen.instance.state == InstanceState::Errored;
+    let live = desk.live(&pool.name, invariants::key_of(desk, seen).as_ref());
+    ensure(errored || live > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))
 }
 
 /// A group of the cloud takes it away by itself, however long its hooks keep the instance running.

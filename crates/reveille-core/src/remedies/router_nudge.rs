@@ -15,13 +15,15 @@ use crate::model::network::Route;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::invariants::Checked;
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "router-sync",
     class: Class::Network,
     says: "add and remove a harmless route, so that the router writes its table again",
     plan,
+    blocks: nothing_more,
 };
 
 /// Put a harmless route and take it back at once.
@@ -80,6 +82,11 @@ impl Act for NudgeRouter {
         } else {
             seen("read back: the harmless route was put and taken back")
         }
+    }
+
+    /// It adds or takes back what changes nothing for a packet.
+    fn check(&self, _desk: &Desk<'_>) -> Checked {
+        Ok(())
     }
 }
 

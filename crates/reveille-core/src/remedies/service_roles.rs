@@ -7,21 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::access_faults;
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
-use crate::model::access::{Role, RoleRef, UserRef};
+use crate::model::access::{Role, RoleRef, ServiceUser, UserRef, UserRoles};
 use crate::model::before::Before;
 use crate::model::id::{CloudName, ProjectId, UserId};
 use crate::model::incident::Subject;
+use crate::model::roster::Mode;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, gone, no_call, not_seen, seen};
+use super::invariants::Checked;
+use super::{Act, Call, Effectiveness, NoCall, Remedy, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "service-user-roles",
     class: Class::Access,
     says: "give the service user the roles that it lacks",
     plan,
+    blocks: nothing_more,
 };
 
 /// Let the user hold these roles on the project; one that it holds already counts as given.
@@ -77,6 +81,33 @@ impl Act for AssignRoles {
             Some(role) => not_seen(format!("read back: it does not hold {}", role.name)),
             None => seen("read back: it holds the roles"),
         }
+    }
+
+    /// Nobody is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let Self { cloud, project, user, roles } = self;
+        let access = &desk.roster.access;
+        ensure(access.repair == Mode::Act, 8, || format!("{self}: the roster does not allow it"))?;
+        let view = desk.clouds.get(cloud);
+        ensure(view.is_some_and(|view| view.source.trust(desk.now).is_given()), 2, || {
+            format!("{self}: the cloud cannot be believed")
+        })?;
+        let said = |wanted: &ServiceUser| {
+            let heard = view.and_then(|view| view.access.heard(&wanted.user))?;
+            let said = heard.said.as_ref().map(|(said, _)| said);
+            said.filter(|said| said.user.as_ref() == Some(user) && said.project == *project)
+        };
+        let here = access.users.iter().filter(|wanted| wanted.cloud == *cloud);
+        let named: Vec<(&ServiceUser, &UserRoles)> =
+            here.filter_map(|wanted| Some((wanted, said(wanted)?))).collect();
+        for role in roles {
+            let wanted = |(user, _): &(&ServiceUser, &UserRoles)| user.roles.iter().any(|it| it.means(role));
+            let is_named = named.iter().any(wanted);
+            ensure(is_named, 5, || format!("{self}: the roster does not name {}", role.name))?;
+            let held = named.iter().any(|(_, said)| said.holds(&RoleRef::Id(role.id.clone())));
+            ensure(!held, 7, || format!("{self}: it holds {} already", role.name))?;
+        }
+        Ok(())
     }
 }
 

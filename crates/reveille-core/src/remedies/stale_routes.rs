@@ -8,20 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::route_faults;
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, RouterId};
 use crate::model::network::Route;
+use crate::observe::cluster::NodeSeen;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::invariants::Checked;
+use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "stale-routes",
     class: Class::Network,
     says: "remove the routes with a dead next hop",
     plan,
+    blocks: nothing_more,
 };
 
 /// Take exactly these routes out, all or none, leaving all others alone.
@@ -86,6 +90,36 @@ impl Act for RemoveRoutes {
             Some(route) => not_seen(format!("read back: {route} is still there")),
             None => seen("read back: the routes are gone"),
         }
+    }
+
+    /// A route goes that leads to nothing, that stands beside the right route to the owner of its range, or that a nudge left.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let Self { cloud, router, routes, .. } = self;
+        let ours = |route: &&Route| desk.roster.network.holds(&route.destination) || route.is_nudge();
+        let foreign = routes.iter().find(|route| !ours(route));
+        ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"))?;
+        let seen = desk.clouds.values().all(|view| view.source.trust(desk.now).is_given());
+        ensure(seen, 2, || format!("router {router} would lose routes while a cloud cannot be believed"))?;
+        let held = desk.clouds.get(cloud).and_then(|view| view.routers.get(router));
+        let owns = |route: &Route| {
+            desk.cluster.nodes.values().any(|NodeSeen { node, .. }| {
+                node.pod_ranges.contains(&route.destination) && node.addresses.contains(&route.next_hop)
+            })
+        };
+        let beside = |route: &Route| {
+            let all = held.map_or(&[][..], |held| &held.routes);
+            all.iter().any(|other| other.destination == route.destination && other != route && owns(other))
+        };
+        let in_use = |route: &&Route| {
+            let hop = &route.next_hop;
+            desk.clouds.values().any(|view| view.uses(hop))
+                || desk.cluster.nodes.values().any(|seen| seen.node.addresses.contains(hop))
+        };
+        let wrong =
+            routes.iter().filter(|route| !route.is_nudge()).filter(in_use).find(|route| !beside(route));
+        ensure(wrong.is_none(), 1, || {
+            format!("router {router} would lose a route to a next hop that is in use")
+        })
     }
 }
 

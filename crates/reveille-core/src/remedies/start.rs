@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::hosting;
 use crate::effect::Look;
+use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::Before;
@@ -15,10 +16,13 @@ use crate::model::roster::Ownership;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen, unseen};
+use super::invariants::{self, Checked};
+use super::{
+    Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen, unseen,
+};
 
 pub(super) const REMEDY: Remedy =
-    Remedy { name: "start", class: Class::Reboot, says: "start the instance", plan };
+    Remedy { name: "start", class: Class::Reboot, says: "start the instance", plan, blocks: nothing_more };
 
 /// Start a stopped instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +79,14 @@ impl Act for StartInstance {
             // On its way up, which takes a machine of bare metal many minutes.
             state => unseen(format!("read back: it is {state:?}")),
         }
+    }
+
+    /// Starting what its group replaces is in vain, and beside it.
+    fn check(&self, desk: &Desk<'_>) -> Checked {
+        let Some(seen) = invariants::listed(desk, &self.cloud, &self.instance) else { return Ok(()) };
+        invariants::is_not_contested(desk, self, seen)?;
+        ensure(seen.left.is_none(), 3, || format!("{self}: its node was removed on purpose"))?;
+        invariants::fights_no_group(desk, self, seen, |_, _| true)
     }
 }
 

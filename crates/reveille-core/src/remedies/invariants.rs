@@ -1,0 +1,215 @@
+//! What must hold of an act at the moment of its call, where several repairs share it: read from the views directly, not by
+//! asking the interlock again, which would pass with the interlock broken. What holds of one repair alone is in its file.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::engine::invariants::{Violation, ensure};
+use crate::model::hosting::{GroupPhase, NoticeKind, OwnerGroup};
+use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::incident::MachineKey;
+use crate::model::roster::{Mode, Pool};
+use crate::observe::agents::AgentSeen;
+use crate::observe::cloud::Seen;
+use crate::observe::cluster::LinkedBy;
+use crate::plan::desk::Desk;
+
+use super::Call;
+
+/// What a check answers.
+pub(super) type Checked = Result<(), Violation>;
+
+/// The machine, where its cloud shows it.
+pub(super) fn listed<'a>(desk: &Desk<'a>, cloud: &CloudName, instance: &InstanceId) -> Option<&'a Seen> {
+    desk.clouds.get(cloud)?.instances.get(instance)
+}
+
+/// The machine that an act can hurt: one that nobody knows is not touched.
+pub(super) fn known<'a>(seen: Option<&'a Seen>, what: &dyn Display) -> Result<&'a Seen, Violation> {
+    seen.ok_or_else(|| Violation { invariant: 5, what: format!("{what}: nobody knows that machine") })
+}
+
+/// The pool that owns it.
+pub(super) fn pool<'a>(desk: &Desk<'a>, seen: &Seen, what: &dyn Display) -> Result<&'a Pool, Violation> {
+    let pool = seen.pool().and_then(|name| desk.roster.pools.get(name));
+    pool.ok_or_else(|| Violation { invariant: 5, what: format!("{what}: no pool owns it") })
+}
+
+/// A call on an instance carries the marks of the one pool that claims the instance: what the performer compares with the
+/// instance itself directly before the act.
+pub(super) fn carries_marks(desk: &Desk<'_>, call: &Call) -> Checked {
+    let Some((cloud, instance, owned)) = call.owned() else { return Ok(()) };
+    let pool =
+        listed(desk, cloud, instance).and_then(Seen::pool).and_then(|name| desk.roster.pools.get(name));
+    let is_its = pool.is_none_or(|pool| pool.owned == *owned);
+    ensure(is_its, 5, || format!("{call}: the call carries other marks than those of its pool"))
+}
+
+/// What comes leads to pods of the roster: a route or an address pair of another network would give a machine the packets of
+/// others.
+pub(super) fn leads_to_pods(
+    desk: &Desk<'_>,
+    what: &dyn Display,
+    mut nets: impl Iterator<Item = IpNet>,
+) -> Checked {
+    let foreign = nets.find(|net| !desk.roster.network.holds(net));
+    ensure(foreign.is_none(), 5, || format!("{what}: a range that is none of the roster's"))
+}
+
+/// Who took a machine out, or sets it apart, may use it for something else: its ports and its agent are theirs, too.
+pub(super) fn is_in_no_others_hands(
+    desk: &Desk<'_>,
+    what: &dyn Display,
+    cloud: &CloudName,
+    instance: &InstanceId,
+) -> Checked {
+    let Some(seen) = listed(desk, cloud, instance) else { return Ok(()) };
+    ensure(seen.left.is_none(), 3, || format!("{what}: its node was removed on purpose"))?;
+    let hosting = seen.instance.hosting.as_deref();
+    let group = hosting.and_then(|hosting| hosting.group.as_ref());
+    let notices = hosting.map_or(&[][..], |hosting| &hosting.notices);
+    let theirs = [GroupPhase::Leaving, GroupPhase::Apart, GroupPhase::Reserve];
+    let is_theirs = group.is_some_and(|group| theirs.contains(&group.phase))
+        || notices.iter().any(|notice| notice.kind == NoticeKind::Interruption);
+    ensure(!is_theirs, 5, || format!("{what}: its group or its provider has it in hand"))
+}
+
+/// What a group of the cloud keeps is never stopped beside it, and ended only through it, where the roster says so. `fights` says
+/// whether the act goes against a group in this phase; its second argument tells whether the roster ends it through the group.
+pub(super) fn fights_no_group(
+    desk: &Desk<'_>,
+    what: &dyn Display,
+    seen: &Seen,
+    fights: impl Fn(&OwnerGroup, bool) -> bool,
+) -> Checked {
+    let hosting = seen.instance.hosting.as_ref();
+    let Some(group) = hosting.and_then(|hosting| hosting.group.as_ref()) else { return Ok(()) };
+    let pool = seen.pool().and_then(|name| desk.roster.pools.get(name));
+    let through = pool.is_some_and(|pool| pool.through_group) && !group.protected;
+    ensure(!fights(group, through), 5, || format!("{what}: {group}"))
+}
+
+/// No Node that lives carries an identity of this machine and stands for another, or is its agent's own by the agent's word;
+/// and none runs on it by its system UUID.
+/// Read from every Node, without the index that the guard uses: calls are rare.
+pub(super) fn is_not_contested(desk: &Desk<'_>, what: &dyn Display, seen: &Seen) -> Checked {
+    let silent_after = desk.roster.timing.lease_silent_after;
+    let lives = |name: &NodeName| {
+        desk.cluster.answers(name) || desk.cluster.lease_age(name).is_some_and(|age| age <= silent_after)
+    };
+    let names: Vec<&str> = seen.instance.node_names().collect();
+    let key = key_of(desk, seen);
+    let agents = key.iter().flat_map(|key| desk.agents.of(key));
+    let claimed: BTreeSet<&NodeName> =
+        agents.filter_map(|(_, agent)| agent.report.who.node.as_ref()).collect();
+    for (name, node) in &desk.cluster.nodes {
+        if seen.nodes.contains(name) {
+            continue;
+        }
+        let runs_here = node.node.system_uuid.as_ref() == Some(&seen.instance.id);
+        let own = node.link.as_ref().filter(|link| link.by <= LinkedBy::SystemUuid);
+        let own = own.and_then(|link| listed(desk, &link.cloud, &link.instance));
+        let own = own.filter(|own| own.unlisted.is_none());
+        // Its kubelet and its provider ID agree that it runs on its own instance, whatever addresses it writes besides.
+        let by_own_word = |own: &Seen| {
+            node.node.system_uuid.as_ref() == Some(&own.instance.id)
+                || node.node.addresses.iter().any(|address| own.instance.addresses.contains(address))
+        };
+        let address =
+            |address: &&IpAddr| seen.instance.addresses.contains(address) && !own.is_some_and(by_own_word);
+        let shares_address = node.node.addresses.iter().any(|it| address(&it));
+        let shares_name = names.iter().any(|wanted| is_called(name.as_str(), wanted))
+            && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));
+        let shares = runs_here || (shares_address || shares_name || claimed.contains(&name)) && lives(name);
+        ensure(!shares, 1, || format!("{what}: node {name} carries its identity"))?;
+    }
+    Ok(())
+}
+
+/// The machine, with the cloud that lists it.
+pub(super) fn key_of(desk: &Desk<'_>, seen: &Seen) -> Option<MachineKey> {
+    let here = desk.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
+    here.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()))
+}
+
+/// The two names are one, or one is the first label of the other.
+fn is_called(node: &str, name: &str) -> bool {
+    let label_of = |long: &str, short: &str| long.split_once('.').is_some_and(|(label, _)| label == short);
+    node == name || label_of(node, name) || label_of(name, node)
+}
+
+/// Neither was its Node removed on purpose, nor does its agent say that it is to go.
+pub(super) fn is_meant_to_stay(desk: &Desk<'_>, what: &dyn Display, seen: &Seen) -> Checked {
+    ensure(seen.left.is_none(), 3, || format!("{what}: its node was removed on purpose"))?;
+    let goes = key_of(desk, seen).is_some_and(|key| desk.agents.is_leaving(&key).is_some());
+    ensure(!goes, 5, || format!("{what}: its agent says that it is to go"))
+}
+
+/// What must hold of every act that can cost somebody a running machine or its Node, where the roster sets its class to `mode`.
+pub(super) fn may_hurt(desk: &Desk<'_>, what: &dyn Display, seen: &Seen, mode: fn(&Pool) -> Mode) -> Checked {
+    is_silent(desk, what, seen)?;
+    is_in_sight(desk, what, seen)?;
+    let pool = pool(desk, seen, what)?;
+    let (marks, owned) = (&seen.instance.marks, &pool.owned);
+    let is_ours =
+        marks.contains(&owned.cluster) && owned.pool.as_ref().is_none_or(|mark| marks.contains(mark));
+    ensure(is_ours, 5, || format!("{what}: its marks do not prove that it is ours"))?;
+    let under_way = desk.book.destructive_under_way();
+    ensure(under_way <= desk.roster.limits.at_once, 5, || format!("{what}: {under_way} repairs at once"))?;
+    let begun = desk.book.begun_within_hour(desk.now);
+    ensure(begun <= desk.roster.limits.per_hour, 5, || format!("{what}: {begun} repairs within the hour"))?;
+    let count = desk.tally.pool(&pool.name);
+    let tolerated = desk.roster.limits.tolerated(count.total());
+    ensure(count.amiss <= tolerated, 5, || {
+        format!("{what}: {} of {} are amiss", count.amiss, count.total())
+    })?;
+    ensure(mode(pool) == Mode::Act, 8, || format!("{what}: the roster does not allow it"))
+}
+
+/// Neither its Node, nor its lease, nor its agent says that it lives.
+fn is_silent(desk: &Desk<'_>, what: &dyn Display, seen: &Seen) -> Checked {
+    let key = key_of(desk, seen);
+    let is_lost = key.as_ref().is_some_and(|key| desk.cluster.lost_together.contains(key));
+    let together = seen.nodes.is_empty() && is_lost;
+    ensure(!together, 2, || format!("{what}: its Node went missing together with others"))?;
+    let ready = seen.nodes.iter().any(|name| desk.cluster.answers(name));
+    ensure(!ready, 1, || format!("{what}: its node is Ready"))?;
+    let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
+    let fresh = seen.nodes.iter().chain(seen.joined.iter().filter(own)).any(|name| {
+        desk.cluster.lease_age(name).is_some_and(|age| age <= desk.roster.timing.lease_silent_after)
+    });
+    ensure(!fresh, 1, || format!("{what}: its lease is fresh"))?;
+    let age = |agent: &AgentSeen| desk.agents.silence(desk.now, agent);
+    let bound = desk.roster.timing.agent_silent_after;
+    let heard = key.is_some_and(|key| desk.agents.of(&key).any(|(_, agent)| age(agent) <= bound));
+    ensure(!heard, 1, || format!("{what}: its agent is fresh"))
+}
+
+/// Its cloud and the cluster are believed, the cluster is ours and has Nodes, and no outage explains the silence.
+fn is_in_sight(desk: &Desk<'_>, what: &dyn Display, seen: &Seen) -> Checked {
+    check_outage(desk, what)?;
+    // Another project that cannot be read says nothing for or against it: who may share its identity is known from before.
+    let own = desk.clouds.values().find(|cloud| cloud.instances.contains_key(&seen.instance.id));
+    let believed = own.is_some_and(|cloud| cloud.source.trust(desk.now).is_given());
+    ensure(believed, 2, || format!("{what}: its cloud cannot be believed"))?;
+    let believed = desk.cluster.source.trust(desk.now).is_given();
+    ensure(believed, 2, || format!("{what}: the cluster cannot be believed"))?;
+    let (expected, found) = (desk.cluster.identity.expected(), desk.cluster.identity.found());
+    let is_ours = expected.is_none() || found.is_none() || expected == found;
+    ensure(is_ours, 2, || format!("{what}: another cluster answers"))?;
+    let listed = desk.cluster.nodes.values().any(|node| !node.lost);
+    ensure(listed, 2, || format!("{what}: the cluster has no Node"))
+}
+
+/// No outage that agents tell of, unless most of the fleet, of which they are less than a fifth, is seen to renew its leases.
+fn check_outage(desk: &Desk<'_>, what: &dyn Display) -> Checked {
+    let Some((_, agents)) = desk.agents.outage(desk.now) else { return Ok(()) };
+    let (silent, leases) = desk.cluster.silence();
+    let others = (leases - silent).saturating_sub(agents as u32);
+    let is_read = desk.cluster.leases_listed(desk.now) <= desk.roster.timing.lease_silent_after;
+    let otherwise = is_read && agents as u32 * 5 < leases && others * 2 > leases;
+    ensure(otherwise, 5, || format!("{what}: nobody reaches the API server"))
+}

@@ -50,11 +50,21 @@ impl State {
     /// have gone together are no sign of more.
     pub(super) fn count_missing_nodes(&mut self) {
         let together = &self.cluster.lost_together;
-        let is_single = |key: &&IncidentKey| match &key.subject {
-            Subject::Machine(machine) => key.kind == FaultKind::Vanished && !together.contains(machine),
-            _ => false,
-        };
+        let is_single =
+            |key: &&IncidentKey| self.whose_node_went(key).is_some_and(|machine| !together.contains(machine));
         self.cluster.missing_before = self.cases.keys().filter(is_single).count();
+    }
+
+    /// The machine of this incident, where its Node went. One that serves in an error state keeps the name of its own fault: it
+    /// was deleted when its Node had gone with those of twenty others (4400021).
+    fn whose_node_went<'a>(&self, key: &'a IncidentKey) -> Option<&'a MachineKey> {
+        let Subject::Machine(machine) = &key.subject else { return None };
+        let is_without = || {
+            let seen = self.desk().seen(machine).map(|(_, seen)| seen);
+            seen.is_some_and(|seen| seen.joined.is_some() && seen.nodes.is_empty())
+        };
+        let went = key.kind == FaultKind::Vanished || key.kind == FaultKind::Errored && is_without();
+        went.then_some(machine)
     }
 
     pub(super) fn judge_nodes(&mut self) -> ClusterChange {
@@ -91,11 +101,9 @@ impl State {
     /// One more Node went while many are lost together: a store that is restored once more, and no fault of this machine for
     /// all that is known.
     pub(super) fn note_lost_with_others(&mut self, key: &IncidentKey) {
-        let Subject::Machine(machine) = &key.subject else { return };
+        let Some(machine) = self.whose_node_went(key) else { return };
         let lost = self.cluster.lost_together.len();
-        if key.kind != FaultKind::Vanished
-            || lost <= self.roster.timing.may_lack(self.cluster.linked_nodes() + lost)
-        {
+        if lost <= self.roster.timing.may_lack(self.cluster.linked_nodes() + lost) {
             return;
         }
         if self.cluster.lost_together.insert(machine.clone()) {
@@ -109,11 +117,10 @@ impl State {
         if machines.is_empty() {
             return;
         }
-        for key in self.cases.keys().filter(|key| key.kind == FaultKind::Vanished) {
-            if let Subject::Machine(machine) = &key.subject
-                && self.cluster.lost_together.insert(machine.clone())
-            {
-                machines.push(machine.clone());
+        let went = self.cases.keys().filter_map(|key| self.whose_node_went(key)).cloned();
+        for machine in went.collect::<Vec<_>>() {
+            if self.cluster.lost_together.insert(machine.clone()) {
+                machines.push(machine);
             }
         }
         for machines in machines.chunks(JOINED_MAX) {

@@ -8,7 +8,7 @@ use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::{IncidentKey, MachineKey, Subject};
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, NodeOf, Seen, Whose};
@@ -346,8 +346,16 @@ impl State {
             let answered = gone.node.ready == Ready::True;
             seen.silent_since = Some(if answered { self.now } else { gone.ready_since });
         }
-        self.dirty.insert(MachineKey::Instance(cloud.clone(), instance.clone()));
-        let Some(removal) = self.removal_of(gone) else { return };
+        let machine = MachineKey::Instance(cloud.clone(), instance.clone());
+        self.dirty.insert(machine.clone());
+        let Some(removal) = self.removal_of(gone) else {
+            // No incident opens for the Node of one that is in an error state.
+            let errored = IncidentKey { subject: Subject::Machine(machine), kind: FaultKind::Errored };
+            if self.cases.contains_key(&errored) {
+                self.note_lost_with_others(&errored);
+            }
+            return;
+        };
         self.note_left(&cloud, &instance, &gone.node.name, removal.sign());
     }
 

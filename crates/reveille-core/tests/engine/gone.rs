@@ -3,6 +3,7 @@
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Pool;
 use reveille_core::model::time::Span;
@@ -323,4 +324,25 @@ fn machines_of_the_ledger_are_gone_although_successors_have_their_names() {
     assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
     next.run(Span::from_min(60));
     assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
+}
+
+/// A migration of one machine failed and left it in an error state, in which it serves. Its Node goes in a list that lacks too
+/// few to be doubted, and many others go after it, or went before it (4400021).
+#[test]
+fn node_of_a_machine_in_error_goes_with_the_others_before_or_after_it() {
+    for first in [true, false] {
+        let mut field = ten();
+        let instance = field.instances.get_mut("i000").unwrap();
+        instance.state = InstanceState::Errored;
+        instance.fault = Some(Fault { code: 500, message: "Live migration failed".into() });
+        field.watch_for(Span::from_min(60));
+        let (before, after) = if first { (&["i000"][..], &FOUR[..]) } else { (&FOUR[..], &["i000"][..]) };
+        lose(&mut field, before);
+        field.watch_for(Span::from_min(if first { 1 } else { 80 }));
+        lose(&mut field, after);
+        field.watch_for(Span::from_min(240));
+        assert_eq!(field.destructive_calls(), 0, "it went first: {first}: {:?}", field.calls);
+        let held = field.held("i000", FaultKind::Errored);
+        assert!(held.contains("5 Nodes disappeared together"), "{first}: {held}");
+    }
 }

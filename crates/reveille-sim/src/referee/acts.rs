@@ -266,7 +266,9 @@ impl Referee {
         // What others deleted a while ago shows in the lists.
         let unseen = |(at, of): &&(Time, PoolName)| *of == pool.name && self.ago(*at) < OTHERS_SHOW;
         let told = scene.world.machines_of(&pool.name) + self.foreign.values().filter(unseen).count();
-        if told <= pool.min as usize && ground_truth.state != InstanceState::Errored {
+        // One that goes already, by a deletion of ours whose answer was lost, is none of those that serve (4402004).
+        let serves = ground_truth.state != InstanceState::Errored && !ground_truth.state.is_leaving();
+        if told <= pool.min as usize && serves {
             self.foul("below the minimum", format!("{call}: its pool has {told}, and keeps {}", pool.min));
         }
         // As many as may be under way at once may be known to be in vain only later.

@@ -129,6 +129,11 @@ impl Call {
         for_each_call!(self, call => call.looks_after(before))
     }
 
+    /// In words that fit a line: long lists are counted.
+    pub fn in_a_line(&self) -> String {
+        for_each_call!(self, call => call.in_a_line())
+    }
+
     /// What must hold when it is called.
     pub fn check(&self, desk: &Desk<'_>) -> Result<(), Violation> {
         invariants::carries_marks(desk, self)?;

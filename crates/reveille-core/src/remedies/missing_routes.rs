@@ -64,6 +64,13 @@ impl Act for AddRoutes {
         vec![Look::Router(self.cloud.clone(), self.router.clone())]
     }
 
+    fn in_a_line(&self) -> String {
+        match self.routes.as_slice() {
+            [route] => format!("add the route {route} to router {}", self.router),
+            routes => format!("add {} routes to router {}", routes.len(), self.router),
+        }
+    }
+
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
         let Answer::Router(Some(router)) = answer else { return gone() };
         match self.routes.iter().find(|route| !router.routes.contains(route)) {

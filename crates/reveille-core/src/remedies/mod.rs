@@ -136,6 +136,11 @@ pub trait Act: fmt::Display {
     /// The fresh reads that tell whether it took effect.
     fn looks_after(&self, before: Option<&Before>) -> Vec<Look>;
 
+    /// In words that fit a line: long lists are counted.
+    fn in_a_line(&self) -> String {
+        self.to_string()
+    }
+
     /// Compares what one of them found with what the call was to bring about.
     fn judge(&self, before: Option<&Before>, answer: &Answer) -> Effectiveness;
 

@@ -61,6 +61,10 @@ impl Act for AddRules {
         vec![Look::Group(self.cloud.clone(), self.group.clone())]
     }
 
+    fn in_a_line(&self) -> String {
+        format!("add {} rule(s) to group {}", self.rules.len(), self.group)
+    }
+
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
         let Answer::Group(Some(group)) = answer else { return gone() };
         let is_there = |rule: &&RuleSpec| group.rules.iter().any(|held| held.allows == **rule);

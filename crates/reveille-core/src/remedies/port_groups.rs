@@ -93,6 +93,10 @@ impl Act for SetPortGroups {
         vec![Look::Ports(self.cloud.clone(), self.instance.clone())]
     }
 
+    fn in_a_line(&self) -> String {
+        format!("add the missing security group to port {}", self.port)
+    }
+
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
         let (Answer::Ports(ports), port) = (answer, &self.port) else { return gone() };
         match ports.iter().find(|found| found.id == *port) {

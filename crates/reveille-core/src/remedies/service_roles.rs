@@ -75,6 +75,14 @@ impl Act for AssignRoles {
         vec![Look::Roles(self.cloud.clone(), Arc::new(UserRef::Id(self.user.clone())), roles)]
     }
 
+    /// A person who does it by hand needs the ids.
+    fn in_a_line(&self) -> String {
+        let Self { project, user, .. } = self;
+        let one = |role: &Role| format!("openstack role add --project {project} --user {user} {}", role.id);
+        let commands: Vec<String> = self.roles.iter().map(one).collect();
+        format!("{self}; by hand: {}", commands.join(" && "))
+    }
+
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
         let Answer::Roles(found) = answer else { return gone() };
         match self.roles.iter().find(|role| !found.holds(&RoleRef::Id(role.id.clone()))) {

@@ -84,6 +84,13 @@ impl Act for RemoveRoutes {
         vec![Look::Router(self.cloud.clone(), self.router.clone())]
     }
 
+    fn in_a_line(&self) -> String {
+        match self.routes.as_slice() {
+            [route] => format!("remove the route {route} from router {}", self.router),
+            routes => format!("remove {} routes from router {}", routes.len(), self.router),
+        }
+    }
+
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
         let Answer::Router(Some(router)) = answer else { return gone() };
         match self.routes.iter().find(|route| router.routes.contains(route)) {

@@ -21,7 +21,6 @@ use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap;
 use crate::view::machine::kind_words;
-use crate::view::next::short;
 use crate::view::{plan, roll};
 
 /// Width of what stands before a line's text.
@@ -113,7 +112,7 @@ impl Stage {
             Record::Intended { intent, incident, call, .. } => {
                 let label = self.label(*incident);
                 self.intents.insert(*intent, label.clone());
-                self.say(at, "does", Tone::Strong, &format!("{label}: {}", short(call)));
+                self.say(at, "does", Tone::Strong, &format!("{label}: {}", call.in_a_line()));
             }
             Record::Judged { intent, held, text, .. } => {
                 let label = self.intents.get(intent).cloned().unwrap_or_else(|| intent.to_string().into());

@@ -15,7 +15,6 @@ use reveille_core::record::Record;
 
 use crate::render::output_style::{Tone, one_line};
 use crate::view::machine::kind_words;
-use crate::view::next::short;
 
 /// One decision in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +94,7 @@ impl Teller {
             }
             Record::Intended { intent, incident, call, .. } => {
                 self.intents.insert(*intent, *incident);
-                ("does", Tone::Strong, *incident, short(call))
+                ("does", Tone::Strong, *incident, call.in_a_line())
             }
             Record::Dropped { intent, why, .. } => ("drops", Tone::Doubt, self.of(*intent), why.to_string()),
             Record::Ended { intent, outcome, .. } => {
@@ -158,7 +157,7 @@ pub(crate) fn words(teller: &mut Teller, at: Time, effect: &Effect) -> String {
             let text = format!("{record:?}");
             format!("records {}", text.split(['{', '(']).next().unwrap_or_default().trim())
         }
-        Effect::Call { call, .. } => format!("calls: {}", short(call)),
+        Effect::Call { call, .. } => format!("calls: {}", call.in_a_line()),
         Effect::Look { look, .. } => format!("reads {look:?}"),
         Effect::List { cloud } => format!("lists {cloud}"),
         Effect::WakeAt(at) => format!("wakes at {at}"),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use reveille_core::effect::Call;
-use reveille_core::model::access::Role;
 use reveille_core::model::agent::Ask;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
@@ -12,15 +11,13 @@ use reveille_core::plan::desk::{Case, Desk};
 use reveille_core::plan::hold::Hold;
 use reveille_core::plan::interlock;
 use reveille_core::plan::ladder;
-use reveille_core::remedies::{
-    AddRoutes, AddRules, AskAgent, AssignRoles, RemoveRoutes, Rung, SetPortGroups, ladder, rejoin,
-};
+use reveille_core::remedies::{AskAgent, Rung, ladder, rejoin};
 use reveille_wire::report::{HeldReport, In, NextReport};
 
 /// What comes next for a case, as an imperative or a clause.
 pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
-        Next::Act { call, .. } => (format!("{}, at once", short(call)), None),
+        Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
         Next::Held { rung, call } => {
             let why = decision.held.last().and_then(|(_, holds)| holds.first());
             let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
@@ -134,36 +131,8 @@ pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
 /// What is held back, as an imperative: the rung says it, but where a person would need the ids to do it by hand.
 fn would(rung: Rung, call: &Call) -> String {
     match call {
-        Call::AssignRoles(_) => short(call),
+        Call::AssignRoles(_) => call.in_a_line(),
         Call::AskAgent(AskAgent { ask, .. }) => format!("ask its agent to {}", ask.says()),
         _ => rung.says().to_owned(),
-    }
-}
-
-/// A call in words that fit a line: long lists are counted.
-pub(crate) fn short(call: &Call) -> String {
-    match call {
-        Call::AddRules(AddRules { group, rules, .. }) => {
-            format!("add {} rule(s) to group {group}", rules.len())
-        }
-        Call::SetPortGroups(SetPortGroups { port, .. }) => {
-            format!("add the missing security group to port {port}")
-        }
-        Call::RemoveRoutes(RemoveRoutes { router, routes, .. }) => match routes.as_slice() {
-            [route] => format!("remove the route {route} from router {router}"),
-            routes => format!("remove {} routes from router {router}", routes.len()),
-        },
-        Call::AddRoutes(AddRoutes { router, routes, .. }) => match routes.as_slice() {
-            [route] => format!("add the route {route} to router {router}"),
-            routes => format!("add {} routes to router {router}", routes.len()),
-        },
-        // A person who does it by hand needs the ids.
-        Call::AssignRoles(AssignRoles { project, user, roles, .. }) => {
-            let one =
-                |role: &Role| format!("openstack role add --project {project} --user {user} {}", role.id);
-            let commands: Vec<String> = roles.iter().map(one).collect();
-            format!("{call}; by hand: {}", commands.join(" && "))
-        }
-        other => other.to_string(),
     }
 }

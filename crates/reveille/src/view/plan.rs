@@ -37,7 +37,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
                 subject,
                 kind,
                 pool,
-                call: next::short(call),
+                call: call.in_a_line(),
                 destructive: call.is_destructive(),
             }),
             Next::Held { .. } => {

@@ -34,10 +34,12 @@ pub struct Gathered {
     pub last_action: Option<Arc<str>>,
     /// The newest reboot or launch that the cloud shows, to tell afterwards whether another happened.
     pub newest_reboot: Option<ActionMark>,
-    /// When somebody else last did something after which a machine boots, by the cloud's own clock (see [`boots`]).
+    /// When others last did something after which a machine boots, by the cloud's own clock (see [`handled`]).
     pub handled: Option<ServiceTime>,
-    /// When the newest reboot began by that clock, where it is ours.
-    pub own_reboot: Option<ServiceTime>,
+    /// When the newest of these actions began by that clock that is ours.
+    pub own_boot: Option<ServiceTime>,
+    /// When it was last launched by that clock, where the cloud tells that and not by whom (EC2).
+    pub launched: Option<ServiceTime>,
     /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.
     pub unconfirmed: Option<ActionMark>,
     /// A read of this round failed.
@@ -72,33 +74,47 @@ pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> 
     Some(Look::Testimony(cloud.clone(), instance.id.clone(), Arc::new(hearing)))
 }
 
-/// Actions after which a machine boots, or goes on where it stood, and has to come back (nova/compute/instance_actions.py).
-const BOOTS: [&str; 11] = [
+/// Actions after which a machine boots, or goes on where it stood, and has to come back; and those that take it off for a while
+/// and leave it in ERROR, or running as before, where they fail (nova/compute/instance_actions.py). Not `create` and `delete`:
+/// what they leave in ERROR is in no one's hands. And not `attach_volume` and its like: the storage driver of a cluster tries
+/// those again and again, and would hold a repair for ever.
+const HANDLES: [&str; 20] = [
     "reboot",
+    "trigger_crash_dump",
     "start",
+    "stop",
+    "rescue",
     "unrescue",
     "rebuild",
     "resize",
     "revertResize",
+    "migrate",
+    "live-migration",
     "evacuate",
+    "shelve",
+    "shelveOffload",
     "unshelve",
+    "suspend",
     "resume",
+    "pause",
     "unpause",
     "restore",
 ];
 
-/// When the newest of these actions began after which a machine boots, and that is not `ours`: the cloud took our requests and
+/// When the newest of these actions began that are not `ours`, and the newest of those that are: the cloud took our requests and
 /// logs them under the same ids. One of ours that was never answered boots the machine like any other, and counts as such: two
 /// reboots that were never made hid a person's.
-pub fn boots(actions: &[InstanceAction], ours: &BTreeSet<RequestId>) -> Option<ServiceTime> {
-    let others = actions.iter().filter(|it| BOOTS.contains(&&*it.action) && !ours.contains(&it.request));
-    others.filter_map(|it| ServiceTime::parse(&it.started)).max()
+pub fn handled(actions: &[InstanceAction], ours: &BTreeSet<RequestId>) -> [Option<ServiceTime>; 2] {
+    let newest = |own: bool| {
+        let of = |it: &&InstanceAction| HANDLES.contains(&&*it.action) && ours.contains(&it.request) == own;
+        actions.iter().filter(of).filter_map(|it| ServiceTime::parse(&it.started)).max()
+    };
+    [newest(false), newest(true)]
 }
 
-/// When the newest reboot began, where that is `ours`.
-pub fn own_reboot(actions: &[InstanceAction], ours: &BTreeSet<RequestId>) -> Option<ServiceTime> {
-    let newest = actions.iter().find(|it| &*it.action == "reboot")?;
-    ours.contains(&newest.request).then(|| ServiceTime::parse(&newest.started)).flatten()
+/// When the cloud last launched it, where it tells that in place of a log.
+pub fn launched(actions: &[InstanceAction]) -> Option<ServiceTime> {
+    ServiceTime::parse(&actions.iter().find(|it| &*it.action == "launch")?.started)
 }
 
 impl Gathered {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diagnose::gathered::{boots, own_reboot};
+use crate::diagnose::gathered::{handled, launched};
 use crate::effect::{Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::access::UserRef;
@@ -398,8 +398,8 @@ impl State {
             (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(ActionMark::of(&actions));
-                gathered.handled = boots(&actions, &ours);
-                gathered.own_reboot = own_reboot(&actions, &ours);
+                [gathered.handled, gathered.own_boot] = handled(&actions, &ours);
+                gathered.launched = launched(&actions);
                 gathered.last_action = Some(describe(actions.first()));
             }
             _ => {}

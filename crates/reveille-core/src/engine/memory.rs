@@ -171,6 +171,7 @@ impl State {
         for (id, seen) in &mut view.instances {
             let started = started.get(id).filter(|_| seen.instance.is_at_rest());
             seen.released = seen.released.max(started.copied());
+            seen.released_by_boot |= started.is_some();
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
         }
@@ -205,7 +206,8 @@ impl State {
         for key in &machines {
             let MachineKey::Instance(cloud, id) = key else { continue };
             let seen = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id));
-            seen.into_iter().for_each(|seen| seen.released = Some(self.now));
+            let now = Some(self.now);
+            seen.into_iter().for_each(|seen| (seen.released, seen.released_by_boot) = (now, false));
         }
         self.record(Record::Returned { at: self.now, machines });
     }

@@ -96,12 +96,10 @@ impl Instance {
     }
 
     /// So described after `before`, it was given back: it runs again, or what was done to it failed. A deletion that failed gave
-    /// nothing back, and a reboot or start that failed may be ours: of those the log of actions tells.
+    /// nothing back.
     pub fn is_given_back_since(&self, before: &Self) -> bool {
         let runs = self.runs_freely() && !before.runs_freely();
-        let is_told = before.state.is_leaving()
-            || matches!(before.state, InstanceState::Rebooting | InstanceState::Stopped);
-        runs || self.is_at_rest() && !before.is_at_rest() && !is_told
+        runs || self.is_at_rest() && !before.is_at_rest() && !before.state.is_leaving()
     }
 
     /// The names that its node may have, the stronger first: what the guest calls itself, then what people call it.

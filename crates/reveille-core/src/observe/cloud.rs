@@ -76,6 +76,8 @@ pub struct Seen {
     pub released: Option<Time>,
     /// When that happened the time before.
     pub released_before: Option<Time>,
+    /// It came out of what a reboot or a start of ours brings about. We move nothing to another host, and rescue nothing.
+    pub released_by_boot: bool,
     /// Missing from listings since then, and how often it was asked for by id in vain.
     pub unlisted: Option<Unlisted>,
 }
@@ -157,6 +159,7 @@ impl Seen {
             task_since: now,
             released: None,
             released_before: None,
+            released_by_boot: false,
             unlisted: None,
         }
     }
@@ -402,6 +405,8 @@ impl CloudView {
             let built = seen.instance.state == InstanceState::Building && seen.joined.is_none();
             if instance.is_given_back_since(&seen.instance) && !built {
                 (seen.released_before, seen.released) = (seen.released, Some(now));
+                let before = seen.instance.state;
+                seen.released_by_boot = matches!(before, InstanceState::Rebooting | InstanceState::Stopped);
             }
             if seen.instance.task != instance.task {
                 seen.task_since = now;

@@ -21,7 +21,7 @@ use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::roster::{GroupRef, Limits, Mode, Pool};
-use crate::model::time::{Span, Time};
+use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
 use crate::observe::source::Trust;
@@ -319,7 +319,7 @@ pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
     let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject) else { return false };
     let over = |patience| Some(cloud.listed_begun?.earlier_by(patience));
     let over = desk.pool(seen).and_then(|pool| over(pool.deadlines.boot_patience()));
-    let (ours, others) = (case.gathered.own_reboot, case.gathered.handled);
+    let (ours, others) = (case.gathered.own_boot, case.gathered.handled);
     let is_over = ours.zip(over).is_some_and(|(at, over)| at <= over && others.is_none_or(|it| it < at));
     seen.instance.state == InstanceState::Rebooting && is_over
 }
@@ -333,19 +333,7 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     // Who asks for a repair knows what was done before that, and not what is done after it.
     let asked = case.incident.asked.as_ref().filter(|_| case.incident.is_asked_for()).map(|asked| asked.at);
     let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);
-    // EC2 shows nothing of a reboot in place: what a list shows there is another's stop and start.
-    let launches = matches!(case.gathered.newest_reboot, Some(ActionMark::Launch(_)));
-    let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot(Reboot { hard: false, .. }));
-    // After our own reboot its patience is in the incident. A second release after the same try is somebody else's.
-    let ours = |at: &Time| {
-        let before = |tried: &Attempt| seen.released_before.is_some_and(|before| before >= tried.at);
-        let boots = |tried: &Attempt| tried.ending.is_some() && tried.may_boot() && !is_unseen(&tried.call);
-        let is_its = |tried: &Attempt| {
-            boots(tried) && tried.at <= *at && at.since(tried.at) <= patience && !before(tried)
-        };
-        case.incident.attempts.iter().any(is_its)
-    };
-    let released = seen.released.filter(|at| is_new(at) && !ours(at));
+    let released = seen.released.filter(|at| is_new(at) && !is_after_ours(case, cloud, seen, *at, patience));
     let begun = cloud.listed_begun.map(|begun| begun.earlier_by(patience));
     let asked = asked.and_then(|asked| cloud.clock_at(asked));
     let handled = case.gathered.handled.filter(|at| asked.is_none_or(|asked| asked < *at));
@@ -359,6 +347,30 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
             .into(),
         )
     })
+}
+
+/// It was given back after a reboot or start of ours, whose patience is in the incident: one that began within `patience` before,
+/// and after which the cloud shows nothing that others did. Two minutes after our power cycle, which no list showed, a person
+/// moved the machine to another host: that it ran again counted as ours, and it was deleted while it booted there. The log tells
+/// of what was tried under another incident as well. A second release after the same try is another's.
+fn is_after_ours(case: &Case, cloud: &CloudView, seen: &Seen, at: Time, patience: Span) -> bool {
+    let gathered = &case.gathered;
+    // EC2 shows nothing of a reboot in place: what a list shows there is another's stop and start.
+    let launches = matches!(gathered.newest_reboot, Some(ActionMark::Launch(_)));
+    let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot(Reboot { hard: false, .. }));
+    let boots = |tried: &&Attempt| tried.may_boot() && !is_unseen(&tried.call);
+    let span =
+        |tried: &Attempt| Some((cloud.clock_at(tried.at)?, cloud.clock_at(tried.ending.as_ref()?.at())?));
+    let tried = case.incident.attempts.iter().filter(boots).filter_map(span);
+    let logged = gathered.own_boot.map(|at| (at, at));
+    let before = seen.released_before.and_then(|at| cloud.clock_at(at));
+    let Some(at) = cloud.clock_at(at).filter(|_| seen.released_by_boot) else { return false };
+    let is_its = |(begun, ended): (ServiceTime, ServiceTime)| {
+        let is_near = begun <= at && at.earlier_by(patience) <= begun && before.is_none_or(|it| it < begun);
+        let handled = gathered.handled.is_some_and(|it| it > begun);
+        is_near && !handled && gathered.launched.is_none_or(|it| it <= ended)
+    };
+    tried.chain(logged).any(is_its)
 }
 
 /// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node.

@@ -590,7 +590,8 @@ impl Field {
             let starts =
                 |call: &Call| matches!(call, Call::Reboot(Reboot { hard: true, .. }) | Call::Start(_));
             let launched = format!("launched-{}", self.acts_on(id, starts).count());
-            return vec![action("launch", launched, &Arc::from(""))];
+            let last = self.acts_on(id, starts).last().map_or_else(Arc::default, |(_, at)| Arc::clone(at));
+            return vec![action("launch", launched, &last)];
         }
         let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot(_)));
         let reboots: Vec<_> =

@@ -14,6 +14,7 @@ mod doubted;
 mod fixture;
 mod freezes;
 mod ghosts;
+mod given_back;
 mod gone;
 mod handover;
 mod hands;

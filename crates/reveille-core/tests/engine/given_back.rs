@@ -1,0 +1,166 @@
+//! What people do to a machine beside our own tries, and what fails while they do it.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::model::hosting::Hosting;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{InstanceAction, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::Span;
+use reveille_core::remedies::StartInstance;
+
+use super::fixture::{Field, roster};
+use super::steps::{made, min, set, without_rejoin};
+
+/// Nova's log tells that a person did this just now.
+fn person_does(field: &mut Field, action: &str) {
+    let started = field.cloud_time();
+    let request = format!("req-erin-{}", field.by_others.len()).as_str().into();
+    let by_erin =
+        InstanceAction { request, action: action.into(), started, user: Some("erin".into()), message: None };
+    field.by_others.insert(0, ("i004".to_owned(), by_erin));
+}
+
+fn state(field: &mut Field, state: InstanceState, task: Option<&str>) {
+    let instance = field.instances.get_mut("i004").unwrap();
+    (instance.state, instance.task) = (state, task.map(Arc::from));
+}
+
+/// Nothing more is done for this long, and something is after the time of a boot.
+fn is_left_alone_for(field: &mut Field, time: Span, case: &str) {
+    let tried = field.calls.len();
+    field.run(time);
+    assert_eq!(field.calls.len(), tried, "{case}: {:?}", made(field));
+    field.run_until(min(30), |field| field.calls.len() > tried);
+    assert!(field.calls.len() > tried, "{case}: {}", field.held("i004", FaultKind::NotReady));
+}
+
+/// Ten machines, one of which has not been Ready for this long.
+fn not_ready_for(time: Span) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(time);
+    field
+}
+
+/// It is shut down for what the person wants, and the driver fails within seconds: the lists show it running, and then in ERROR.
+/// It was deleted 60 s later.
+#[test]
+fn serving_machine_whose_rescue_failed_between_two_lists_is_left_alone_for_the_time_of_a_boot() {
+    for action in ["resize", "rescue", "migrate", "live-migration", "suspend", "shelve"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        person_does(&mut field, action);
+        set(&mut field, "i004", Ready::False);
+        field.run(Span::from_s(10));
+        state(&mut field, InstanceState::Errored, None);
+        is_left_alone_for(&mut field, min(13), action);
+    }
+}
+
+/// Volumes are attached to it and detached from it all day, by the storage driver of the cluster: nobody is at work on it.
+#[test]
+fn machine_in_error_whose_volumes_are_detached_is_replaced_at_once() {
+    for action in ["create", "delete", "attach_volume", "detach_volume"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        person_does(&mut field, action);
+        set(&mut field, "i004", Ready::False);
+        field.run(Span::from_s(10));
+        state(&mut field, InstanceState::Errored, None);
+        field.run_until(min(5), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::DeleteInstance(_)]), "{action}: {:?}", made(&field));
+    }
+}
+
+/// A crash dump, and migrations, that no list shows.
+#[test]
+fn machine_that_a_person_lets_dump_its_core_or_moves_has_the_time_of_a_boot() {
+    for action in ["trigger_crash_dump", "migrate", "live-migration"] {
+        let mut field = not_ready_for(min(9));
+        person_does(&mut field, action);
+        is_left_alone_for(&mut field, min(14), action);
+
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.run(min(15));
+        person_does(&mut field, action);
+        is_left_alone_for(&mut field, min(14), &format!("{action} after our reboot"));
+    }
+}
+
+/// A person's hard reboot or start hangs, as its volumes cannot be attached, and ends in ERROR; or an administrator ends it
+/// (`nova reset-state`), to evacuate the machine next.
+#[test]
+fn machine_whose_reboot_by_a_person_ended_in_error_is_left_alone_for_the_time_of_a_boot() {
+    let (rebooting, stopped) = (InstanceState::Rebooting, InstanceState::Stopped);
+    for (action, before, task) in [("reboot", rebooting, "rebooting_hard"), ("start", stopped, "powering-on")]
+    {
+        let mut field = not_ready_for(min(4));
+        person_does(&mut field, action);
+        state(&mut field, before, Some(task));
+        field.run(min(20));
+        assert_eq!(field.calls, [], "{action}");
+        state(&mut field, InstanceState::Errored, None);
+        is_left_alone_for(&mut field, min(13), action);
+    }
+}
+
+/// A reboot of ours ended in ERROR: nobody is at work on it, and it is replaced as soon as its own patience is over.
+#[test]
+fn machine_whose_reboot_by_us_ended_in_error_is_replaced() {
+    let mut field = not_ready_for(Span::ZERO);
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    state(&mut field, InstanceState::Rebooting, Some("rebooting"));
+    field.run(min(3));
+    state(&mut field, InstanceState::Errored, None);
+    field.run_until(min(20), |field| field.calls.len() > 1);
+    assert!(matches!(field.calls[1], Call::DeleteInstance(_)), "{:?}", made(&field));
+}
+
+/// No list showed our reboot, or our power cycle. Two minutes later a person takes the machine in hand for 13 minutes, and it boots
+/// when they give it back.
+#[test]
+fn machine_that_a_person_moved_after_our_reboot_has_the_time_of_a_boot() {
+    for tries in [1, 2] {
+        for action in ["resize", "evacuate", "rebuild", "migrate"] {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            set(&mut field, "i004", Ready::Unknown);
+            field.run_until(min(40), |field| field.calls.len() == tries);
+            field.run(min(2));
+            person_does(&mut field, action);
+            state(&mut field, InstanceState::Other, Some("in_its_hands"));
+            field.run(min(13));
+            assert_eq!(field.calls.len(), tries, "{action}: before: {:?}", made(&field));
+            state(&mut field, InstanceState::Active, None);
+            is_left_alone_for(&mut field, min(14), action);
+        }
+    }
+}
+
+/// Our stop and start was over between two lists. Twelve minutes later a person stops and starts the machine, which a list shows
+/// as `pending`: it has another `LaunchTime` than after ours.
+#[test]
+fn machine_that_a_person_started_on_ec2_after_our_power_cycle_has_the_time_of_a_boot() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    for instance in field.instances.values_mut() {
+        instance.hosting = Some(Arc::new(Hosting::default()));
+    }
+    field.run(min(20));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run_until(min(60), |field| field.calls.len() > 1);
+    field.run(min(12));
+    assert_eq!(field.calls.len(), 2, "{:?}", made(&field));
+    let owned = roster().pools.values().next().unwrap().owned.clone();
+    let by_erin = Call::Start(StartInstance { cloud: "os".into(), instance: "i004".into(), owned });
+    field.made.push((by_erin, field.cloud_time()));
+    state(&mut field, InstanceState::Rebooting, None);
+    field.run(Span::from_s(30));
+    state(&mut field, InstanceState::Active, None);
+    is_left_alone_for(&mut field, min(14), "started");
+}

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnose::gathered::{handled, launched};
-use crate::effect::{Effect, Look, Outcome, ReadError};
+use crate::effect::{Call, Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::access::UserRef;
+use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName, RequestId};
 use crate::model::incident::{IncidentKey, MachineKey};
@@ -17,8 +18,8 @@ use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
 use crate::model::testimony::CONSOLE;
-use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, NodeOf, Seen, Unlisted};
+use crate::model::time::{ServiceTime, Span, Time};
+use crate::observe::cloud::{CloudChange, CloudView, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
@@ -343,17 +344,23 @@ impl State {
         }
     }
 
-    /// Our requests that the cloud took for the machine of this incident, under whichever incident.
-    fn requests_for(&self, key: &IncidentKey) -> BTreeSet<RequestId> {
+    /// Our requests that the cloud took for the machine of this incident, under whichever incident. Of a reboot whose answer was
+    /// lost we know no request: it is the one of that time in the log. On a dead host it never ended, counted as a person's, and
+    /// held every further step for ever.
+    fn requests_for(&self, key: &IncidentKey, log: &[InstanceAction]) -> BTreeSet<RequestId> {
         let closed = self.closed.iter().map(|closed| &closed.incident);
         let of_it = closed.filter(|incident| incident.key.subject == key.subject);
         let open = self.cases_of(&key.subject).filter_map(|key| Some(&self.cases.get(&key)?.incident));
-        let tried = of_it.chain(open).flat_map(|incident| &incident.attempts);
-        let taken = tried.filter_map(|tried| match tried.outcome() {
+        let tried: Vec<&Attempt> = of_it.chain(open).flat_map(|incident| &incident.attempts).collect();
+        let answered = tried.iter().filter_map(|tried| match tried.outcome() {
             Some(Outcome::Accepted { request }) => request.clone(),
             _ => None,
         });
-        taken.collect()
+        let answered: BTreeSet<RequestId> = answered.collect();
+        let view = self.desk().seen_of(&key.subject).map(|(cloud, _)| cloud);
+        let lost = tried.iter().filter(|tried| !matches!(tried.outcome(), Some(Outcome::Accepted { .. })));
+        let lost = lost.filter_map(|tried| request_of(tried, view?, log, &answered)).collect::<Vec<_>>();
+        answered.into_iter().chain(lost).collect()
     }
 
     fn on_evidence(
@@ -373,7 +380,8 @@ impl State {
         if let Ok(Answer::Actions(actions)) = &answer {
             self.note_late_reboot(key, &ActionMark::of(actions));
         }
-        let ours = self.requests_for(key);
+        let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };
+        let ours = self.requests_for(key, log);
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
@@ -413,6 +421,31 @@ impl State {
         }
     }
 }
+
+/// The request of a reboot that may have been made although its answer was lost: the only one in the log that began while we
+/// waited for that answer, by the user of our others.
+fn request_of(
+    tried: &Attempt,
+    cloud: &CloudView,
+    log: &[InstanceAction],
+    answered: &BTreeSet<RequestId>,
+) -> Option<RequestId> {
+    let (Call::Reboot(_), true, Some(ending)) = (&tried.call, tried.may_boot(), &tried.ending) else {
+        return None;
+    };
+    let (from, to) = (cloud.clock_at(tried.at - CLOCKS_APART)?, cloud.clock_at(ending.at() + CLOCKS_APART)?);
+    let is_of_then = |it: &&InstanceAction| {
+        let at = ServiceTime::parse(&it.started);
+        &*it.action == "reboot" && at.is_some_and(|at| from <= at && at <= to)
+    };
+    let mut of_then = log.iter().filter(is_of_then);
+    let (found, another) = (of_then.next()?, of_then.next());
+    let mut ours = log.iter().filter(|it| answered.contains(&it.request));
+    (another.is_none() && ours.all(|it| it.user == found.user)).then(|| found.request.clone())
+}
+
+/// How far our reckoning of the cloud's clock may be off: by whole seconds, and by how long a listing took to be answered.
+const CLOCKS_APART: Span = Span::from_s(10);
 
 /// The cloud says, of its own id, that it has ended: that is more than not to know it.
 fn has_ended(answer: &Answer) -> Option<&Instance> {

@@ -128,3 +128,44 @@ fn reboot_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
     let held = field.held("i004", FaultKind::NotReady);
     assert!(held.contains("reboot_started since 1970-01-01T00:"), "{held}");
 }
+
+/// The same where the answer was lost: by the 504 of a gateway, or with the connection.
+#[test]
+fn reboot_of_ours_without_an_answer_that_the_cloud_never_ends_is_followed_by_the_next_step() {
+    for answered in [true, false] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.fails = answered;
+        field.mute = (!answered).then(Vec::new);
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.fails = false;
+        // It was made all the same.
+        for intent in field.mute.take().unwrap_or_default() {
+            field.made.push((field.calls[0].clone(), field.cloud_time()));
+            let outcome = Outcome::Unknown { text: "no answer came".into() };
+            field.feed(Event::Done { intent, outcome });
+        }
+        never_ended(&mut field);
+        field.run(min(14));
+        assert_eq!(field.calls.len(), 1, "answered: {answered}: {:?}", made(&field));
+        field.run(min(60));
+        let steps = ["reboot instance i004", "delete instance i004"];
+        assert_eq!(made(&field)[..2], steps, "answered: {answered}");
+    }
+}
+
+/// A person rebooted it in the moment of ours, whose answer was lost: the log does not tell which of the two never ends.
+#[test]
+fn reboot_without_an_answer_beside_one_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.fails = true;
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.fails = false;
+    super::hands::rebooted_by_a_person(&mut field, "i004");
+    never_ended(&mut field);
+    field.run(min(180));
+    assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
+}

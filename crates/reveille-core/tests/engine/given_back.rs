@@ -60,7 +60,7 @@ fn serving_machine_whose_rescue_failed_between_two_lists_is_left_alone_for_the_t
     }
 }
 
-/// Volumes are attached to it and detached from it all day, by the storage driver of the cluster: nobody is at work on it.
+/// Volumes are attached to it and detached from it all day, by the storage driver of the cluster: no person is at work on it.
 #[test]
 fn machine_in_error_whose_volumes_are_detached_is_replaced_at_once() {
     for action in ["create", "delete", "attach_volume", "detach_volume"] {
@@ -110,7 +110,7 @@ fn machine_whose_reboot_by_a_person_ended_in_error_is_left_alone_for_the_time_of
     }
 }
 
-/// A reboot of ours ended in ERROR: nobody is at work on it, and it is replaced as soon as its own patience is over.
+/// A reboot of ours ended in ERROR: no person is at work on it, and it is replaced as soon as its own patience is over.
 #[test]
 fn machine_whose_reboot_by_us_ended_in_error_is_replaced() {
     let mut field = not_ready_for(Span::ZERO);
@@ -122,12 +122,12 @@ fn machine_whose_reboot_by_us_ended_in_error_is_replaced() {
     assert!(matches!(field.calls[1], Call::DeleteInstance(_)), "{:?}", made(&field));
 }
 
-/// No list showed our reboot, or our power cycle. Two minutes later a person takes the machine in hand for 13 minutes, and it boots
-/// when they give it back.
+/// No list showed our reboot, or our power cycle. Two minutes later a person takes the machine in hand for 13 minutes, and it
+/// boots when they give it back: also where the log calls what they did by a word that we do not know.
 #[test]
 fn machine_that_a_person_moved_after_our_reboot_has_the_time_of_a_boot() {
     for tries in [1, 2] {
-        for action in ["resize", "evacuate", "rebuild", "migrate"] {
+        for action in ["resize", "evacuate", "rebuild", "migrate", "a_later_word"] {
             let mut field = Field::new(without_rejoin()).populate(10);
             field.run(min(20));
             set(&mut field, "i004", Ready::Unknown);

@@ -172,3 +172,26 @@ async fn what_strangers_show_fills_no_memory() {
     let (short, long) = (held_by(0).await, held_by(180).await);
     assert!(long < short + 2048, "{long} KiB, and {short} without a long chain");
 }
+
+/// Each chunk of a body has a buffer of its own, for as long as it is kept.
+#[tokio::test]
+async fn bodies_of_a_byte_to_a_chunk_fill_no_memory() {
+    const CONNECTIONS: u64 = 2;
+    let server = apart(4096);
+    let token = server.invite(1).await;
+    let head = format!(
+        "POST /v1/enrol HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ntransfer-encoding: chunked\r\n\r\n",
+        token.expose()
+    );
+    let request = format!("{head}{}0\r\n\r\n", "1\r\n \r\n".repeat(250_000));
+    server.forget_peak();
+    let before = server.peak_kib();
+    let answers = (0..CONNECTIONS)
+        .map(async |_| raw::say(raw::tls13(&server.link, None).await, request.as_bytes()).await);
+    for answer in futures::future::join_all(answers).await {
+        assert_eq!(raw::refused(&answer).1.reason.code(), "BAD_FRAME", "{answer}");
+    }
+    let each = (server.peak_kib() - before) / CONNECTIONS;
+    println!("{each} KiB for each body of 250,000 chunks");
+    assert!(each < 2048, "{each} KiB for a body of 256 KiB at most");
+}

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SERVER};
 use hyper::{Method, Request, Response, StatusCode};
@@ -265,14 +265,27 @@ fn spki(key: &impl rcgen::PublicKeyData) -> Vec<u8> {
 /// The body, whole, within its bound and its deadline.
 async fn body<T: DeserializeOwned>(hall: &Hall, request: Request<Incoming>) -> Result<T, Reason> {
     let bad = |what: &str| Reason::BadFrame { place: "body".into(), what: what.into() };
-    let collected =
-        timeout(hall.step_within, Limited::new(request.into_body(), AGENT_FRAME_BYTES_MAX).collect()).await;
-    let bytes = collected
+    let bytes = timeout(hall.step_within, collected(request.into_body()))
+        .await
         .map_err(|_| bad("it did not come in time"))?
-        .map_err(|_| bad("it broke off, or is longer than is taken"))?
-        .to_bytes();
+        .ok_or_else(|| bad("it broke off, or is longer than is taken"))?;
     read(&bytes, AGENT_FRAME_BYTES_MAX)
         .map_err(|wrong| Reason::BadFrame { place: wrong.place, what: wrong.what })
+}
+
+/// All of a body; none where it broke off or is too long. What came is put together as it comes: each chunk has a buffer and a
+/// record of its own, and a body of one byte to a chunk would take thirty times its length.
+async fn collected(mut body: Incoming) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(part) = frame.ok()?.into_data() {
+            if part.len() > AGENT_FRAME_BYTES_MAX - bytes.len() {
+                return None;
+            }
+            bytes.extend_from_slice(&part);
+        }
+    }
+    Some(bytes)
 }
 
 async fn within<T>(asked: impl Future<Output = Result<T, super::keeper::Over>>) -> Result<T, Reason> {

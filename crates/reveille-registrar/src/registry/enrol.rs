@@ -15,6 +15,7 @@
 //! where it becomes the node's name: an identity is nothing that a person can type.
 
 use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::Trouble;
 use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
@@ -26,7 +27,7 @@ use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
 use super::ids::{Ask, InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
-use super::machine::instance_of;
+use super::machine::{Machine, instance_of};
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
@@ -228,14 +229,14 @@ impl Registry {
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
-        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before. It was let in
-        // when the invitation stood; that it hears so later makes nobody else of it.
+        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
             && known.key == claim.key
             && known.invitation == invitation.id
             && known.removed.is_none()
             && known.identity.differs(&claim.identity).is_none()
             && !invitation.is_revoked
+            && (!invitation.is_expired(turn.now) || self.may_have_missed(known, turn.now))
         {
             return Ok(As::Itself(known.id.clone()));
         }
@@ -287,6 +288,13 @@ impl Registry {
                 Ok(away.into_iter().next().map_or(As::New, As::Anew))
             }
         }
+    }
+
+    /// The answer with its certificate may have been lost: it was let in when the invitation stood, began no session since, and
+    /// what it was given would count still. That it hears so later makes nobody else of it. Otherwise a copy of its disk, whose
+    /// certificate and token are both over, would be given another certificate for the two.
+    fn may_have_missed(&self, known: &Machine, now: Time) -> bool {
+        known.shown_by.is_none() && now < known.enrolled_at + self.settings.certificate_ttl
     }
 
     /// The invitation is for an instance, and whoever has it says to be on another one. That it carries the word elsewhere (as a

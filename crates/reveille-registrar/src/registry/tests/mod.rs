@@ -2,6 +2,7 @@
 
 mod admission;
 mod anew;
+mod answers;
 mod claims;
 mod conflicts;
 mod course;

@@ -1,0 +1,40 @@
+//! An answer that was lost, and who is given it again.
+
+use reveille_core::model::time::Span;
+
+use super::world::*;
+
+const DAY: Span = Span::from_min(24 * 60);
+
+/// A copy of a disk from a month ago holds a certificate and a token that are both over.
+#[test]
+fn token_and_certificate_that_are_both_over_give_no_other_certificate() {
+    let mut world = World::new();
+    let invited = world.invite(|wish| wish.ttl = Span::from_min(30 * 24 * 60));
+    certified(world.enrol(&invited, &machine(1)));
+    for _ in 0..30 {
+        world.pass(DAY);
+    }
+    let mut other = machine(1);
+    other.key = crate::registry::KeyHash([99; 32]);
+    assert_eq!(refused(world.enrol(&invited, &other)), "TOKEN_EXPIRED", "with another key");
+    assert_eq!(
+        refused(world.enrol(&invited, &machine(1))),
+        "TOKEN_EXPIRED",
+        "with the key whose certificate is over"
+    );
+}
+
+#[test]
+fn answer_of_which_a_session_came_was_not_lost_and_is_given_again_only_while_the_invitation_lasts() {
+    let mut world = World::new();
+    let invited = world.invite(|_| {});
+    let id = certified(world.enrol(&invited, &machine(1)));
+    world.pass(DAY);
+    assert_eq!(certified(world.branch().enrol(&invited, &machine(1))), id, "it may have been lost");
+    world.arrive(&id, &machine(1));
+    for _ in 0..2 {
+        assert_eq!(refused(world.branch().enrol(&invited, &machine(1))), "TOKEN_EXPIRED");
+        world.restart();
+    }
+}

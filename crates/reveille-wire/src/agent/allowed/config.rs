@@ -85,17 +85,8 @@ const KUBELET: [&str; 37] = [
     "system-reserved",
     "v",
 ];
-/// Arguments of a kubelet that name a program, or a file that may.
-const PROGRAMS: [&str; 8] = [
-    "bootstrap-kubeconfig",
-    "config",
-    "config-dir",
-    "image-credential-provider-bin-dir",
-    "image-credential-provider-config",
-    "kubeconfig",
-    "pod-manifest-path",
-    "root-dir",
-];
+/// Resources that a list of a kubelet names.
+const RESOURCES: [&str; 4] = ["cpu", "ephemeral-storage", "memory", "pid"];
 /// Arguments of k3s's and RKE2's kube-proxy.
 const PROXY: [&str; 4] = ["conntrack-max-per-core", "metrics-bind-address", "proxy-mode", "v"];
 
@@ -213,13 +204,19 @@ fn word(value: &Value, at: &str) -> Result<(), Refused> {
     }
 }
 
-/// An argument behind a comma: some readers of lists part there.
+/// No argument stands behind a comma: some readers of lists part there, and switch one without a value on. No argument has a dot,
+/// a slash, a colon or a capital letter in its name; signals, addresses, features and names with a domain have one of them.
 fn no_second(values: &str, place: &str) -> Result<(), Refused> {
-    let names = values.split(',').skip(1).filter_map(|part| part.split_once('=')).map(|(name, _)| name);
-    match names.map(|name| name.trim_start_matches('-')).find(|name| PROGRAMS.contains(name)) {
-        Some(name) => {
-            Err((place.to_owned(), format!("{name:?} stands behind a comma, and is no argument of a plan")))
-        }
+    let mut names = values.split(',').skip(1).map(|part| part.split_once('=').map_or(part, |(name, _)| name));
+    let is_of_none = |c: char| matches!(c, '.' | '/' | ':') || c.is_ascii_uppercase();
+    match names.find(|name| !RESOURCES.contains(name) && !name.contains(is_of_none)) {
+        Some(name) => Err((
+            place.to_owned(),
+            format!(
+                "{name:?} stands behind a comma, where it could be read as another argument; a label or a taint \
+                 without a domain belongs into node-label or node-taint, an argument into a line of its own"
+            ),
+        )),
         None => Ok(()),
     }
 }
@@ -245,15 +242,47 @@ mod tests {
             (Distribution::Kubeadm, kubeadm("taints: [{key: \"a --config=/x\", effect: NoSchedule}]")),
             (Distribution::Kubeadm, kubeadm("name: \"a\\tb\"")),
             (Distribution::K3s, "snapshotter: \"overlayfs\\\"\\n[plugins.x]\"\n".to_owned()),
-            (Distribution::K3s, "kubelet-arg: [\"v=1,config=/etc/rancher/k.yaml\"]\n".to_owned()),
             (Distribution::Rke2, "node-label: [\"a=$(x)\"]\n".to_owned()),
         ];
         for (distribution, text) in cases {
             assert!(config(0, distribution, &text).is_err(), "{text}");
         }
-        let taken = "kubelet-arg: [\"eviction-hard=memory.available<5%,nodefs.available<10%\", \"kube-reserved=cpu=1,memory=1Gi\"]\n";
-        assert!(config(0, Distribution::K3s, taken).is_ok());
         let taken = "discovery: {file: {kubeConfigPath: \"a b\"}}\nnodeRegistration: {kubeletExtraArgs: [{name: node-labels, value: \"a=b,c=d\"}]}\n";
         assert!(config(0, Distribution::Kubeadm, taken).is_ok());
+    }
+    #[test]
+    fn no_argument_of_a_kubelet_stands_behind_a_comma_and_lists_of_resources_and_signals_are_taken() {
+        let agent = |argument: &str| {
+            let text = format!("kubelet-arg: [\"{argument}\"]\n");
+            config(0, Distribution::K3s, &text).is_ok()
+        };
+        for argument in [
+            "v=1,config=/etc/rancher/k3s/k.yaml",
+            "v=1,anonymous-auth=true",
+            "v=1,anonymous_auth=true",
+            "v=1,authorization-mode=AlwaysAllow",
+            "v=1,client-ca-file=/etc/kubernetes/x.crt",
+            "v=1,volume-plugin-dir=/etc/rancher/k3s/x",
+            // One without a value is switched on.
+            "v=1,anonymous-auth",
+            "eviction-hard=memory.available<5%,--anonymous-auth",
+            "feature-gates=AllAlpha=false,-anonymous-auth=true",
+            "v=1,",
+        ] {
+            assert!(!agent(argument), "{argument}");
+        }
+        for argument in [
+            "eviction-hard=memory.available<5%,nodefs.available<10%",
+            "eviction-minimum-reclaim=memory.available=0Mi,imagefs.available=2Gi",
+            "kube-reserved=cpu=1,memory=1Gi",
+            "system-reserved=cpu=1,ephemeral-storage=1Gi,pid=1000,hugepages-2Mi=64Mi",
+            "feature-gates=KubeletInUserNamespace=true,GracefulNodeShutdown=false",
+            "cluster-dns=10.43.0.10,fd00::10",
+            "allowed-unsafe-sysctls=kernel.msg*,net.core.somaxconn",
+            "node-labels=example.com/a=b,example.com/c=d",
+            "register-with-taints=a=b:NoSchedule,example.com/c=d:NoExecute,e:NoSchedule",
+        ] {
+            assert!(agent(argument), "{argument}");
+        }
     }
 }

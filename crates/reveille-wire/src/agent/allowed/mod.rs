@@ -79,24 +79,25 @@ pub enum NotAllowed {
 }
 
 /// Files are taken in these folders and those below them.
-const FOLDERS: [&[&str]; 6] = [
+const FOLDERS: [&[&str]; 7] = [
     &["etc", "kubernetes"],
     &["etc", "cni", "net.d"],
     &["etc", "containerd"],
     &["etc", "sysctl.d"],
     &["etc", "modules-load.d"],
-    &["etc", "rancher"],
+    // Not all of `/etc/rancher`: Rancher's agent reads there from which folder it takes plans of its own, with programs to run.
+    &["etc", "rancher", "k3s"],
+    &["etc", "rancher", "rke2"],
 ];
 /// And these.
 const FILES: [&[&str]; 1] = [&["etc", "crictl.yaml"]];
 /// But none of these, nor what is below them: pods that a kubelet runs unasked, whom a node trusts and as whom it speaks, and
 /// what k3s and RKE2 read beside the plan's own configuration, whose later file counts.
-const NEVER: [&[&str]; 9] = [
+const NEVER: [&[&str]; 8] = [
     &["etc", "kubernetes", "manifests"],
     &["etc", "kubernetes", "pki"],
     &["etc", "kubernetes", "kubelet.conf"],
     &["etc", "kubernetes", "bootstrap-kubelet.conf"],
-    &["etc", "rancher", "node"],
     &["etc", "rancher", "k3s", "config.yaml"],
     &["etc", "rancher", "k3s", "config.yaml.d"],
     &["etc", "rancher", "rke2", "config.yaml"],
@@ -256,6 +257,8 @@ mod tests {
             "/etc/rancher/k3s/config.yaml.d/99-x.yaml",
             "/etc/rancher/rke2/config.yaml",
             "/etc/rancher/node/password",
+            "/etc/rancher/agent/config.yaml",
+            "/etc/rancher/rancherd/config.yaml",
             "/etc/kubernetes/\u{202e}x",
             "/etc/kubernetes/a\nb",
             "/etc/kubernetes/a b",

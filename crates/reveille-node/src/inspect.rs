@@ -14,6 +14,7 @@
 mod asking;
 mod history;
 
+use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex as Held};
 use std::time::{Duration, SystemTime};
@@ -32,7 +33,7 @@ use crate::distribution::{Begun, Distribution, Marks, is_join};
 use crate::identity::Identity;
 use crate::lines::{Key, Lines};
 use crate::node_object::Ready;
-use crate::probe::is_a_users;
+use crate::probe::is_roots;
 use crate::root::Root;
 use crate::signing_request;
 use crate::target::kubeconfig::{Client, Kubeconfig};
@@ -44,6 +45,9 @@ use asking::{Asked, answers, refused};
 const ASK_WITHIN: Duration = Duration::from_secs(4);
 /// A clock that is further away from the server's cannot judge a certificate's dates.
 const CLOCK_OFF_MOST: Duration = Duration::from_secs(60);
+
+/// Of a process's arguments this much is read: a kubelet and a join are known by the first few.
+const ARGUMENTS_MAX: u64 = 4096;
 
 /// Values of [`Inspector::clock`].
 const CLOCK_UNKNOWN: u8 = 0;
@@ -574,13 +578,27 @@ impl Inspector {
         let own = Root::default().link("/proc/self/ns/mnt");
         let Ok(Some(processes)) = self.root.names("/proc") else { return None };
         Some(processes.iter().filter_map(|name| name.parse::<u32>().ok()).any(|process| {
-            let Ok(Some(line)) = self.root.text(format!("/proc/{process}/cmdline")) else { return false };
-            // Programs that hide their arguments leave one text with spaces in their place.
-            let words: Vec<&str> = line.split(['\0', ' ']).filter(|word| !word.is_empty()).collect();
+            let is_roots = || is_roots(&self.root, process);
             let here = || self.root.link(format!("/proc/{process}/ns/mnt")) == own;
-            is_wanted(&words) && here() && !is_a_users(&self.root, process)
+            // A user's arguments are not read: many processes with megabytes of them, or some that lie where a read never
+            // ends, would hold up the agent. It is asked again whose it is: its number may be another's since, or it a user's.
+            is_roots() && here() && is_wanted(&words(&self.arguments(process))) && is_roots()
         }))
     }
+
+    /// The first of its arguments; none where it ended.
+    fn arguments(&self, process: u32) -> String {
+        let mut bytes = Vec::new();
+        if let Ok(Some(file)) = self.root.file(format!("/proc/{process}/cmdline")) {
+            file.take(ARGUMENTS_MAX).read_to_end(&mut bytes).ok();
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Programs that hide their arguments leave one text with spaces in their place.
+fn words(line: &str) -> Vec<&str> {
+    line.split(['\0', ' ']).filter(|word| !word.is_empty()).collect()
 }
 
 /// The server's clock and ours agree. A server that sends no date is believed to agree.

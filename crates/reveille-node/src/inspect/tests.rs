@@ -128,6 +128,7 @@ impl Here {
     /// Its agent's process, as it shows itself.
     pub(crate) fn runs(&self) {
         self.put("/proc/77/cmdline", &format!("/usr/local/bin/{} agent\0", self.kind));
+        self.put("/proc/77/status", "Name:\tx\nUid:\t0\t0\t0\t0\n");
         fs::create_dir_all(self.root.at("/proc/77/ns")).unwrap();
         let own = fs::read_link("/proc/self/ns/mnt").unwrap();
         std::os::unix::fs::symlink(own, self.root.at("/proc/77/ns/mnt")).unwrap();
@@ -445,7 +446,6 @@ fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_r
     here.put("/proc/77/cmdline", "/usr/bin/kubeadm\0join\0--config\0x\0");
     inspector.clear_scratch();
     assert!(here.root.has(scratch), "somebody reads it");
-    here.put("/proc/77/status", "Name:\tkubeadm\nUid:\t0\t0\t0\t0\n");
     assert!(inspector.is_joining());
     here.put("/proc/77/status", "Name:\tkubeadm\nUid:\t65534\t65534\t65534\t65534\n");
     assert!(!inspector.is_joining(), "a user can call a process as he likes");
@@ -454,3 +454,5 @@ fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_r
     assert!(!here.root.has(scratch));
     assert!(here.root.has("/run/reveille/kubeadm-join-w-2.yaml"));
 }
+
+mod processes;

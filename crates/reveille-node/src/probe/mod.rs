@@ -37,7 +37,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use reveille_agent::checkup::facts::{Aim, Facts, Names};
 use reveille_agent::checkup::{Reading, facts};
 
-pub(crate) use process::is_a_users;
+pub(crate) use process::is_roots;
 pub use provider::Metadata;
 
 use crate::known::Known;

@@ -44,7 +44,7 @@ impl Processes {
                 let name = name.trim().to_owned();
                 // Asked of few: there may be thousands of processes.
                 let is_kubelet =
-                    is_of_this_machine && KUBELETS.contains(&name.as_str()) && !is_a_users(root, pid);
+                    is_of_this_machine && KUBELETS.contains(&name.as_str()) && is_roots(root, pid);
                 Process { pid, name, is_kubelet }
             })
             .collect();
@@ -77,11 +77,12 @@ impl Processes {
     }
 }
 
-/// Whoever has an account may call a process as he likes, and give it any arguments; a kubelet and a join are root's. The real
-/// user counts: a program that becomes root when it is run says whose it is there.
-pub(crate) fn is_a_users(root: &Root, pid: u32) -> bool {
+/// A user may call a process as they like, and give it any arguments; a kubelet and a join are root's, or ours. The real user
+/// counts: a program that becomes root when it is run says whose it is there. Of one that ended while it was looked at nothing
+/// says whose it was, and it is not there any more.
+pub(crate) fn is_roots(root: &Root, pid: u32) -> bool {
     let status = root.text(format!("/proc/{pid}/status")).ok().flatten().unwrap_or_default();
     let uid =
         status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok());
-    uid.is_some_and(|uid: u32| uid != 0 && uid != rustix::process::getuid().as_raw())
+    uid.is_some_and(|uid: u32| uid == 0 || uid == rustix::process::getuid().as_raw())
 }

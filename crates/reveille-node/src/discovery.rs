@@ -28,7 +28,6 @@ use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::bundle_hash::{Bundle, BundleHash};
 use crate::distribution::Distribution;
 use crate::pin::{PinError, Pins, TrustError};
-use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Target, TargetError, Token};
 use crate::verifier::{Anybody, Judged};
@@ -212,8 +211,7 @@ pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Di
     let info: ConfigMap =
         serde_json::from_slice(&answer.body).map_err(|failure| unreadable(failure.to_string()))?;
     let text = info.data.get("kubeconfig").ok_or_else(|| unreadable("it holds no kubeconfig".to_owned()))?;
-    // Whoever answered is not trusted yet: a path in what it says leads nowhere.
-    let read = Kubeconfig::parse(&Root::new("/dev/null"), text);
+    let read = Kubeconfig::of_answer(text);
     let authorities = read.map_err(|failure: TargetError| unreadable(failure.to_string()))?.authorities;
     let untrusted = |source| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
     let (roots, authorities) = if target.pins.is_empty() {
@@ -272,6 +270,7 @@ mod tests {
     use super::*;
     use crate::pem;
     use crate::pin::Pin;
+    use crate::root::Root;
     use crate::target::{Arguments, Kind};
     use crate::testing::Authority;
     use base64::engine::general_purpose::STANDARD;

@@ -14,7 +14,6 @@ use super::epoch_s;
 use crate::api::{Answer, ApiError};
 use crate::certificate::Presented;
 use crate::discovery::is_signed;
-use crate::root::Root;
 use crate::target::Target;
 use crate::target::kubeconfig::Kubeconfig;
 
@@ -50,7 +49,7 @@ pub(super) fn cluster_info(
         Err(_) => return (Reading::cannot_tell(format!("it answers: {}", words(&answer.body))), Vec::new()),
     };
     let Some(text) = data.get("kubeconfig") else { return malformed("it holds no kubeconfig".to_owned()) };
-    let read = match Kubeconfig::parse(&Root::default(), text) {
+    let read = match Kubeconfig::of_answer(text) {
         Ok(read) => read,
         Err(error) => return malformed(error.to_string()),
     };

@@ -264,6 +264,7 @@ fn machine() -> (tempfile::TempDir, Root) {
         // Whoever has a port is named, also one without rights.
         ("/proc/41/status", "Name:\tsocat\nUid:\t1000\t1000\t1000\t1000\n"),
         ("/proc/42/comm", "kubelet\n"),
+        ("/proc/42/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\n"),
         (
             "/var/lib/kubelet/config.yaml",
             "kind: KubeletConfiguration\nfailSwapOn: false\ncgroupDriver: systemd\nhealthzPort: 0\nevictionHard: {nodefs.available: 5%}\n",
@@ -430,6 +431,9 @@ fn a_process_of_a_user_is_no_kubelet_whatever_it_is_called() {
     put("/proc/41/status", "Name:\tkubelet\nUid:\t65534\t0\t0\t0\n");
     assert_eq!(process::Processes::read(&root).unwrap().kubelet(), None);
     put("/proc/42/comm", "kubelet\n");
+    assert_eq!(process::Processes::read(&root).unwrap().kubelet(), None, "it ended while it was looked at");
     put("/proc/42/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\n");
     assert_eq!(process::Processes::read(&root).unwrap().kubelet(), Some(42));
 }
+
+mod strangers;

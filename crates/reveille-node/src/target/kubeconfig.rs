@@ -84,6 +84,16 @@ impl Kubeconfig {
         })
     }
 
+    /// Reads the text of one that a server answers with. What answers is not trusted yet: a path in it leads nowhere, so that no
+    /// file of this machine is read for it, and which ones there are is not told.
+    ///
+    /// # Errors
+    ///
+    /// It is no kubeconfig, or names a file.
+    pub fn of_answer(text: &str) -> Result<Self, TargetError> {
+        Self::parse(&Root::new("/dev/null"), text)
+    }
+
     /// The pins of its authorities.
     pub fn pins(&self) -> Vec<Pin> {
         self.authorities.iter().filter_map(|der| Presented::read(der).key).collect()

@@ -1,0 +1,62 @@
+//! What answers at the address of an API server, and names files of this machine in its cluster-info.
+
+use super::*;
+
+/// A cluster-info whose authority is a file.
+fn naming(path: &str) -> String {
+    let text = format!(
+        "clusters:\n- cluster: {{server: 'https://10.0.0.1:6443', certificate-authority: '{path}'}}\n  name: ''\n"
+    );
+    serde_json::json!({"data": {"kubeconfig": text}}).to_string()
+}
+
+async fn answering(authority: &Authority, path: &str) -> Answering {
+    serve(authority.server("127.0.0.1"), Says { cluster_info: naming(path), is_known: true, node: None })
+        .await
+}
+
+/// A file of this machine with the certificate of an authority.
+fn certificate_file(authority: &Authority) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.crt");
+    fs::write(&path, pem::certificates(&[authority.der()])).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+#[tokio::test]
+async fn server_that_a_disk_names_reads_no_file_of_the_host_and_learns_of_none() {
+    let (hostile, secret) = (Authority::new("hostile"), Authority::new("authority-of-the-host-alone"));
+    let (_host, file) = certificate_file(&secret);
+    let mut said = Vec::new();
+    for path in [file.as_str(), "/nowhere/is/this", "/etc/shadow"] {
+        let server = answering(&hostile, path).await;
+        let disk = tempfile::tempdir().unwrap();
+        let root = Root::new(disk.path());
+        let data = STANDARD.encode(pem::certificates(&[hostile.der()]));
+        let conf = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: l\n  cluster: \
+             {{server: 'https://{}', certificate-authority-data: {data}}}\ncontexts:\n- name: c\n  context: \
+             {{cluster: l, user: u}}\nusers:\n- name: u\n  user: {{}}\n",
+            server.endpoint
+        );
+        fs::create_dir_all(root.at("/etc/kubernetes")).unwrap();
+        fs::write(root.at("/etc/kubernetes/kubelet.conf"), conf).unwrap();
+        let target = Target::of_machine(&root).unwrap().unwrap();
+        let facts = Probe::of_folder(root).facts(Ok(Some(&target))).await;
+        let text = format!("{:?}\n{:?}", facts.servers[0].authorities, facts.servers[0].cluster_info);
+        assert!(text.contains("Malformed"), "{text}");
+        said.push(text.replace(path, ""));
+    }
+    assert!(!said[0].contains("authority-of-the-host-alone"), "{}", said[0]);
+    assert!(said.iter().all(|one| *one == said[0]), "what the host has is told: {said:#?}");
+}
+
+#[tokio::test]
+async fn somebody_in_between_does_not_tell_the_pinned_authority_by_a_file_of_the_machine() {
+    let (hostile, ours) = (Authority::new("hostile"), Authority::new("kubernetes"));
+    let (_here, file) = certificate_file(&ours);
+    let server = answering(&hostile, &file).await;
+    let checks = checks_of(&target(&server.endpoint, &[ours.pin()])).await;
+    assert_ne!(came(&checks, "ca-pin"), Came::Passed, "it told no authority at all");
+}

@@ -343,6 +343,7 @@ impl State {
             unmade: 0,
             well_boot: None,
             lapsed: Vec::new(),
+            given_time: 0,
         };
         self.by_number.insert(id, key.clone());
         self.cases.insert(key.clone(), case);
@@ -399,6 +400,8 @@ impl State {
         let unconfirmed = confirms && now >= over;
         if unconfirmed {
             case.incident.counted_from = now;
+        } else if key.kind.is_absence() {
+            case.give_time(now);
         }
         // Once: a Node that flaps four times after its reboot was rebooted once.
         let last = case.incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);

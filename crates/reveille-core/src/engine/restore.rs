@@ -373,6 +373,7 @@ impl Replay {
             well_boot: None,
             lapsed: Vec::new(),
         };
+            given_time: 0,
         self.state.by_number.insert(id, key.clone());
         self.state.cases.insert(key, case);
     }

@@ -24,6 +24,9 @@ use crate::observe::tally::Tally;
 use super::budget::Book;
 use super::freeze::Freezes;
 
+/// So often in one incident a machine that looked well and went again has its whole time once more.
+const GIVEN_TIME_MAX: u8 = 3;
+
 /// An open incident with what is needed to decide about it.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -48,6 +51,8 @@ pub struct Case {
     pub well_boot: Option<Arc<str>>,
     /// Tries that held and did not last, as far as they were counted as such.
     pub lapsed: Vec<IntentId>,
+    /// How often it looked well, went again within its dwell and had its whole time once more.
+    pub given_time: u8,
 }
 
 impl Case {
@@ -63,7 +68,16 @@ impl Case {
     /// It was well for long, and what is amiss now is decided about as if nothing had been tried. What was tried stays told.
     pub fn begin_anew(&mut self) {
         self.incident.carry_over(0, 0, None);
-        (self.unreached, self.unmade) = (0, 0);
+        (self.unreached, self.unmade, self.given_time) = (0, 0, 0);
+    }
+
+    /// It looked well, and does not any more: a person who mended its kubelet reboots it from inside a moment later. It has its
+    /// whole time once more, and not for ever: one that flaps would never be repaired.
+    pub fn give_time(&mut self, now: Time) {
+        if self.given_time < GIVEN_TIME_MAX {
+            self.given_time += 1;
+            self.incident.counted_from = now;
+        }
     }
 
     /// What held did not last: a try, once for each intent. True where it is counted now.

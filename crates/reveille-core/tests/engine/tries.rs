@@ -11,7 +11,8 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::remedies::Reboot;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, boot_id, roster};
+use super::steps::without_rejoin;
 
 const ONE: &str = "i004";
 
@@ -281,4 +282,61 @@ fn machine_that_was_given_up_and_well_for_hours_is_repaired_again() {
         field.run(Span::from_min(60));
         assert!(field.calls.len() > tried, "confirm: {confirm}: {}", field.held(ONE, FaultKind::NotReady));
     }
+}
+
+/// It was Ready for less than its dwell, after whatever was tried for it, and a person reboots it from inside: its kubelet says
+/// that it shuts down, and falls silent.
+fn is_rebooted_from_inside(field: &mut Field, boots: usize, is_scaled_up: bool) {
+    let node = field.nodes.get_mut(ONE).unwrap();
+    node.ready = Ready::True;
+    node.boot_id = Some(boot_id(ONE, boots));
+    field.run(Span::from_s(20));
+    if is_scaled_up {
+        field.add_machine("i010", true);
+    }
+    field.run(Span::from_s(30));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::False;
+    let calls = field.calls.len();
+    let not_ready = Span::from_s(270);
+    field.run_until(not_ready, |field| field.calls.len() > calls);
+    assert_eq!(field.calls.len(), calls, "{:?}", field.calls.last().map(Call::to_string));
+}
+
+/// It was rebooted 70 seconds after a person had mended its kubelet, and at the last step deleted: nothing was left of its
+/// deadline.
+#[test]
+fn machine_that_comes_back_and_goes_again_has_its_whole_time_once_more() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(9) + Span::from_s(40));
+    is_rebooted_from_inside(&mut field, 0, false);
+
+    // Two reboots were in vain, and the deletion is next, or waits for room in its pool.
+    for waits in [false, true] {
+        let mut roster = without_rejoin();
+        roster.pools.values_mut().next().unwrap().min = if waits { 10 } else { 0 };
+        let mut field = rebooted(roster);
+        field.run_until(Span::from_min(60), |field| field.calls.len() > 1);
+        field.run(Span::from_min(if waits { 60 } else { 15 }));
+        assert_eq!(field.calls.len(), 2);
+        is_rebooted_from_inside(&mut field, 2, waits);
+    }
+}
+
+/// That ends: what is never well for long is repaired, however often it is Ready for a moment.
+#[test]
+fn machine_that_is_ready_for_a_moment_again_and_again_is_repaired() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    for _ in 0..15 {
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(3), |field| !field.calls.is_empty());
+        if !field.calls.is_empty() {
+            return;
+        }
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::True;
+        field.run(Span::from_s(20));
+    }
+    panic!("never repaired: {}", field.held(ONE, FaultKind::NotReady));
 }

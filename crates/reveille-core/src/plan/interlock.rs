@@ -30,6 +30,7 @@ use crate::record::Domain;
 use crate::remedies::{NudgeGroup, Reboot, Rung};
 
 use super::budget::UsedUp;
+use super::decide::due_at;
 use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
@@ -42,6 +43,8 @@ pub use agents::{agents_outage, leases_say_otherwise};
 const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.
 pub const OTHERS_QUIET: Span = Span::from_min(10);
+/// Foreign deletions, each of which renews that, hold a repair for so long after it is due.
+const OTHERS_HOLD: Span = Span::from_min(60);
 /// As long as nobody can say what became of a machine, it may be deleted at any moment; after so long it holds nobody any more.
 const FATE_OPEN: Span = Span::from_min(60);
 
@@ -57,7 +60,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     if class.is_destructive() {
         if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
             machine(desk, case, seen, rung, &mut holds);
-            correlated(desk, seen, rung, &mut holds);
+            correlated(desk, case, seen, rung, &mut holds);
             (rung.remedy().blocks)(desk, case, call, &mut holds);
             budget(desk, case, cloud, seen, rung, &mut holds);
         } else {
@@ -452,7 +455,7 @@ pub fn dark_zone(
 }
 
 /// Many at once is another fault than each alone.
-fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+fn correlated(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
     if let Some(zone) = desk.zone(seen) {
@@ -490,16 +493,26 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
     // What somebody else's deletion left behind may be tidied up; nothing else is done beside them.
-    if let Some(Others { at, until, what }) = desk.others.get(&pool.name).filter(|_| rung != Rung::Cleanup)
+    if let Some(others @ Others { at, until, what }) = desk.others.get(&pool.name)
+        && rung != Rung::Cleanup
         && desk.now < *until
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }
+        && !is_long_due(desk, case, others)
 }
 
 /// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
 /// deleting there.
 fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
+/// A pool that is scaled all day never rests, and its dead machines were never repaired. A handover holds for its own time, and
+/// is not renewed.
+fn is_long_due(desk: &Desk<'_>, case: &Case, others: &Others) -> bool {
+    let renews = others.until.since(others.at) <= OTHERS_QUIET;
+    let due = due_at(desk, case).ok().flatten();
+    renews && due.is_some_and(|due| desk.now >= due + OTHERS_HOLD)
+}
+
     let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject).filter(|_| stands(Guard::OpenFate))
     else {
         return;

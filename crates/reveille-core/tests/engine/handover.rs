@@ -215,3 +215,28 @@ fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one()
     let others = state.desk().others.get(&"workers".into()).expect("the ledger told of others");
     assert_eq!(others.until, now + Span::from_min(10));
 }
+
+/// An autoscaler takes one machine of the pool away and brings another each eight minutes, all day: a dead machine beside it was
+/// never repaired. An hour after it was due it is.
+#[test]
+fn dead_machine_of_a_pool_that_others_scale_all_day_is_held_for_an_hour() {
+    let mut field = Field::new(roster()).populate(20);
+    field.run(Span::from_min(20));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    let since = field.now;
+    for round in 0..15 {
+        let (gone, came) = (format!("i{:03}", 5 + round), format!("i{:03}", 20 + round));
+        field.nodes.get_mut(&gone).unwrap().cordoned = true;
+        field.run(Span::from_s(30));
+        field.nodes.remove(&gone);
+        field.delete_machine(&gone);
+        field.add_machine(&came, true);
+        field.run_until(Span::from_min(8), |field| !field.calls.is_empty());
+        if !field.calls.is_empty() {
+            break;
+        }
+    }
+    assert!(!field.calls.is_empty(), "never repaired: {}", field.held(ONE, FaultKind::NotReady));
+    let took = field.now.since(since);
+    assert!(took >= Span::from_min(60), "after {took}");
+}

@@ -53,6 +53,7 @@ impl State {
     /// We slept: whoever was at work then may be at work still, and is left alone for the whole time anew.
     fn go_on_from(&mut self, before: Time, now: Time) {
         self.freezes.go_on_at(now);
+        self.note_unwatched(before);
         self.leave_alone_anew(before, now);
         self.wait_on(before, now);
         self.count_on(before);

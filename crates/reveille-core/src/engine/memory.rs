@@ -179,7 +179,7 @@ impl State {
 
     /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on
     /// purpose, is not expected in it.
-    pub(super) fn await_remembered_nodes(&mut self) {
+    pub(super) fn await_remembered_nodes(&mut self, unwatched: bool) {
         let is_missing = |machine: &MachineKey| {
             let subject = Subject::Machine(machine.clone());
             self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
@@ -189,7 +189,10 @@ impl State {
             let node = memory.node.clone().filter(|_| memory.left.is_none() && !is_missing(machine))?;
             Some((node, (cloud.clone(), id.clone())))
         });
-        let awaited = awaited.collect();
+        let awaited: BTreeMap<_, _> = awaited.collect();
+        if unwatched {
+            self.unwatched.extend(awaited.keys().cloned());
+        }
         self.cluster.await_nodes(awaited);
     }
 

@@ -149,6 +149,8 @@ pub struct State {
     remembered: BTreeMap<MachineKey, Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
     departed: VecDeque<(MachineKey, Remembered)>,
+    /// Nodes that were there before a gap in our sight that is longer than events live, and of which nothing was heard since.
+    unwatched: BTreeSet<NodeName>,
     now: Time,
     stepped: bool,
     /// An earlier process left a ledger.
@@ -290,6 +292,7 @@ impl State {
             doubted_hops: BTreeSet::new(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
+            unwatched: BTreeSet::new(),
             now: Time::default(),
             stepped: false,
             resumed: false,

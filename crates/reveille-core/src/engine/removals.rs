@@ -92,7 +92,12 @@ impl State {
         }
         // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
         let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
-        let Some(sign) = seen.sign.clone().or_else(cordoned) else { return false };
+        let Some(sign) = seen.sign.clone().or_else(cordoned) else {
+            if seen.nodes.is_empty() {
+                self.note_went_unwatched(key, &node);
+            }
+            return false;
+        };
         if &*sign == signs::DRAINED && !stands(Guard::Drained) {
             return false;
         }

@@ -28,6 +28,7 @@ use crate::remedies::{DeleteInstance, Rung, ladder};
 use super::agents::Traced;
 use super::clock::later_than;
 use super::flights::may_be_allowed;
+use super::nodes_lost::EVENTS_LIVE;
 use super::proofs::boots;
 use super::{Closed, Start, State, Wake};
 
@@ -372,8 +373,8 @@ impl Replay {
             unmade: 0,
             well_boot: None,
             lapsed: Vec::new(),
-        };
             given_time: 0,
+        };
         self.state.by_number.insert(id, key.clone());
         self.state.cases.insert(key, case);
     }
@@ -559,7 +560,9 @@ impl Replay {
         if let Some(last) = how.last_alive {
             state.back_off_on(last);
         }
-        state.await_remembered_nodes();
+        // Where it is not known for how long, it may have been longer.
+        let watched = |last: Time| how.now >= last && how.now.since(last) <= EVENTS_LIVE;
+        state.await_remembered_nodes(!how.last_alive.is_some_and(watched));
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };

@@ -196,7 +196,10 @@ impl State {
             ClusterFact::Synced(list) => {
                 self.count_missing_nodes();
                 let first = !self.cluster.synced_once();
+                let last = self.cluster.source.last_good();
+                last.into_iter().for_each(|last| self.note_unwatched(last));
                 let mut change = self.cluster.sync(now, &list);
+                self.review_unwatched();
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 change.removed.extend(self.judge_nodes().removed);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
@@ -212,6 +215,7 @@ impl State {
             ClusterFact::Applied(node) => {
                 let mut change = ClusterChange::default();
                 self.cluster.apply(now, &node, &mut change);
+                self.unwatched.remove(&node.name);
                 self.cluster.is_alive(now);
                 self.after_cluster_change(change);
                 self.review_node_list_after_one();

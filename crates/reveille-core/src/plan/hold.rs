@@ -83,7 +83,7 @@ pub enum Hold {
     NotOwned,
     /// Two claim one identity.
     Contested,
-    /// Its Node went missing together with those of so many others.
+    /// Its Node went missing together with those of so many others, or in a gap of our sight.
     LostTogether {
         /// How many, this one among them.
         machines: usize,
@@ -343,9 +343,14 @@ impl fmt::Display for Hold {
                 f.write_str("no mark on the instance proves that it belongs to exactly one pool")
             }
             Self::Contested => f.write_str("two machines or Nodes have the same identity"),
+            Self::LostTogether { machines: 1 } => f.write_str(
+                "its Node disappeared with others, or while Reveille could not watch, and may have been drained. \
+                 Restart its kubelet, or delete the machine",
+            ),
             Self::LostTogether { machines } => write!(
                 f,
-                "{machines} Nodes disappeared together. Restart the kubelets of their machines, or delete the machines"
+                "{machines} Nodes disappeared together, or while Reveille could not watch. \
+                 Restart the kubelets of their machines, or delete the machines"
             ),
             Self::SharedIdentity(what) => {
                 write!(f, "{what}. Manual action: find out which machine this Node belongs to")

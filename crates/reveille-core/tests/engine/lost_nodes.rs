@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use reveille_core::effect::{Effect, Look};
+use reveille_core::engine::{Restored, State};
 use reveille_core::event::{Answer, ClusterFact, Event};
 use reveille_core::model::id::LookId;
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::time::Span;
 
@@ -83,4 +85,56 @@ fn nodes_that_come_back_one_by_one_end_the_doubt_with_the_last() {
         field.feed(Event::Cluster(ClusterFact::Applied(node)));
     }
     assert!(!doubted(&field));
+}
+
+/// A person drained a Node and deleted it during a night without us, and keeps the machine: its events are gone by the morning.
+/// It was rebooted, power-cycled and deleted 39 minutes after we woke.
+#[test]
+fn machine_whose_node_went_in_a_night_without_us_is_told_and_held_until_it_has_a_node() {
+    for sleeps in [true, false] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        let last_alive = Some(field.now);
+        let node = field.nodes.remove("i004").unwrap();
+        field.now = field.now + Span::from_min(8 * 60);
+        if !sleeps {
+            let how = Restored { now: field.now, last_alive, ..field.next_begins() };
+            let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
+            (next.now, next.records) = (field.now, field.records);
+            (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+            field = next;
+        }
+        field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
+        assert_eq!(field.calls, [], "sleeps: {sleeps}");
+        let held = field.held("i004", FaultKind::Vanished);
+        assert!(
+            held.contains("or while Reveille could not watch, and may have been drained"),
+            "sleeps: {sleeps}: {held}"
+        );
+        field = field.restarted(roster());
+        field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
+        assert_eq!(field.calls, [], "sleeps: {sleeps}, restarted");
+        // A person restarts its kubelet. From then on it is a machine like any other.
+        field.nodes.insert("i004".into(), node);
+        field.run(Span::from_min(10));
+        field.nodes.remove("i004");
+        field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
+        assert_eq!(field.calls.len(), 1, "sleeps: {sleeps}: {}", field.held("i004", FaultKind::Vanished));
+    }
+}
+
+/// A Node that is there after such a night, and one that went in a gap that events outlive, are no such Nodes.
+#[test]
+fn node_that_goes_after_a_night_without_us_or_in_a_short_gap_is_missed_as_any_other() {
+    for gap in [8 * 60, 20] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(20));
+        field.now = field.now + Span::from_min(gap);
+        if gap > 60 {
+            field.run(Span::from_min(1));
+        }
+        field.nodes.remove("i004");
+        field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
+        assert_eq!(field.calls.len(), 1, "{gap}: {}", field.held("i004", FaultKind::Vanished));
+    }
 }

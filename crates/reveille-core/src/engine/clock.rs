@@ -54,6 +54,12 @@ impl State {
     fn go_on_from(&mut self, before: Time, now: Time) {
         self.freezes.go_on_at(now);
         self.note_unwatched(before);
+        // One that was given back just before has the time of a boot, whatever the clock says now.
+        let by = now.since(before);
+        for seen in self.clouds.values_mut().flat_map(|cloud| cloud.instances.values_mut()) {
+            seen.released = seen.released.map(|at| at + by);
+            seen.released_before = seen.released_before.map(|at| at + by);
+        }
         self.leave_alone_anew(before, now);
         self.wait_on(before, now);
         self.count_on(before);

@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId};
-use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{FaultKind, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
+use crate::plan::desk::Case;
 use crate::record::Record;
 
 use super::State;
@@ -140,20 +141,25 @@ impl State {
         }
     }
 
-    /// Machines that were off in the sight of an earlier process, and when each ran again. Where that is not known, it may have
-    /// been a moment ago: EC2 keeps no log of it.
-    fn started_before(&self, cloud: &CloudName) -> BTreeMap<InstanceId, Time> {
-        let closed = self.closed.iter().map(|closed| (&closed.incident.key, closed.at));
-        let open = self.cases.keys().map(|key| (key, self.now));
-        let started = closed.chain(open).filter_map(|(key, at)| match &key.subject {
-            Subject::Machine(MachineKey::Instance(of, id))
-                if key.kind == FaultKind::Stopped && of == cloud =>
-            {
-                Some((id.clone(), at))
-            }
+    /// Machines that others may have had in hand in the sight of an earlier process, and when each was given back: those that
+    /// were off, those that were away when it ended, and those in ERROR since then. Where the time is not known, it may have been
+    /// a moment ago: no ledger tells of a rebuild that ended just before the restart, and EC2 keeps no log of a start. A person
+    /// who asked for a repair knows what was done before that.
+    fn given_back_before(&self, cloud: &CloudName) -> BTreeMap<InstanceId, Time> {
+        let was_off = self.closed.iter().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
+        let was_off = was_off.map(|closed| (&closed.incident.key, closed.at));
+        let is_open = |case: &&Case| case.incident.key.kind.is_absence() && !case.incident.is_asked_for();
+        let since = |incident: &Incident| match incident.key.kind {
+            FaultKind::Errored => incident.first_seen,
+            _ => self.now,
+        };
+        let open = self.cases.values().filter(is_open).map(|case| &case.incident);
+        let open = open.map(|incident| (&incident.key, since(incident)));
+        let given_back = was_off.chain(open).filter_map(|(key, at)| match &key.subject {
+            Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some((id.clone(), at)),
             _ => None,
         });
-        started.collect()
+        given_back.collect()
     }
 
     /// Who is in the first listing after a restart, and in no ledger and no case, was made while nobody watched.
@@ -166,12 +172,12 @@ impl State {
                 _ => None,
             })
             .collect();
-        let started = self.started_before(cloud);
+        let given_back = self.given_back_before(cloud);
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, seen) in &mut view.instances {
-            let started = started.get(id).filter(|_| seen.instance.is_at_rest());
-            seen.released = seen.released.max(started.copied());
-            seen.released_by_boot |= started.is_some();
+            let given_back = given_back.get(id).filter(|_| seen.instance.is_at_rest());
+            seen.released = seen.released.max(given_back.copied());
+            seen.released_by_boot |= given_back.is_some();
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
         }

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Look};
-use crate::event::{Command, Event, Pause, PauseScope};
+use crate::event::{Command, Event, Pause};
 use crate::model::access::UserRef;
 use crate::model::id::{
     CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
@@ -342,18 +342,7 @@ impl State {
             Event::Recorded(record) => self.on_recorded(record),
             Event::RecordFailed(record) => self.on_record_failed(record),
             Event::Done { intent, outcome } => self.on_done(intent, outcome),
-            Event::Command(Command::Pauses(pauses)) => {
-                if self.pauses != pauses {
-                    let others = |pauses: &BTreeSet<Pause>| {
-                        pauses.iter().any(|pause| pause.scope == PauseScope::OtherController)
-                    };
-                    if others(&self.pauses) && !others(&pauses) {
-                        self.take_over();
-                    }
-                    self.pauses = pauses;
-                    self.rouse_held();
-                }
-            }
+            Event::Command(Command::Pauses(pauses)) => self.take_pauses(pauses),
             Event::Command(Command::ConfirmCluster(cluster)) => self.confirm_cluster(cluster),
             Event::Command(Command::ForgetCloud(cloud)) => self.forget_cloud(&cloud),
             Event::Tick => {}

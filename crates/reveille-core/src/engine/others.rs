@@ -9,10 +9,12 @@
 //! What takes one machine away, a person or a program, may be at work on the next. The ledger keeps it, so that
 //! the next process knows, too.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnose::hosting;
 use crate::effect::Look;
+use crate::event::{Pause, PauseScope};
 use crate::model::id::{CloudName, InstanceId, PoolName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::{Mode, Pool};
@@ -56,6 +58,29 @@ impl State {
     pub(super) fn note_others(&mut self, pools: Vec<PoolName>, what: Arc<str>) {
         let at = self.now;
         self.leave_alone(pools, Others { at, until: at + interlock::OTHERS_QUIET, what });
+    }
+
+    /// These are all the pauses there are. Where one ended, its person is done with the machines, and they may boot still: EC2
+    /// keeps no log of a reboot.
+    pub(super) fn take_pauses(&mut self, pauses: BTreeSet<Pause>) {
+        if self.pauses == pauses {
+            return;
+        }
+        let before = std::mem::replace(&mut self.pauses, pauses);
+        let scopes = before.into_iter().map(|pause| pause.scope);
+        let ended = scopes.filter(|scope| self.pauses.iter().all(|pause| pause.scope != *scope));
+        for scope in ended.collect::<Vec<_>>() {
+            if scope == PauseScope::OtherController {
+                self.take_over();
+                continue;
+            }
+            for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
+                if scope.covers(seen.pool(), |name| interlock::is_called(seen, name)) {
+                    seen.let_go(self.now);
+                }
+            }
+        }
+        self.rouse_held();
     }
 
     /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the

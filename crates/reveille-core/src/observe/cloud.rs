@@ -175,6 +175,12 @@ impl Seen {
         self.claim == Whose::Nobody && self.of_pool.is_none()
     }
 
+    /// A person had it to themselves, by a lock or a pause, and is done with it: it may boot still. That is no act of ours,
+    /// whatever we did shortly before.
+    pub const fn let_go(&mut self, now: Time) {
+        (self.released_before, self.released, self.released_by_boot) = (Some(now), Some(now), false);
+    }
+
     /// Proved gone by id.
     pub fn is_gone(&self) -> bool {
         self.unlisted.is_some_and(|unlisted| unlisted.is_gone())
@@ -407,6 +413,9 @@ impl CloudView {
                 (seen.released_before, seen.released) = (seen.released, Some(now));
                 let before = seen.instance.state;
                 seen.released_by_boot = matches!(before, InstanceState::Rebooting | InstanceState::Stopped);
+            }
+            if seen.instance.locked && !instance.locked {
+                seen.let_go(now);
             }
             if seen.instance.task != instance.task {
                 seen.task_since = now;

@@ -183,11 +183,14 @@ fn is_named(case: &Case, seen: Option<&Seen>, name: &str) -> bool {
     if let Subject::Machine(MachineKey::Node(node)) = &case.incident.key.subject {
         return node.as_str() == name;
     }
-    seen.is_some_and(|seen| {
-        seen.instance.id.as_str() == name
-            || seen.instance.node_names().any(|known| known == name)
-            || seen.nodes.iter().chain(&seen.joined).any(|node| node.as_str() == name)
-    })
+    seen.is_some_and(|seen| is_called(seen, name))
+}
+
+/// Whether a person may mean this machine by the name.
+pub fn is_called(seen: &Seen, name: &str) -> bool {
+    seen.instance.id.as_str() == name
+        || seen.instance.node_names().any(|known| known == name)
+        || seen.nodes.iter().chain(&seen.joined).any(|node| node.as_str() == name)
 }
 
 /// Sources that this rests on must be believed, and believed for a while.
@@ -496,15 +499,12 @@ fn correlated(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut
     if let Some(others @ Others { at, until, what }) = desk.others.get(&pool.name)
         && rung != Rung::Cleanup
         && desk.now < *until
+        && !is_long_due(desk, case, others)
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }
-        && !is_long_due(desk, case, others)
 }
 
-/// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
-/// deleting there.
-fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
 /// A pool that is scaled all day never rests, and its dead machines were never repaired. A handover holds for its own time, and
 /// is not renewed.
 fn is_long_due(desk: &Desk<'_>, case: &Case, others: &Others) -> bool {
@@ -513,6 +513,9 @@ fn is_long_due(desk: &Desk<'_>, case: &Case, others: &Others) -> bool {
     renews && due.is_some_and(|due| desk.now >= due + OTHERS_HOLD)
 }
 
+/// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
+/// deleting there.
+fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject).filter(|_| stands(Guard::OpenFate))
     else {
         return;

@@ -32,6 +32,7 @@ mod network;
 mod order;
 mod presence;
 mod reads;
+mod released;
 mod removal;
 mod replaced;
 mod restart;

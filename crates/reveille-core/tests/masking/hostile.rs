@@ -71,7 +71,7 @@ const LINES: [&str; 10] = [
 ];
 
 /// Patterns that were found to be walked again for each of their matches, and others of their kind.
-const WALKED_AGAIN: [&str; 30] = [
+const WALKED_AGAIN: [&str; 51] = [
     "curl -u ",
     "{name: X_PASSWORD, value: ",
     "{name:X_PASSWORD;value:",
@@ -102,6 +102,27 @@ const WALKED_AGAIN: [&str; 30] = [
     "define('TOKEN', '",
     "iscsi:a:b",
     "user a on >b ",
+    "+ echo a\n+ chpasswd\n",
+    "+ chpasswd\n+ echo ",
+    "(echo | passwd ",
+    "passwd x <<EOF\n",
+    "a/password: ",
+    "a/token=",
+    "map[a/token:",
+    "put a/password ",
+    "name: node.password --value ",
+    "value: a, name: X_PASSWORD, ",
+    "<property name=\"password\">",
+    "password:\n- a\n",
+    "password = [\n\"a\"\n",
+    "password for a: ",
+    "| password |\n|---|\n",
+    "|password",
+    "//a:b@",
+    "\\/\\/a:b@",
+    "proxy=a:b@c ",
+    "&quot;token&quot;:&quot;",
+    "Admin password:\n  ",
 ];
 /// What follows them on the last line, as much again: spaces, and one long word of what tokens may end with.
 const TAILS: [&str; 2] = [" ", "./"];

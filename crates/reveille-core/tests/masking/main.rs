@@ -14,6 +14,7 @@
 
 mod assignments;
 mod attacked;
+mod attacked_again;
 mod canaries;
 mod commands;
 mod hostile;

@@ -10,7 +10,7 @@ use crate::canaries::Canary;
 static ALL: LazyLock<Vec<Canary>> = LazyLock::new(super::all);
 
 /// What texts are put together from: everything that a detector looks for, and what stands between.
-const PIECES: [&str; 72] = [
+const PIECES: [&str; 88] = [
     "password",
     "token",
     "DB_PASS",
@@ -83,6 +83,22 @@ const PIECES: [&str; 72] = [
     "data:",
     "\u{1b}[31m",
     "\u{fc}",
+    "\n+ echo ",
+    "\n+ chpasswd",
+    "passwd <<EOF\n",
+    "\nEOF\n",
+    "put a/password ",
+    "&quot;",
+    "//",
+    "path",
+    " for x: ",
+    " is ",
+    " to ",
+    "\n|---|\n",
+    "map[a/token:",
+    "curl -sLu ",
+    "\\/\\/u:",
+    "HTTP_PROXY=",
 ];
 
 /// Lines of machines that are well.

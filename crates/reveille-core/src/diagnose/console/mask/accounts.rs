@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::MASK;
+use super::lines::prefix;
 
 /// So many lines behind the one that announces them are looked at.
 const LINES_MAX: usize = 64;
@@ -22,7 +23,7 @@ pub(super) fn account_lines(text: &str, ranges: &mut Vec<Range<usize>>) {
         } else if expected > 0 {
             let word = text[at..end].rsplit(char::is_whitespace).next().unwrap_or("");
             let marked = account(text, end - word.len()..end, ranges);
-            expected = if marked || goes_on(line.trim()) { expected - 1 } else { 0 };
+            expected = if marked || goes_on(line[prefix(line)..].trim()) { expected - 1 } else { 0 };
         }
         at += line.len();
     }
@@ -31,6 +32,7 @@ pub(super) fn account_lines(text: &str, ranges: &mut Vec<Range<usize>>) {
 /// Lines of cloud-init's configuration that stand between `chpasswd` and its accounts.
 fn goes_on(line: &str) -> bool {
     line.is_empty()
+        || line.starts_with('#')
         || ["list:", "users:", "expire:", "EOF", "'EOF'", "|", "{", "}"]
             .iter()
             .any(|word| line.starts_with(word) || line.ends_with(word))

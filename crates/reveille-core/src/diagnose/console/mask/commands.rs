@@ -1,4 +1,4 @@
-//! Secrets on command lines: `curl -u u:p`, `sshpass -p x`, `docker login -p x`, `echo x | passwd --stdin`.
+//! Secrets on command lines: `curl -u u:p`, `sshpass -p x`, `docker login -p x`.
 //!
 //! The text is taken word by word, once. A command is known by its name, wherever on the line it stands (behind a prompt, `sudo`,
 //! a logger's prefix); it ends at `|`, `;`, `&&` and at the end of a line that no backslash continues.
@@ -7,10 +7,9 @@ use std::mem;
 use std::ops::Range;
 
 use super::MASK;
-use super::names::{Telling, telling};
 use super::plain::is_plain;
-use super::tools::{READERS, TOOLS, Takes, Tool};
-use super::value::{Ends, cut, forged};
+use super::tools::{TOOLS, Takes, Tool};
+use super::value::{Ends, forged};
 
 /// What stands around a word in a list or in a script.
 const AROUND: [char; 9] = ['"', '\'', '[', ']', '(', ')', ',', '`', '\\'];
@@ -28,7 +27,6 @@ pub(super) fn command_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
         at = at.max(end);
     }
     running.end(text, ranges);
-    piped(text, ranges);
 }
 
 /// The command that runs, and what it waits for.
@@ -48,6 +46,7 @@ struct Running {
 impl Running {
     /// Takes the next word; says where it ended, when it is longer than the word.
     fn take(&mut self, text: &str, word: Range<usize>, ranges: &mut Vec<Range<usize>>) -> usize {
+        let word = word.start + argument_of_audit(&text[word.clone()])..word.end;
         let raw = &text[word.clone()];
         let bare = raw.trim_matches(AROUND);
         if let Some(takes) = self.takes.take() {
@@ -100,12 +99,13 @@ impl Running {
                     joined = joined.or(value.map(|value| (value, Takes::Word)));
                     continue;
                 }
-                let is_joined = *takes == Takes::Joined;
-                if bare == *option && !is_joined {
+                let is_joined = matches!(takes, Takes::Joined | Takes::JoinedAccount);
+                let rest = bare.strip_prefix(option).or_else(|| tool.written_together(bare, option));
+                if rest == Some("") && !is_joined {
                     self.takes = Some(*takes);
                     return word.end;
                 }
-                let rest = bare.strip_prefix(option).filter(|rest| !rest.is_empty());
+                let rest = rest.filter(|rest| !rest.is_empty());
                 let rest = if is_joined { rest } else { rest.and_then(|rest| rest.strip_prefix('=')) };
                 joined = joined.or(rest.map(|rest| (rest, *takes)));
             }
@@ -154,7 +154,11 @@ impl Running {
         let end = self.ends.quoted(text, word.start).unwrap_or(word.end).max(word.end);
         let value = &text[word.start..end];
         let skipped = match takes {
-            Takes::Account => value.find(':').map_or(0, |at| at + 1),
+            // `curl -u TOKEN:` has it in front.
+            Takes::Account | Takes::JoinedAccount => value
+                .find(':')
+                .filter(|at| !value[at + 1..].trim_matches(AROUND).is_empty())
+                .map_or(0, |at| at + 1),
             Takes::Comma => value.find(',').map_or(value.len(), |at| at + 1),
             Takes::LastColon => value.rfind(':').map_or(value.len(), |at| at + 1),
             Takes::Path => value.find('/').map_or(value.len(), |at| at + 1),
@@ -164,8 +168,12 @@ impl Running {
             Takes::Word | Takes::Joined | Takes::Quoted | Takes::Assigned => 0,
         };
         // `curl -u name` asks for the password.
-        let is_name =
-            takes == Takes::Account && skipped == 0 && value.bytes().all(|byte| byte.is_ascii_lowercase());
+        let user = value.trim_matches(AROUND);
+        let is_name = matches!(takes, Takes::Account | Takes::JoinedAccount)
+            && skipped == 0
+            && user
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || user.ends_with(':') && !byte.is_ascii_digit());
         let found = &value[skipped..];
         let is_next_option = found.starts_with("--");
         if !is_name && !found.is_empty() && !is_next_option && !is_masked(found) && !is_plain(found) {
@@ -173,6 +181,13 @@ impl Running {
         }
         end
     }
+}
+
+/// How many bytes stand before an argument as audit writes it: `a1="-u"`.
+fn argument_of_audit(word: &str) -> usize {
+    let Some(numbered) = word.strip_prefix('a') else { return 0 };
+    let digits = numbered.bytes().take_while(u8::is_ascii_digit).count();
+    if digits > 0 && numbered[digits..].starts_with("=\"") { 1 + digits + 1 } else { 0 }
 }
 
 /// Which lengths the names have that begin with a letter: almost no word of a log is compared with a name.
@@ -248,72 +263,4 @@ fn next_word(text: &str, from: usize) -> Option<(Range<usize>, Before)> {
         at += 1;
     }
     (at > start).then_some((start..at, before))
-}
-
-/// `echo x | passwd --stdin`, `printf %s x | docker login --password-stdin`, `chpasswd <<< x`, `echo x > /etc/k3s-token`.
-fn piped(text: &str, ranges: &mut Vec<Range<usize>>) {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let is_fed = line.contains(['|', '>']) || line.contains("<<<");
-        let last = || READERS.iter().filter_map(|reader| line.rfind(reader)).max();
-        if let Some(last) = is_fed.then(last).flatten() {
-            if let Some(pipe) = line[..last].rfind('|') {
-                said(text, at, &line[..pipe], ranges);
-            }
-            if let Some(here) = line.find("<<<").map(|here| here + 3) {
-                push(text, at + here..at + line.len(), ranges);
-            }
-        }
-        if let Some(sign) = line.rfind('>')
-            && is_kept_in(line[sign + 1..].trim())
-        {
-            said(text, at, line[..sign].trim_end_matches('>'), ranges);
-        }
-        at += line.len();
-    }
-}
-
-/// Marks what the last `echo` or `printf` before says.
-fn said(text: &str, at: usize, before: &str, ranges: &mut Vec<Range<usize>>) {
-    let says =
-        ["echo ", "printf "].iter().filter_map(|says| before.rfind(says).map(|found| found + says.len()));
-    if let Some(start) = says.max() {
-        let start = start + options(&before[start..]);
-        push(text, at + start..at + before.len(), ranges);
-    }
-}
-
-/// A file whose name tells: `/etc/k3s-token`, `/root/.vault-pass`.
-fn is_kept_in(path: &str) -> bool {
-    const BYTES_MAX: usize = 256;
-    let name = cut(path, BYTES_MAX)
-        .split([' ', ';', '"', '\''])
-        .next()
-        .unwrap_or("")
-        .rsplit('/')
-        .next()
-        .unwrap_or("");
-    let stem = name.trim_start_matches('.').split('.').next().unwrap_or("");
-    telling(stem).is_some_and(|telling| telling != Telling::IfRandom)
-}
-
-/// How many bytes of options and of a format stand before what `echo` or `printf` say.
-fn options(said: &str) -> usize {
-    let mut at = 0;
-    for word in said.split_inclusive(' ') {
-        let bare = word.trim().trim_matches(['"', '\'']);
-        if !bare.is_empty() && !bare.starts_with('-') && !bare.starts_with('%') {
-            break;
-        }
-        at += word.len();
-    }
-    at
-}
-
-fn push(text: &str, range: Range<usize>, ranges: &mut Vec<Range<usize>>) {
-    let trimmed = text[range.clone()].trim();
-    let start = range.start + text[range.clone()].len() - text[range].trim_start().len();
-    if !trimmed.is_empty() && !trimmed.contains(MASK) && !is_plain(trimmed) {
-        ranges.push(start..start + trimmed.len());
-    }
 }

@@ -4,6 +4,7 @@
 //!  text ─▶ colours out ─┬▶ keys        private keys, whole, cut off or bare ───────────────┐
 //!                       ├▶ named       what stands behind a telling name ─┬▶ below, pairs  ├▶ ranges ─▶ blotted out
 //!                       ├▶ commands    options that take a secret         └▶ prose         │
+//!                       ├▶ piped       what an echo feeds to chpasswd, and a file's name ──┤
 //!                       ├▶ accounts    user:password lines of chpasswd and cloud-init      │
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
 //!                       ├▶ files       lines of daemons' files, tables that are printed    │
@@ -36,6 +37,7 @@ mod messages;
 mod named;
 mod names;
 mod pairs;
+mod piped;
 mod plain;
 mod prefixes;
 mod prose;
@@ -74,6 +76,7 @@ fn masked(text: &str) -> Option<String> {
     keys::private_keys(text, &mut ranges);
     named::named_values(text, &mut ranges);
     commands::command_secrets(text, &mut ranges);
+    piped::piped(text, &mut ranges);
     accounts::account_lines(text, &mut ranges);
     files::file_secrets(text, &mut ranges);
     manifests::secret_manifests(text, &mut ranges);

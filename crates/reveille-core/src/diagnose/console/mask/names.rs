@@ -155,7 +155,7 @@ const NO_PASSWORD: [&str; 11] = [
     "firstpass",
 ];
 /// What follows the name of a secret in a name of something else: `token-id`, `secret_name`, `passwordFile`.
-const ANOTHER: [&str; 57] = [
+const ANOTHER: [&str; 58] = [
     "href",
     "id",
     "name",
@@ -213,6 +213,7 @@ const ANOTHER: [&str; 57] = [
     "providers",
     "watch",
     "verification",
+    "stdin",
 ];
 /// What may follow a short name and still be the secret: `pass1` aside, `pass_b64`, `pwd_hash`.
 const OF_IT: [&str; 11] =
@@ -276,7 +277,7 @@ fn short(joined: &str, parts: &[String], last: &str) -> Option<Telling> {
     let ends = (joined.ends_with("pass") || joined.ends_with("pwd"))
         && !NO_PASSWORD.iter().any(|word| joined.ends_with(word));
     if is_last || ends {
-        let holds_spaces = matches!(numberless, "pass" | "pwd" | "pw");
+        let holds_spaces = matches!(numberless, "pass" | "pwd" | "pw" | "psk");
         return Some(if holds_spaces { Telling::Phrase } else { Telling::Word });
     }
     LAST_IF_RANDOM.contains(&numberless).then_some(Telling::IfRandom)

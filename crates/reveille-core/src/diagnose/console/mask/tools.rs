@@ -14,6 +14,8 @@ pub(super) enum Takes {
     Percent,
     /// The rest of this word: `-px`.
     Joined,
+    /// The rest of this word, behind its first colon when it has one: `-uuser:x`.
+    JoinedAccount,
     /// The next word, when it is quoted: `IDENTIFIED BY 'x'`.
     Quoted,
     /// The next word, behind its first comma: `-u user,x`.
@@ -39,6 +41,17 @@ pub(super) struct Tool {
     pub(super) options: &'static [(&'static str, Takes)],
     /// How the last word of the command is the secret, when it is.
     pub(super) last: Option<Takes>,
+    /// Its short options without an argument. They are written together with one that takes the secret, in any order.
+    pub(super) flags: &'static str,
+}
+
+impl Tool {
+    /// What stands behind this short option where others are written together with it: `x` of `-sSLux` for `-u`.
+    pub(super) fn written_together<'w>(&self, word: &'w str, option: &str) -> Option<&'w str> {
+        let short = option.strip_prefix('-').filter(|short| short.len() == 1)?;
+        let letters = word.strip_prefix('-').filter(|_| !self.flags.is_empty())?;
+        letters.trim_start_matches(|c| self.flags.contains(c)).strip_prefix(short)
+    }
 }
 
 const fn tool(
@@ -46,41 +59,34 @@ const fn tool(
     behind: &'static [&'static str],
     options: &'static [(&'static str, Takes)],
 ) -> Tool {
-    Tool { names, behind, options, last: None }
+    Tool { names, behind, options, last: None, flags: "" }
 }
 
 const fn last(names: &'static [&'static str], behind: &'static [&'static str]) -> Tool {
-    Tool { names, behind, options: &[], last: Some(Takes::Word) }
+    Tool { last: Some(Takes::Word), ..tool(names, behind, &[]) }
 }
 
 /// Every tool that is known.
-pub(super) const TOOLS: [Tool; 62] = [
-    tool(
-        &["curl"],
-        &[],
-        &[
-            ("-u", Takes::Account),
-            ("--user", Takes::Account),
-            ("-U", Takes::Account),
-            ("--proxy-user", Takes::Account),
-            ("-u", Takes::Joined),
-            // Short options are often written together.
-            ("-ku", Takes::Account),
-            ("-su", Takes::Account),
-            ("-sku", Takes::Account),
-            ("-ksu", Takes::Account),
-            ("-sSu", Takes::Account),
-            ("-sfu", Takes::Account),
-            ("-fsu", Takes::Account),
-            ("-sSfu", Takes::Account),
-            ("-sSku", Takes::Account),
-            ("-fsSLu", Takes::Account),
-            ("-b", Takes::Word),
-        ],
-    ),
+pub(super) const TOOLS: [Tool; 63] = [
+    Tool {
+        flags: "#012346aBfgGiIjJklLMnNOpqRsSvVZ",
+        ..tool(
+            &["curl"],
+            &[],
+            &[
+                ("-u", Takes::Account),
+                ("--user", Takes::Account),
+                ("-U", Takes::Account),
+                ("--proxy-user", Takes::Account),
+                ("-u", Takes::JoinedAccount),
+                ("-U", Takes::JoinedAccount),
+                ("-b", Takes::Word),
+            ],
+        )
+    },
     tool(&["http", "https", "xh"], &[], &[("-a", Takes::Account), ("--auth", Takes::Account)]),
     tool(&["crictl"], &[], &[("--creds", Takes::Account), ("--auth", Takes::Word)]),
-    tool(&["ctr"], &[], &[("--user", Takes::Account), ("-u", Takes::Account)]),
+    tool(&["ctr"], &[], &[("--user", Takes::Account), ("-u", Takes::Account), ("-u", Takes::JoinedAccount)]),
     tool(
         &["skopeo", "podman", "buildah"],
         &[],
@@ -139,6 +145,11 @@ pub(super) const TOOLS: [Tool; 62] = [
     tool(&["7z", "7za", "7zr", "rar", "unrar"], &[], &[("-p", Takes::Joined), ("-hp", Takes::Joined)]),
     tool(&["openssl"], &[], &[("-k", Takes::Word), ("-K", Takes::Word), ("-pass", Takes::Word)]),
     tool(&["ssh-keygen", "dropbearkey"], &[], &[("-N", Takes::Word), ("-P", Takes::Word)]),
+    tool(
+        &["iscsiadm"],
+        &["node.session.auth.password", "node.session.auth.password_in"],
+        &[("-v", Takes::Word)],
+    ),
     tool(&["etcdctl"], &[], &[("--user", Takes::Account)]),
     tool(&["kubectl", "k3s", "oc", "microk8s.kubectl"], &[], &[("--from-literal", Takes::Literal)]),
     tool(
@@ -216,11 +227,11 @@ pub(super) const TOOLS: [Tool; 62] = [
     last(&["juju"], &["register"]),
     last(&["cloudflared"], &["install"]),
     last(&["rclone"], &["obscure", "reveal"]),
-    Tool { names: &["microk8s", "microk8s.join"], behind: &["join"], options: &[], last: Some(Takes::Path) },
+    Tool { last: Some(Takes::Path), ..tool(&["microk8s", "microk8s.join"], &["join"], &[]) },
 ];
 
 /// Commands that read a secret from what is piped into them, or from `<<<`.
-pub(super) const READERS: [&str; 17] = [
+pub(super) const READERS: [&str; 18] = [
     "preshared-key",
     "private-key",
     "secret create",
@@ -230,6 +241,7 @@ pub(super) const READERS: [&str; 17] = [
     "sudo -S",
     "--password-stdin",
     "--stdin",
+    "--with-token",
     "cryptsetup",
     "kinit",
     "adcli",

@@ -114,3 +114,92 @@ fn account_below_a_comment_does_not_survive() {
         ],
     );
 }
+
+#[test]
+fn value_of_a_name_at_the_end_of_a_path_does_not_survive() {
+    hidden(
+        SECRET,
+        &[
+            "metadata:\n  annotations:\n    example.com/password: ~\n",
+            "annotations: map[example.com/api-token:~]",
+            "annotations: map[a:b example.com/api-token:~ c:d]",
+            "\"example.com/db-password\": \"~\"",
+            "kubectl annotate node w-1 example.com/token=~",
+            "+ kubectl patch secret x --type=json -p '[{\"op\":\"replace\",\"path\":\"/data/password\",\"value\":\"~\"}]'",
+            "[{\"op\":\"add\",\"value\":\"~\",\"path\":\"/data/password\"}]",
+            "+ consul kv put app/db/password ~",
+            "+ etcdctl put /app/db/password ~",
+            "+ etcdctl put /app/db/password '~'",
+            "+ aws ssm put-parameter --name /db/password --value ~",
+            "+ augtool set /files/etc/x/password ~",
+            "app/db/password=~",
+            "/app/db/password=~",
+            "secret/db/password: ~",
+            "\"/data/password\": \"~\"",
+        ],
+    );
+    stay(&[
+        "open /run/secrets/token: no such file or directory",
+        "open /var/lib/x/password: Zugriff verweigert",
+        "GET http://169.254.169.254/latest/user-data: attempt #1",
+        "Get \"https://10.0.0.1:6443/api/v1/token\": dial tcp 10.0.0.1:6443: connect",
+        "10.0.0.1:8500/v1/acl/token: Unexpected",
+        "Pulling image quay.io/external-secrets/external-secrets:v0.9.1",
+        "image: bitnami/sealed-secrets:0.24.0",
+        "kube-system/coredns-token: not found",
+        "chown root /etc/token",
+        "\"/v3/auth/tokens\" => login(port),",
+        "put object bucket/token to the store",
+        "{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":\"7\"}",
+        "env:\n- name: A\n  value: kept\n- name: DB_PASSWORD\n  valueFrom: x",
+        "{\"name\":\"A\",\"value\":\"kept\"},{\"name\":\"DB_PASSWORD\",\"valueFrom\":{}}",
+    ]);
+}
+
+#[test]
+fn phrase_of_several_words_does_not_survive() {
+    for secret in ["correct horse battery staple", "Correct horse battery staple"] {
+        hidden(secret, &["psk: ~", "- name: DB_PASSWORD\n  value: ~", "wpa-psk: \"~\""]);
+    }
+    assert_eq!(
+        masked("{name: DB_PASSWORD, value: lemonade, a: b}"),
+        "{name: DB_PASSWORD, value: [masked], a: b}"
+    );
+    stay(&["psk: invalid argument", "key_mgmt: WPA-PSK WPA-EAP"]);
+}
+
+#[test]
+fn value_before_its_name_in_a_list_or_in_an_element_does_not_survive() {
+    hidden(
+        SECRET,
+        &[
+            "env:\n- value: ~\n  name: DB_PASSWORD",
+            "{\"value\":\"~\",\"name\":\"DB_PASSWORD\"}",
+            "password:\n- ~",
+            "password:\n  - \"~\"",
+            "password = [\n  \"~\",\n]",
+            "password = [\n  \"x\",\n  \"~\"\n]",
+            "<property name=\"password\">~</property>",
+            "<name>db.password</name>\n<value>~</value>",
+            "Admin password:\n  ~",
+            "+ iscsiadm -m node -o update --name node.session.auth.password --value=~",
+            "+ iscsiadm -m node -o update -n node.session.auth.password -v ~",
+            "| user | password |\n|------|----------|\n| a | ~ |",
+            "+---+------+-----+\n| id | DB Password | n |\n+---+---+---+\n| 1 | x | 1 |\n| 2 | ~ | 1 |\n+---+---+---+",
+            "&quot;password&quot;:&quot;~&quot;",
+        ],
+    );
+    stay(&[
+        "password:\n- name: x",
+        "secrets:\n- db-password",
+        "secrets = [\n  \"default\",\n]",
+        "error: invalid token:\n  see the log",
+        "class Password:\n    pass",
+        "iscsiadm -m node -o update -n node.startup -v automatic",
+        "+---+---+\n| Name | State | Id |\n+---+---+\n| password | up | 1 |\n+---+---+",
+        "| user | password |\n| a | b |",
+        "<property name=\"port\">80</property>",
+    ]);
+    let below = masked("| a | password |\n|---|---|\n| b | lemonade |\n\n| c | stays |");
+    assert!(below.contains("| b | [masked] |") && below.ends_with("stays |"), "{below}");
+}

@@ -16,11 +16,13 @@ use super::MASK;
 use super::lines::prefix;
 use super::named::Found;
 use super::names::Telling;
-use super::plain::is_plain;
+use super::plain::{is_message, is_plain};
 use super::value::{Between, behind_properties, line_end, of_lines, quoted_end};
 
 /// Three quotes that nothing closes hold so many lines.
 const LINES_MAX: usize = 64;
+/// A name stands so far in at most.
+const COLUMN_MAX: usize = 512;
 
 /// What was marked below names so far; a name within it marks nothing again.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +50,11 @@ impl Below {
         let value = if found.between == Between::Colon && is_property(value) { "" } else { value };
         match found.between {
             Between::Colon | Between::Equals if is_indicator(value) => self.block(text, found, line, ranges),
-            Between::Colon if value.is_empty() => self.scalar(text, found, line, ranges),
+            Between::Colon | Between::Equals if value == "[" => self.list(text, found, line, true, ranges),
+            Between::Colon if value.is_empty() => {
+                self.scalar(text, found, line, ranges);
+                self.list(text, found, line, false, ranges);
+            }
             Between::Comma if value.is_empty() => self.item(text, line, ranges),
             Between::Space | Between::Equals if value == "\\" => self.item(text, line, ranges),
             _ => {}
@@ -106,12 +112,52 @@ impl Below {
             return;
         }
         let end = line_end(text, at);
-        let Some(words) = indented(text, found.name.start, &text[at..end]) else { return };
+        let words = indented(text, found.name.start, &text[at..end]);
+        // `Admin password:⏎  x`: a sentence has a word there, and not one of a message.
+        let of_sentence = || {
+            let begins = sentence(text, found.name.start).filter(|_| found.telling == Telling::Phrase)?;
+            let words = indented(text, begins, &text[at..end])?;
+            let value = text[at + words..end].trim_end();
+            (!value.contains(' ') && !is_message(value)).then_some(words)
+        };
+        let Some(words) = words.or_else(of_sentence) else { return };
         let value = &text[at + words..end];
         let is_key = value.contains(": ") || value.ends_with(':') || value.starts_with(['-', '#', '{', '[']);
         if !is_key && !is_plain(value) && (found.telling == Telling::Phrase || !value.trim().contains(' ')) {
             push(text, at + words..end, ranges);
             self.until = end;
+        }
+    }
+
+    /// The items on the lines below: `password:⏎- x`, `password = [⏎  "x",⏎]`.
+    fn list(
+        &mut self,
+        text: &str,
+        found: &Found,
+        line: usize,
+        in_brackets: bool,
+        ranges: &mut Vec<Range<usize>>,
+    ) {
+        const ITEMS_MAX: usize = 16;
+        // `secrets` are names of objects.
+        if text[found.name.clone()].to_ascii_lowercase().ends_with("secrets") {
+            return;
+        }
+        let Some(column) = (if in_brackets { Some(0) } else { column(text, found.name.start) }) else {
+            return;
+        };
+        let mut line = line;
+        for _ in 0..ITEMS_MAX {
+            let Some(rest) = text.get(line + 1..).map(|rest| &rest[..line_end(rest, 0)]) else { break };
+            let begins = prefix(rest);
+            let item = rest[begins..].trim_start();
+            let is_item = if in_brackets { item.starts_with(['"', '\'']) } else { item.starts_with("- ") };
+            let is_pair = item.contains(": ") || item.contains("\":") || item.trim_end().ends_with(':');
+            if !is_item || is_pair || rest.len() - begins - item.len() < column {
+                break;
+            }
+            self.item(text, line, ranges);
+            line += 1 + rest.len();
         }
     }
 
@@ -123,8 +169,9 @@ impl Below {
         }
         let end = line_end(text, at);
         let rest = &text[at..end];
-        let dash = rest.find("- ").filter(|dash| rest[..*dash].trim().is_empty());
-        let words = dash.map_or(0, |dash| dash + 2);
+        let begins = prefix(rest);
+        let dash = rest[begins..].find("- ").filter(|dash| rest[begins..begins + dash].trim().is_empty());
+        let words = begins + dash.map_or(0, |dash| dash + 2);
         let words = words + rest[words..].len() - rest[words..].trim_start().len();
         let value = &rest[words..];
         let length =
@@ -163,9 +210,38 @@ fn line_end_near(text: &str, start: usize) -> Option<usize> {
     text.as_bytes()[start..].iter().take(NEAR_BYTES).position(|byte| *byte == b'\n').map(|at| start + at)
 }
 
+/// What stands on the line of a name before it: where it begins, and the text behind a logger's prefix.
+fn before(text: &str, name_start: usize) -> (usize, &str) {
+    let mut from = name_start.saturating_sub(COLUMN_MAX);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let line = from + text[from..name_start].rfind('\n').map_or(0, |at| at + 1);
+    let begins = line + prefix(&text[line..name_start]);
+    (begins, &text[begins..name_start])
+}
+
+/// How far in a name stands that is the first on its line.
+fn column(text: &str, name_start: usize) -> Option<usize> {
+    let (_, before) = before(text, name_start);
+    let spaces = before.trim_end_matches(['"', '\'']);
+    spaces.trim_start_matches([' ', '-']).is_empty().then_some(spaces.len())
+}
+
+/// Where the line of a name begins whose words are of a sentence: `Admin password:`.
+fn sentence(text: &str, name_start: usize) -> Option<usize> {
+    let (begins, before) = before(text, name_start);
+    let words = before.trim_start();
+    let is_word =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'\'' | b'(' | b')' | b'-');
+    let is_code = words.starts_with("class ") || words.starts_with("def ");
+    let is_sentence =
+        !is_code && words.starts_with(|c: char| c.is_ascii_alphabetic()) && words.bytes().all(is_word);
+    is_sentence.then_some(begins + before.len() - words.len())
+}
+
 /// Where the words of this line begin, when it is indented further than the name.
 fn indented(text: &str, name_start: usize, line: &str) -> Option<usize> {
-    const COLUMN_MAX: usize = 512;
     let above = &text.as_bytes()[name_start.saturating_sub(COLUMN_MAX)..name_start];
     let above = above.iter().rposition(|byte| *byte == b'\n').map_or(above, |at| &above[at + 1..]);
     // An item's name is as far in as its dash.

@@ -25,6 +25,7 @@ const WORDS_MAX: usize = 24;
 pub(super) fn file_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut key_follows = false;
     let mut list = None;
+    let mut table = Table::default();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let begins = prefix(line);
@@ -38,6 +39,7 @@ pub(super) fn file_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
         key_follows = announces_a_key(content);
         list = found.item(list, &mut marked);
         found.cells(&mut marked);
+        table.line(content, &mut marked);
         found.columns(&mut marked);
         found.of_daemons(&mut marked);
         let is_open = |range: &Range<usize>| {
@@ -86,6 +88,46 @@ fn words(content: &str) -> Vec<(usize, usize)> {
         at += length;
     }
     words
+}
+
+/// A table whose first line has the names: `| user | password |`, a line of dashes, `| a | x |`.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    /// Which cells hold a secret.
+    secret: Vec<bool>,
+    /// The line that sets the names apart was seen.
+    has_head: bool,
+    begun: bool,
+}
+
+impl Table {
+    fn line(&mut self, content: &str, marked: &mut Vec<Range<usize>>) {
+        let content = content.trim_end();
+        let is_rule =
+            content.len() > 2 && content.bytes().all(|byte| matches!(byte, b'|' | b'+' | b'-' | b':' | b'='));
+        let inner = content.trim_start().strip_prefix('|').and_then(|rest| rest.strip_suffix('|'));
+        match inner {
+            _ if is_rule => self.has_head = self.begun,
+            None => *self = Self::default(),
+            Some(inner) if !self.begun => {
+                let tells = |name: &str| {
+                    matches!(telling(&name.trim().replace(' ', "_")), Some(Telling::Word | Telling::Phrase))
+                };
+                *self = Self { secret: inner.split('|').map(tells).collect(), begun: true, has_head: false };
+            }
+            Some(inner) if self.has_head => {
+                let mut at = content.len() - 1 - inner.len();
+                for (nth, cell) in inner.split('|').enumerate() {
+                    let start = at + cell.len() - cell.trim_start().len();
+                    if self.secret.get(nth) == Some(&true) && !cell.trim().is_empty() {
+                        marked.push(start..start + cell.trim().len());
+                    }
+                    at += cell.len() + 1;
+                }
+            }
+            Some(_) => self.secret.clear(),
+        }
+    }
 }
 
 struct Line<'t> {

@@ -37,6 +37,7 @@ mod messages;
 mod named;
 mod names;
 mod pairs;
+mod paths;
 mod piped;
 mod plain;
 mod prefixes;

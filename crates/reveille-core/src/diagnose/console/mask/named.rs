@@ -7,10 +7,11 @@ use super::below::{self, Below};
 use super::messages::{is_reason, is_report};
 use super::names::{Telling, telling};
 use super::pairs;
+use super::paths;
 use super::plain::{is_message, is_object, is_plain};
 use super::prose;
 use super::random::{is_long_hex, is_random_base64, looks_random};
-use super::value::{self, Between, Ends, cut};
+use super::value::{self, Between, Ends, QUOTE_OF_HTML, cut};
 
 /// Of a long value so much is looked at to tell whether it is random.
 const RANDOM_BYTES_MAX: usize = 128;
@@ -28,11 +29,14 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut below = Below::default();
     let mut before = ("", None);
     for name in Names::of(text) {
-        // A path segment of that name (`/latest/user_data`) is no name of a value.
-        if name.start > 0 && text.as_bytes()[name.start - 1] == b'/' {
+        let word = &text[name.clone()];
+        // A path segment of that name (`/latest/user_data`) is no name of a value, but where a value follows.
+        if paths::ends_a_path(text, &name) && !paths::has_a_value(text, &name) {
+            if matches!(telling(word), Some(Telling::Word | Telling::Phrase)) {
+                ranges.extend(paths::put(text, &name));
+            }
             continue;
         }
-        let word = &text[name.clone()];
         if pairs::names_a_pair(word) {
             pairs::value_of_pair(text, &name, &mut of_pairs, ranges);
         }
@@ -47,6 +51,9 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
             ranges.push(range);
         }
         let Some(telling) = before.1.or(of_query) else { continue };
+        if telling == Telling::Line && paths::ends_a_path(text, &name) {
+            continue;
+        }
         match value::start(text, name.start, name.end) {
             Some((start, between)) => {
                 let found = Found { name, telling, start, between };
@@ -138,6 +145,11 @@ impl Found {
         }
         if let Some(end) = ends.quoted(text, start) {
             return end;
+        }
+        if text[..start].ends_with(QUOTE_OF_HTML)
+            && let Some(close) = cut(value, NEAR_BYTES_MAX).find(QUOTE_OF_HTML)
+        {
+            return start + close;
         }
         // `"tokens": ["a", "b"]`.
         if value.starts_with('[')

@@ -1,18 +1,22 @@
-//! A name and its value as two entries: `{name: DB_PASSWORD, value: x}`, over two lines too, and `Key=…,Value=…` of tags.
+//! A name and its value as two entries, in either order: `{name: DB_PASSWORD, value: x}`, over two lines too.
+//!
+//! `Key=…,Value=…` of tags, `--name …password --value x` and `<property name="password">x<` are such pairs, too.
 
 use std::ops::Range;
 
 use super::MASK;
+use super::lines::prefix;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
-use super::value::{self, Ends};
+use super::value::{self, Between, Ends, cut, quoted_end};
 
-/// Within so many bytes behind the name its value begins.
+/// Within so many bytes of the name its value stands.
 const WINDOW_BYTES: usize = 192;
 
 /// Whether this word introduces the name of a pair.
 pub(super) fn names_a_pair(word: &str) -> bool {
-    ["name", "key", "parameterkey", "variable", "field", "option"]
+    let word = word.trim_start_matches('-');
+    ["name", "key", "parameterkey", "variable", "field", "option", "path"]
         .iter()
         .any(|name| word.eq_ignore_ascii_case(name))
 }
@@ -29,25 +33,52 @@ pub(super) fn value_of_pair(
     ranges: &mut Vec<Range<usize>>,
 ) {
     let Some((start, _)) = value::start(text, word.start, word.end) else { return };
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let is_name =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'~');
     let start = start + text[start..].bytes().take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count();
     let end =
         start + text.as_bytes()[start..].iter().take(WINDOW_BYTES).take_while(|byte| is_name(byte)).count();
-    let name = text[start..end].rsplit('.').next().unwrap_or("");
+    // `node.session.auth.password`, `/data/password` of a patch, `/metadata/annotations/example.com~1password`.
+    let name = text[start..end].rsplit(['.', '/']).next().unwrap_or("");
+    let name = name.strip_prefix("~1").unwrap_or(name);
+    let name = name.rsplit("~1").next().unwrap_or("");
     let tells = telling(name).is_some_and(|telling| telling != Telling::IfRandom);
     if !tells {
         return;
     }
-    let Some(found) = value_behind(text, end) else { return };
-    let end = ends.quoted(text, found).unwrap_or_else(|| ends.entry(text, found));
-    let value = &text[found..end];
-    if !value.is_empty() && !value.starts_with(MASK) && !is_plain(value) {
-        ranges.push(found..end);
+    let is_open = |value: &Range<usize>| {
+        let value = &text[value.clone()];
+        !value.is_empty() && !value.starts_with(MASK) && !is_plain(value)
+    };
+    let behind = value_behind(text, end).map(|found| found.start..found.end(text, ends));
+    let value = behind.or_else(|| element(text, end)).or_else(|| value_before(text, word.start));
+    ranges.extend(value.filter(is_open));
+}
+
+/// Where a value begins, and whether it has its line for itself.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    start: usize,
+    is_alone: bool,
+}
+
+impl Behind {
+    fn end(self, text: &str, ends: &mut Ends) -> usize {
+        let Self { start, is_alone } = self;
+        // `- name: DB_PASSWORD⏎  value: four words of one`.
+        let bare = || if is_alone { ends_of_words(text, start) } else { None };
+        ends.quoted(text, start).or_else(bare).unwrap_or_else(|| ends.entry(text, start))
     }
 }
 
+/// Where the words end that stand alone on their line.
+fn ends_of_words(text: &str, start: usize) -> Option<usize> {
+    let line = text[start..].split('\n').next().unwrap_or("").split(" #").next().unwrap_or("").trim_end();
+    (line.len() <= WINDOW_BYTES && !line.contains([',', '}', '<'])).then_some(start + line.len())
+}
+
 /// Where the value begins: the next name is `value`, and it is on this line or the next one.
-fn value_behind(text: &str, from: usize) -> Option<usize> {
+fn value_behind(text: &str, from: usize) -> Option<Behind> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
     let bytes = text.as_bytes();
     let mut end = (from + WINDOW_BYTES).min(text.len());
@@ -55,23 +86,70 @@ fn value_behind(text: &str, from: usize) -> Option<usize> {
         end -= 1;
     }
     let mut at = from;
+    let mut line = None;
     while at < end {
-        let start = at + bytes[at..end].iter().position(is_word)?;
-        if text[from..start].matches('\n').count() > 1 {
-            return None;
+        let mut start = at + bytes[at..end].iter().position(is_word)?;
+        if let Some(newline) = text[at..start].rfind('\n') {
+            if line.is_some() || text[at..start].matches('\n').count() > 1 {
+                return None;
+            }
+            // A logger's prefix stands before the next line, too.
+            let next = at + newline + 1;
+            line = Some(next);
+            let words = next + prefix(&text[next..end]);
+            start = words + bytes[words..end].iter().position(is_word)?;
+            if text[words..start].contains('\n') {
+                return None;
+            }
         }
         let stop = start + bytes[start..end].iter().take_while(|byte| is_word(byte)).count();
         let word = &text[start..stop];
         if holds_the_value(word) {
-            return value::start(text, start, stop).map(|(start, _)| start);
+            // `--value x`.
+            let option = text[at..start].len() - text[at..start].trim_end_matches('-').len();
+            let (value, between) = value::start(text, start - option, stop)?;
+            let is_alone = between == Between::Colon && line.is_some();
+            return Some(Behind { start: value, is_alone });
         }
         let is_ours = ["type", "string", "effect", "sensitive", "propagateatlaunch"];
         let skips = is_ours.iter().any(|ours| word.eq_ignore_ascii_case(ours))
-            || word.chars().all(|c| c.is_ascii_digit());
+            || word.chars().all(|c| c.is_ascii_digit())
+            // `<name>db.password</name>`.
+            || text[..start].ends_with("</");
         if !skips {
             return None;
         }
         at = stop;
     }
     None
+}
+
+/// `<property name="password">x</property>`: what stands between the element's signs.
+fn element(text: &str, name_end: usize) -> Option<Range<usize>> {
+    let rest = text[name_end..].strip_prefix("\">").or_else(|| text[name_end..].strip_prefix("'>"))?;
+    let start = text.len() - rest.len();
+    let length = cut(rest, WINDOW_BYTES).find("</")?;
+    Some(start..start + length)
+}
+
+/// `{"value":"x","name":"DB_PASSWORD"}`, and on the line above: the entry before is the value, and no other one begins between.
+fn value_before(text: &str, word: usize) -> Option<Range<usize>> {
+    let mut from = word.saturating_sub(WINDOW_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    let near = &text[from..word];
+    let at = ["value", "Value"].iter().filter_map(|name| near.rfind(name)).max()?;
+    let (start, _) =
+        value::start(text, from + at, from + at + "value".len()).filter(|(start, _)| *start < word)?;
+    let value = &text[start..word];
+    let line = value.find('\n').unwrap_or(value.len());
+    let bare = || value[..line].find([',', ' ']).unwrap_or(line);
+    let length = quoted_end(&value[..line]).unwrap_or_else(bare);
+    let between = &value[length..];
+    let (this, next) = between.split_once('\n').unwrap_or((between, ""));
+    let is_sign = |c: char| matches!(c, ' ' | '\t' | '\r' | ',' | '"' | '\'' | '\\');
+    let is_next =
+        this.trim_matches(is_sign).is_empty() && next[prefix(next)..].trim_matches(is_sign).is_empty();
+    is_next.then_some(start..start + length)
 }

@@ -17,6 +17,9 @@ pub(super) enum Between {
     Element,
 }
 
+/// A quote as pages have it that show JSON.
+pub(super) const QUOTE_OF_HTML: &str = "&quot;";
+
 /// Where the value of this name begins; `None` when none follows. The value may be empty.
 pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(usize, Between)> {
     const CLOSING_MAX: usize = 4;
@@ -35,6 +38,7 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
         .take_while(|byte| matches!(byte, b'"' | b'\'' | b']' | b')' | b'*' | b'`' | b'\\'))
         .count();
     let rest = &rest[closing..];
+    let rest = rest.strip_prefix(QUOTE_OF_HTML).unwrap_or(rest);
     let unspaced = rest.trim_start_matches([' ', '\t']);
     let (value, between) = if before == Some(b'<') && rest.starts_with('>') {
         return Some((text.len() - rest.len() + 1, Between::Element));
@@ -54,6 +58,7 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
         return None;
     };
     let value = value.trim_start_matches([' ', '\t', '=']);
+    let value = value.strip_prefix(QUOTE_OF_HTML).unwrap_or(value);
     Some((text.len() - value.len(), between))
 }
 

@@ -203,3 +203,88 @@ fn value_before_its_name_in_a_list_or_in_an_element_does_not_survive() {
     let below = masked("| a | password |\n|---|---|\n| b | lemonade |\n\n| c | stays |");
     assert!(below.contains("| b | [masked] |") && below.ends_with("stays |"), "{below}");
 }
+
+#[test]
+fn password_that_a_sentence_gives_does_not_survive() {
+    for secret in ["Winter-2026!", "summer.rain"] {
+        hidden(
+            secret,
+            &[
+                "New password for root: ~",
+                "Generated password for user 'ubuntu': ~",
+                "Password for user elastic: ~",
+                "Setting root password to ~",
+                "the password was set to ~",
+                "Administrator password is ~",
+                "temporary password is ~",
+                "setenv DB_PASS ~",
+                "ENV API_TOKEN ~",
+                " neighbor 10.0.0.1 password ~",
+                "sentinel auth-pass mymaster ~",
+            ],
+        );
+    }
+    hidden("lemonade", &["New password for root: ~", "setenv DB_PASS ~"]);
+    assert_eq!(
+        masked("machine x\n  login y\n  password qwerty"),
+        "machine x\n  login y\n  password [masked]"
+    );
+    stay(&[
+        "if password is None:",
+        "the password is incorrect",
+        "the password is shorter than 8 characters",
+        "password is auto-generated",
+        "Failed password for root from 10.0.0.5 port 51234 ssh2",
+        "Failed password for invalid user x.y from 10.0.0.5",
+        "password for root: expired",
+        "password for root: Permission denied",
+        "password for root: changed successfully",
+        "password was sent to ops@example.com",
+        "sent the password to db.example.com",
+        "password changed to expire on 2026-11-27",
+        "setting password to never expire",
+        "the password is in /etc/x.conf",
+        "The password is echoed!",
+        "arguments to pass when the callback is <b>called</b>.",
+        "neighbor 10.0.0.1 password mismatch",
+    ]);
+}
+
+#[test]
+fn colours_of_other_programs_hide_no_name() {
+    hidden(
+        SECRET,
+        &[
+            "app[1]: #033[36mtoken#033[0m=~",
+            "\\u001b[36mtoken\\u001b[0m=~",
+            "^[[36mtoken^[[0m=~",
+            "\u{1b}[1mpassword\u{1b}(B\u{1b}[m: ~",
+            "\\x1b[1mpassword\\x1b(B\\x1b[m: ~",
+            "^[[1mpassword^[(B^[[m: ~",
+        ],
+    );
+    stay(&["^[a-z]+$ matches (B)", "x^(B) #033(X)"]);
+}
+
+#[test]
+fn account_of_an_address_in_another_spelling_does_not_survive() {
+    hidden(
+        SECRET,
+        &[
+            "{\"url\":\"https:\\/\\/u:~@h.example\\/x\"}",
+            "x = \"{\\\"url\\\":\\\"https:\\\\/\\\\/u:~@h.example\\\"}\"",
+            "registry=//u:~@h.example/x",
+            "HTTP_PROXY=u:~@proxy.example",
+            "https_proxy: 'u:~@proxy.example'",
+            "git config http.proxy u:~@proxy.example",
+            "https://api.telegram.org/bot123456:~/sendMessage",
+        ],
+    );
+    stay(&[
+        "//registry.example/x@v1",
+        "// note:see a@b.example",
+        "{\"url\":\"https:\\/\\/h.example\\/x@y\"}",
+        "HTTP_PROXY=http://proxy.example:3128",
+        "mail admin@example.com",
+    ]);
+}

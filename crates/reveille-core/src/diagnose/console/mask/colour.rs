@@ -5,17 +5,28 @@ use std::borrow::Cow;
 /// The text without a terminal's control sequences: a colour in the middle of `token=…` would hide its name from us and from
 /// nobody who reads it. Loggers write the escape byte in several ways.
 pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
-    const ESCAPES: [&str; 7] = ["\u{1b}", "#033", "\\u001b", "\\u001B", "\\x1b", "\\033", ""];
+    const ESCAPES: [&str; 8] = ["\u{1b}", "#033", "\\u001b", "\\u001B", "\\x1b", "\\033", CARET, ""];
+    const CARET: &str = "^[";
     let sequence = |rest: &str| {
         let escape = ESCAPES
             .into_iter()
-            .find(|escape| rest.strip_prefix(escape).is_some_and(|rest| rest.starts_with('[')))?;
+            .find(|escape| rest.strip_prefix(escape).is_some_and(|rest| rest.starts_with(['[', '('])))?;
+        if rest[escape.len()..].starts_with('(') {
+            // `tput sgr0` chooses the letters of ASCII, too.
+            return rest[escape.len()..]
+                .starts_with("(B")
+                .then_some(escape.len() + 2)
+                .filter(|_| !escape.is_empty());
+        }
         let codes = &rest[escape.len() + 1..];
         let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';' && c != '?')?;
         let letter = codes.as_bytes()[end];
         // Without its escape byte only a colour with its number is sure to be one: "[12]", "[K" and "[mask" are ordinary text.
         let ends = if escape.is_empty() {
             letter == b'm' && is_colour(codes, end)
+        } else if escape == CARET {
+            // `^[[a-z]` of an expression.
+            letter == b'm'
         } else {
             letter.is_ascii_alphabetic()
         };
@@ -24,7 +35,7 @@ pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
     let mut at = 0;
-    while let Some(found) = text[at..].find(['\u{1b}', '#', '\\', '[']).map(|found| at + found) {
+    while let Some(found) = text[at..].find(['\u{1b}', '#', '\\', '[', '^']).map(|found| at + found) {
         at = match sequence(&text[found..]) {
             Some(length) => {
                 out.push_str(&text[done..found]);

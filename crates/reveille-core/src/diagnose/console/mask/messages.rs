@@ -137,6 +137,14 @@ pub(super) fn is_report(rest: &str) -> bool {
         && near.split(' ').all(is_plain_word)
 }
 
+/// Whether a sentence about a password or a token begins like this, or is all of this word.
+pub(super) fn begins_a_sentence(word: &str) -> bool {
+    const OUTCOMES: [&str; 8] =
+        ["success", "successful", "successfully", "ok", "done", "set", "created", "accepted"];
+    let word = word.to_ascii_lowercase();
+    BEGINNINGS.contains(&word.as_str()) || OUTCOMES.contains(&word.as_str())
+}
+
 fn is_error(near: &str) -> bool {
     let near = near.to_ascii_lowercase();
     ERRORS.iter().any(|error| {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::MASK;
+use super::messages::begins_a_sentence;
 use super::names::Telling;
 use super::plain::{is_message, is_plain};
 use super::random::{is_long_hex, looks_random};
@@ -18,7 +19,9 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
         return None;
     }
     let mut at = name.end + text[name.end..].bytes().take_while(|byte| matches!(byte, b'"' | b'\'')).count();
-    let mut says_is = false;
+    // `arguments to pass when`: a verb gives none.
+    let is_verb = text[name.clone()].eq_ignore_ascii_case("pass");
+    let mut said = Said { is_verb, ..Said::default() };
     for nth in 0..WORDS_MAX {
         let rest = &text[at..];
         let spaces = rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -48,7 +51,7 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
             let said = is_message(word) || last.contains(MASK) || is_plain(last);
             return (!said).then(|| start..word_end(text, start));
         }
-        if nth == 0 && telling == Telling::Phrase && is_given(text, name, word) {
+        if nth == 0 && is_given(text, name, telling, word) {
             return Some(at..quoted_end(line()).map_or_else(|| word_end(text, at), |length| at + length));
         }
         let bare = word.trim_matches(['"', '\'', '`', ',', ';', '.', ')', '(', '\\']);
@@ -57,15 +60,70 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
             return None;
         }
         let is_it = looks_random(bare)
-            || (says_is && (is_long_hex(bare) || (telling == Telling::Phrase && is_made_up(bare))));
+            || said.is && is_long_hex(bare)
+            || telling == Telling::Phrase && said.is_password(word, bare, line());
         if is_it {
             return Some(at..word_end(text, at));
         }
-        // `temporary password is generated for root@localhost: x`.
-        says_is = matches!(bare, "is" | "was" | "=" | ":" | "->") || word.ends_with(':');
+        said.take(word, bare, || sets(text, name.start, at));
         at += length;
     }
     None
+}
+
+/// What the sentence said so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    is_verb: bool,
+    /// The word before announces a value: `temporary password is generated for root@localhost: x`.
+    is: bool,
+    /// For whom it is.
+    for_a_user: bool,
+    gives: Gives,
+}
+
+/// Whether the word before gives the password, and which words are taken for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Gives {
+    #[default]
+    Nothing,
+    /// `is`, `set to`: one that no sentence goes on with.
+    Chosen,
+    /// `for root:`: that, and any word that is the last.
+    Last,
+}
+
+impl Said {
+    fn take(&mut self, word: &str, bare: &str, sets: impl FnOnce() -> bool) {
+        self.is = matches!(bare, "is" | "was" | "=" | ":" | "->") || word.ends_with(':');
+        self.for_a_user |= bare == "for";
+        self.gives = match bare {
+            _ if self.is_verb => Gives::Nothing,
+            _ if self.for_a_user && word.ends_with(':') => Gives::Last,
+            "is" | "->" => Gives::Chosen,
+            "to" if sets() => Gives::Chosen,
+            _ => Gives::Nothing,
+        };
+    }
+
+    /// Whether this word is the password that was announced, and no message goes on with it: `password for root: expired`.
+    fn is_password(self, word: &str, bare: &str, line: &str) -> bool {
+        let goes_on = is_message(line) || begins_a_sentence(bare);
+        self.is && is_made_up(bare)
+            || self.gives != Gives::Nothing && !goes_on && is_chosen(bare)
+            || self.gives == Gives::Last && !goes_on && word == line
+    }
+}
+
+/// Whether the sentence around a name says that it is set: `Setting root password to x`. `sent the password to
+/// db.example.com` gives none.
+fn sets(text: &str, name_start: usize, until: usize) -> bool {
+    const NEAR_BYTES: usize = 48;
+    let near = &text.as_bytes()[name_start.saturating_sub(NEAR_BYTES)..until];
+    let near = near.rsplit(|byte| *byte == b'\n').next().unwrap_or(near);
+    ["set", "chang", "updat"]
+        .iter()
+        .any(|verb| near.windows(verb.len()).any(|part| part.eq_ignore_ascii_case(verb.as_bytes())))
 }
 
 fn word_end(text: &str, start: usize) -> usize {
@@ -74,10 +132,11 @@ fn word_end(text: &str, start: usize) -> usize {
 
 /// Directives whose value a space sets apart: redis, keepalived, kickstart, LDAP, GRUB, SNMP.
 fn is_directive(name: &str) -> bool {
-    const DIRECTIVES: [&str; 8] = [
+    const DIRECTIVES: [&str; 9] = [
         "requirepass",
         "masterauth",
         "auth_pass",
+        "auth-pass",
         "rootpw",
         "bindpw",
         "rootbindpw",
@@ -92,18 +151,38 @@ fn is_community(name: &str) -> bool {
     matches!(name, "rocommunity" | "rwcommunity" | "rocommunity6" | "rwcommunity6")
 }
 
-/// `PASSWORD 'x'` of SQL, and `login x password y` of `.netrc`.
-fn is_given(text: &str, name: &Range<usize>, word: &str) -> bool {
+/// `PASSWORD 'x'` of SQL, `login x password y` of `.netrc`, `neighbor 10.0.0.1 password x`, `setenv DB_PASS x`.
+fn is_given(text: &str, name: &Range<usize>, telling: Telling, word: &str) -> bool {
     const NEAR_BYTES: usize = 96;
-    if word.starts_with('\'') {
-        return true;
-    }
     let mut from = name.start.saturating_sub(NEAR_BYTES);
     while !text.is_char_boundary(from) {
         from += 1;
     }
-    let near = &text[from..name.start];
-    near.split_whitespace().rev().nth(1).is_some_and(|word| word == "login")
+    let mut words = text[from..name.start].split_whitespace().rev();
+    let before = [words.next(), words.next()];
+    let is_phrase = telling == Telling::Phrase;
+    if is_phrase && (word.starts_with('\'') || before[1] == Some("login")) {
+        return true;
+    }
+    let is_set = matches!(before[0], Some("setenv" | "ENV" | "-gx" | "-Ux"));
+    (is_set || is_phrase && before[1] == Some("neighbor")) && !is_message(word) && !begins_a_sentence(word)
+}
+
+/// What people choose and no sentence goes on with: a digit or a sign is in it. An address is none, nor is a word with its mark
+/// of exclamation.
+fn is_chosen(word: &str) -> bool {
+    const BYTES_MIN: usize = 4;
+    let of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'/' | b'-' | b'%');
+    let is_sign = |byte: u8| {
+        byte.is_ascii_graphic() && !byte.is_ascii_alphabetic() && !matches!(byte, b'-' | b'\'' | b'/')
+    };
+    let is_address = word.contains("://")
+        || word.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'));
+    word.len() >= BYTES_MIN
+        && word.trim_end_matches(['!', '?', ':']).bytes().any(is_sign)
+        && !word.contains("</")
+        && !word.bytes().all(of_number)
+        && !is_address
 }
 
 /// Letters with a digit among them, behind `is`: people choose such passwords, and no message goes on like that.

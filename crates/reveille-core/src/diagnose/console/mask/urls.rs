@@ -8,8 +8,15 @@ use super::value::{cut, found_once};
 /// Marks what stands before the host.
 pub(super) fn url_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut paths = None;
-    for (at, _) in text.match_indices("://") {
-        let start = at + "://".len();
+    in_json(text, ranges);
+    for (at, _) in text.match_indices("//") {
+        let start = at + "//".len();
+        if !text[..at].ends_with(':') {
+            // `registry=//u:x@host`; a comment has no host.
+            let authority = text[start..].split(['/', ' ', '"', '\'', '\n', '?']).next().unwrap_or("");
+            ranges.extend(password_before_a_host(start, authority));
+            continue;
+        }
         let authority = text[start..].split(['/', ' ', '"', '\'', '\n', '?']).next().unwrap_or("");
         let Some(host) = authority.rfind('@') else {
             if let Some(password) = of_odd_signs(text, start, authority) {
@@ -39,6 +46,25 @@ pub(super) fn url_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
     }
     without_scheme(text, ranges);
     with_own_signs(text, ranges);
+}
+
+/// `https:\/\/u:x@host`: JSON may write its slashes behind backslashes, and JSON within JSON behind two.
+fn in_json(text: &str, ranges: &mut Vec<Range<usize>>) {
+    for slashes in ["\\/\\/", "\\\\/\\\\/"] {
+        for (at, _) in text.match_indices(slashes) {
+            let start = at + slashes.len();
+            let authority = text[start..].split(['/', ' ', '"', '\'', '\n', '?', '\\']).next().unwrap_or("");
+            ranges.extend(password_before_a_host(start, authority));
+        }
+    }
+}
+
+/// The `x` of `u:x@host`.
+fn password_before_a_host(start: usize, authority: &str) -> Option<Range<usize>> {
+    let host = authority.rfind('@')?;
+    let colon = authority[..host].find(':')?;
+    let is_open = colon + 1 < host && &authority[colon + 1..host] != MASK;
+    is_open.then_some(start + colon + 1..start + host)
 }
 
 /// `postgres://user:a/b?c@db/x`: a password with signs that end the host of every other address.
@@ -95,7 +121,8 @@ fn webhook(
     ranges: &mut Vec<Range<usize>>,
 ) {
     /// gitleaks: `slack-webhook-url`, `microsoft-teams-webhook`; Discord's and Google's are alike.
-    const HOOKS: [&str; 9] = [
+    const HOOKS: [&str; 10] = [
+        "api.telegram.org/bot",
         "hooks.zapier.com/hooks/catch/",
         "outlook.office.com/webhook/",
         "hc-ping.com/",
@@ -124,7 +151,7 @@ fn webhook(
     }
 }
 
-/// `user:password@tcp(host:3306)/db` and `user:password@host:5432`.
+/// `user:password@tcp(host:3306)/db` and `user:password@host:5432`; behind a proxy's name, `user:password@host` too.
 fn without_scheme(text: &str, ranges: &mut Vec<Range<usize>>) {
     for (at, _) in text.match_indices('@') {
         let host = &text.as_bytes()[at + 1..];
@@ -135,21 +162,24 @@ fn without_scheme(text: &str, ranges: &mut Vec<Range<usize>>) {
         let in_brackets = matches!(&host[..length], b"tcp" | b"unix") && host.get(length) == Some(&b'(');
         // `nginx:1.25@sha256:…` is an image.
         let is_digest = matches!(&host[..length], b"sha256" | b"sha512");
-        if length > 0 && !is_digest && (has_port || in_brackets) {
-            before_at(text, at, ranges);
+        if length > 0 && !is_digest {
+            before_at(text, at, has_port || in_brackets, ranges);
         }
     }
 }
 
 const HOST_BYTES_MAX: usize = 253;
 
-fn before_at(text: &str, at: usize, ranges: &mut Vec<Range<usize>>) {
+fn before_at(text: &str, at: usize, is_address: bool, ranges: &mut Vec<Range<usize>>) {
     const BYTES_MAX: usize = 256;
     let is_part =
         |byte: &u8| !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'/' | b'@' | b'=' | b'(');
     let length = text.as_bytes()[..at].iter().rev().take(BYTES_MAX).take_while(|byte| is_part(byte)).count();
     let start = at - length;
     if !text.is_char_boundary(start) {
+        return;
+    }
+    if !is_address && !is_behind_proxy(&text[..start]) {
         return;
     }
     let part = &text[start..at];
@@ -162,4 +192,20 @@ fn before_at(text: &str, at: usize, ranges: &mut Vec<Range<usize>>) {
     {
         ranges.push(start + colon + 1..at);
     }
+}
+
+/// `HTTP_PROXY=`, `https_proxy: '`, `git config http.proxy `.
+fn is_behind_proxy(before: &str) -> bool {
+    const NAME: &str = "proxy";
+    const SIGNS_MAX: usize = 4;
+    let bytes = before.as_bytes();
+    let signs = bytes
+        .iter()
+        .rev()
+        .take(SIGNS_MAX)
+        .take_while(|byte| matches!(byte, b'=' | b':' | b' ' | b'"' | b'\''));
+    let name = &bytes[..bytes.len() - signs.count()];
+    name.len() < bytes.len()
+        && name.len() >= NAME.len()
+        && name[name.len() - NAME.len()..].eq_ignore_ascii_case(NAME.as_bytes())
 }

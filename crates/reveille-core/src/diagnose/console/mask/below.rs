@@ -153,7 +153,10 @@ impl Below {
             let item = rest[begins..].trim_start();
             let is_item = if in_brackets { item.starts_with(['"', '\'']) } else { item.starts_with("- ") };
             let is_pair = item.contains(": ") || item.contains("\":") || item.trim_end().ends_with(':');
-            if !is_item || is_pair || rest.len() - begins - item.len() < column {
+            // `Password:⏎- next thing`: one word, or one in quotes.
+            let words = item.trim_start_matches(['-', ' ']).trim_end();
+            let is_text = words.contains(' ') && !words.starts_with(['"', '\'']);
+            if !is_item || is_pair || is_text || rest.len() - begins - item.len() < column {
                 break;
             }
             self.item(text, line, ranges);

@@ -277,7 +277,8 @@ fn short(joined: &str, parts: &[String], last: &str) -> Option<Telling> {
     let ends = (joined.ends_with("pass") || joined.ends_with("pwd"))
         && !NO_PASSWORD.iter().any(|word| joined.ends_with(word));
     if is_last || ends {
-        let holds_spaces = matches!(numberless, "pass" | "pwd" | "pw" | "psk");
+        // `key_mgmt: WPA-PSK` is a method.
+        let holds_spaces = matches!(numberless, "pass" | "pwd" | "pw") || joined == "psk";
         return Some(if holds_spaces { Telling::Phrase } else { Telling::Word });
     }
     LAST_IF_RANDOM.contains(&numberless).then_some(Telling::IfRandom)

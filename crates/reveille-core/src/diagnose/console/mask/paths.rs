@@ -5,8 +5,10 @@
 use std::ops::Range;
 
 use super::MASK;
+use super::lines::prefix;
 use super::messages::is_reason;
 use super::plain::{is_message, is_plain};
+use super::prose::is_chosen;
 use super::value::{self, Between, cut, quoted_end};
 
 /// So far back its beginning is looked for.
@@ -31,7 +33,9 @@ pub(super) fn has_a_value(text: &str, name: &Range<usize>) -> bool {
             is_quoted && rest.starts_with(['"', '\'', '\\'])
         }
         // `quay.io/x/external-secrets:v1` is an image; Go prints `map[example.com/token:x]`.
-        Between::Colon => is_quoted || !behind.ends_with(':') || is_in_a_map(text, name.start),
+        Between::Colon if behind.ends_with(':') => is_quoted || is_in_a_map(text, name.start),
+        // `secret/regcred-token: MountError` within a line is of an object.
+        Between::Colon => is_quoted || is_first(text, name.start) || is_chosen(word(rest)),
         Between::Space | Between::Comma | Between::Element => false,
     }
 }
@@ -74,6 +78,16 @@ fn before(text: &str, name_start: usize) -> &str {
     let near = near(text, name_start);
     let begins = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=' | '[' | '(' | '{' | ',');
     near.rsplit(begins).next().unwrap_or("")
+}
+
+/// Whether the path is the first on its line, as a name of YAML is.
+fn is_first(text: &str, name_start: usize) -> bool {
+    let line = near(text, name_start);
+    line[prefix(line)..].trim_start().len() == before(text, name_start).len()
+}
+
+fn word(rest: &str) -> &str {
+    cut(rest, NEAR_BYTES).split(char::is_whitespace).next().unwrap_or("")
 }
 
 fn is_of_a_place(path: &str) -> bool {

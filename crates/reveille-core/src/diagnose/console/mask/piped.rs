@@ -86,7 +86,7 @@ impl Traced {
         }
         let is_first = says(command).first().is_some_and(|(word, _)| command[..*word].trim().is_empty());
         let command = content.end - command.len()..content.end;
-        if reads(&text[command.clone()]) || writes(&text[command.clone()]) {
+        if !is_first && (reads(&text[command.clone()]) || writes(&text[command.clone()])) {
             let before = self.said.take();
             self.reads = before.is_none();
             if let Some((before, _)) = before {
@@ -165,7 +165,7 @@ fn reads(command: &str) -> bool {
 fn writes(command: &str) -> bool {
     const WORDS_MAX: usize = 8;
     let mut words = command.split_whitespace().take(WORDS_MAX).skip_while(|word| *word == "sudo");
-    words.next() == Some("tee") && words.any(is_kept_in)
+    words.next() == Some("tee") && words.any(|word| is_kept_in(word) && !word.ends_with(".log"))
 }
 
 /// Where an `echo` or its like stands, and where what it says begins.

@@ -170,7 +170,7 @@ fn is_given(text: &str, name: &Range<usize>, telling: Telling, word: &str) -> bo
 
 /// What people choose and no sentence goes on with: a digit or a sign is in it. An address is none, nor is a word with its mark
 /// of exclamation.
-fn is_chosen(word: &str) -> bool {
+pub(super) fn is_chosen(word: &str) -> bool {
     const BYTES_MIN: usize = 4;
     let of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'/' | b'-' | b'%');
     let is_sign = |byte: u8| {

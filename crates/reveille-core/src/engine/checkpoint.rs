@@ -28,7 +28,7 @@ impl State {
             records.push(Record::Cluster { at, cluster });
         }
         let others = self.others.iter().filter(|(_, others)| at < others.until);
-        records.extend(others.map(|(pool, Others { at, until, what })| {
+        records.extend(others.map(|(pool, Others { at, until, what, .. })| {
             let (at, pools, until, what) = (*at, vec![pool.clone()], *until, what.clone());
             Record::OthersActed { at, pools, until, what, rollout: false }
         }));

@@ -167,6 +167,7 @@ impl State {
         for others in self.others.values_mut() {
             others.until = others.until_by(now);
             others.at = others.at.min(now);
+            others.since = others.since.min(now);
         }
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));

@@ -58,15 +58,20 @@ impl State {
         self.cluster.missing_before = self.cases.keys().filter(is_single).count();
     }
 
-    /// The machine of this incident, where its Node went. One that serves in an error state keeps the name of its own fault: it
-    /// was deleted when its Node had gone with those of twenty others (4400021).
+    /// The machine of this incident, where the Node that it joined as went. One that serves in an error state, or for which a
+    /// left-over Node stands as well, has an incident of another name: it was deleted when its Node had gone with those of twenty
+    /// others (4400021).
     fn whose_node_went<'a>(&self, key: &'a IncidentKey) -> Option<&'a MachineKey> {
         let Subject::Machine(machine) = &key.subject else { return None };
         let is_without = || {
             let seen = self.desk().seen(machine).map(|(_, seen)| seen);
-            seen.is_some_and(|seen| seen.joined.is_some() && seen.nodes.is_empty())
+            seen.is_some_and(|seen| seen.joined.as_ref().is_some_and(|name| !seen.nodes.contains(name)))
         };
-        let went = key.kind == FaultKind::Vanished || key.kind == FaultKind::Errored && is_without();
+        let went = match key.kind {
+            FaultKind::Vanished => true,
+            FaultKind::Errored | FaultKind::NotReady => is_without(),
+            _ => false,
+        };
         went.then_some(machine)
     }
 

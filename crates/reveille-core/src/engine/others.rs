@@ -57,7 +57,7 @@ impl State {
     /// Others took a machine of these pools away, and may be at work there. The next process has to know, too.
     pub(super) fn note_others(&mut self, pools: Vec<PoolName>, what: Arc<str>) {
         let at = self.now;
-        self.leave_alone(pools, Others { at, until: at + interlock::OTHERS_QUIET, what });
+        self.leave_alone(pools, Others { since: at, at, until: at + interlock::OTHERS_QUIET, what });
     }
 
     /// These are all the pauses there are. Where one ended, its person is done with the machines, and they may boot still: EC2
@@ -96,7 +96,7 @@ impl State {
         let pools: Vec<_> = self.roster.pools.values().map(|pool| (pool.name.clone(), boots(pool))).collect();
         for (pool, boots) in pools {
             let until = at + boots.max(interlock::OTHERS_QUIET);
-            self.leave_alone(vec![pool], Others { at, until, what: what.clone() });
+            self.leave_alone(vec![pool], Others { since: at, at, until, what: what.clone() });
         }
     }
 
@@ -105,7 +105,7 @@ impl State {
             return;
         }
         self.remember_others(&pools, &others);
-        let Others { at, until, what } = others;
+        let Others { at, until, what, .. } = others;
         self.record(Record::OthersActed { at, pools, until, what, rollout: false });
     }
 
@@ -118,11 +118,13 @@ impl State {
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
     pub(super) fn remember_others(&mut self, pools: &[PoolName], others: &Others) {
         for pool in pools {
-            let ends_later =
-                self.others.get(pool).is_some_and(|known| known.until_by(others.at) > others.until);
-            if !ends_later {
-                self.others.insert(pool.clone(), others.clone());
+            let known = self.others.get(pool);
+            if known.is_some_and(|known| known.until_by(others.at) > others.until) {
+                continue;
             }
+            let goes_on = known.filter(|known| others.at <= known.until_by(others.at));
+            let since = goes_on.map_or(others.since, |known| known.since.min(others.at));
+            self.others.insert(pool.clone(), Others { since, ..others.clone() });
         }
     }
 

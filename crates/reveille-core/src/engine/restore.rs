@@ -174,7 +174,7 @@ impl Replay {
                 pools.iter().for_each(|pool| self.state.remember_rollout(pool, at, until));
             }
             Record::OthersActed { at, pools, until, what, .. } => {
-                self.state.remember_others(&pools, &Others { at, until, what });
+                self.state.remember_others(&pools, &Others { since: at, at, until, what });
             }
             Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {

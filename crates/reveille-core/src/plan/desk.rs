@@ -144,6 +144,8 @@ pub struct Desk<'a> {
 /// Others were at work on machines of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Others {
+    /// Since when it was noticed again and again, each time before the last notice was over.
+    pub since: Time,
     /// When that was noticed last.
     pub at: Time,
     /// Nothing is done beside them before this.

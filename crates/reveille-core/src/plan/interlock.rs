@@ -30,7 +30,6 @@ use crate::record::Domain;
 use crate::remedies::{NudgeGroup, Reboot, Rung};
 
 use super::budget::UsedUp;
-use super::decide::due_at;
 use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
@@ -43,7 +42,7 @@ pub use agents::{agents_outage, leases_say_otherwise};
 const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.
 pub const OTHERS_QUIET: Span = Span::from_min(10);
-/// Foreign deletions, each of which renews that, hold a repair for so long after it is due.
+/// Foreign deletions, each of which renews that, hold a pool for so long at most.
 const OTHERS_HOLD: Span = Span::from_min(60);
 /// As long as nobody can say what became of a machine, it may be deleted at any moment; after so long it holds nobody any more.
 const FATE_OPEN: Span = Span::from_min(60);
@@ -60,7 +59,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     if class.is_destructive() {
         if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
             machine(desk, case, seen, rung, &mut holds);
-            correlated(desk, case, seen, rung, &mut holds);
+            correlated(desk, seen, rung, &mut holds);
             (rung.remedy().blocks)(desk, case, call, &mut holds);
             budget(desk, case, cloud, seen, rung, &mut holds);
         } else {
@@ -348,7 +347,7 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     (waits && stands(Guard::JustReleased)).then(|| {
         Hold::OtherActor(
             format!(
-                "it was started or rebooted a moment ago, not by Reveille, and a boot may take {patience}"
+                "until a moment ago others had it in hand, or may have had, and a boot may take {patience}"
             )
             .into(),
         )
@@ -458,7 +457,7 @@ pub fn dark_zone(
 }
 
 /// Many at once is another fault than each alone.
-fn correlated(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
     if let Some(zone) = desk.zone(seen) {
@@ -496,10 +495,10 @@ fn correlated(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut
         holds.push(Hold::Rolling(pool.name.clone()));
     }
     // What somebody else's deletion left behind may be tidied up; nothing else is done beside them.
-    if let Some(others @ Others { at, until, what }) = desk.others.get(&pool.name)
+    if let Some(others @ Others { at, until, what, .. }) = desk.others.get(&pool.name)
         && rung != Rung::Cleanup
         && desk.now < *until
-        && !is_long_due(desk, case, others)
+        && !never_rests(desk, others)
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }
@@ -507,10 +506,9 @@ fn correlated(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut
 
 /// A pool that is scaled all day never rests, and its dead machines were never repaired. A handover holds for its own time, and
 /// is not renewed.
-fn is_long_due(desk: &Desk<'_>, case: &Case, others: &Others) -> bool {
+fn never_rests(desk: &Desk<'_>, others: &Others) -> bool {
     let renews = others.until.since(others.at) <= OTHERS_QUIET;
-    let due = due_at(desk, case).ok().flatten();
-    renews && due.is_some_and(|due| desk.now >= due + OTHERS_HOLD)
+    renews && desk.now >= others.since + OTHERS_HOLD
 }
 
 /// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be

@@ -1,5 +1,5 @@
-//! Machines that a person had in hand until a moment ago, where what tells of it ends or is forgotten: a pause, a lock, a restart of
-//! ours, a clock that is set ahead. Each has the time of a boot, and is repaired after it.
+//! Machines that a person had in hand until a moment ago, where what tells of it ends or is forgotten: a pause, a lock, a
+//! restart of ours, a clock that is set ahead. Each has the time of a boot, and is repaired after it.
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ fn has_the_time_of_a_boot(mut field: Field, what: &str) {
     assert!(took <= min(40), "{what}: {:?} after {took}", made(&field));
 }
 
-/// A person's resize, or their rebuild of a machine whose Node is gone, took 20 minutes. We restart a moment after it, or our clock
-/// is set ahead.
+/// A person's resize, or their rebuild of a machine whose Node is gone, took 20 minutes. We restart a moment after it, or our
+/// clock is set ahead.
 #[test]
 fn machine_that_was_given_back_before_a_restart_or_a_jump_has_the_time_of_a_boot() {
     for (action, fails) in [("resize", true), ("rebuild", false)] {

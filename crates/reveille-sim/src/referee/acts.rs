@@ -29,6 +29,8 @@ const BACK_FOR: Span = Span::from_s(20);
 const OTHERS_SHOW: Span = Span::from_min(12);
 /// As long as somebody else's deletion keeps us away, less what it takes to show.
 const OTHERS_STAY: Span = Span::from_min(5);
+/// A pool in which others delete more often than this never rests.
+const OTHERS_QUIET: Span = Span::from_min(10);
 /// Between two calls of the same kind on the same thing, whatever came of the first.
 const AGAIN_AFTER: Span = Span::from_s(55);
 /// The trail of calls that is remembered.
@@ -246,12 +248,22 @@ impl Referee {
             let away = self.ago(*at);
             *of == pool.name && away > Span::from_min(3) && away < OTHERS_STAY
         });
-        if others && !matches!(call, Call::DeleteNode(_)) {
+        if others && !self.never_rests(&pool.name) && !matches!(call, Call::DeleteNode(_)) {
             self.foul("others delete there", call.to_string());
         }
         if matches!(call, Call::DeleteInstance(_)) {
             self.judge_replacing(call, id, ground_truth, pool, scene);
         }
+    }
+
+    /// Others have deleted there for an hour, each time within ten minutes of the last: a wait for their end would have none.
+    fn never_rests(&self, pool: &PoolName) -> bool {
+        let mut deleted: Vec<Span> =
+            self.foreign.values().filter(|(_, of)| of == pool).map(|(at, _)| self.ago(*at)).collect();
+        deleted.sort_unstable();
+        let gaps = deleted.windows(2).take_while(|pair| pair[1] <= pair[0] + OTHERS_QUIET);
+        let lasted = gaps.last().map_or(Span::ZERO, |pair| pair[1]);
+        lasted + Span::from_min(1) >= Span::from_min(60)
     }
 
     /// Deleting so that another comes must have a prospect.

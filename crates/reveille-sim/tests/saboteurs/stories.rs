@@ -100,6 +100,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         Guard::AgentHolds => &[Guard::Drained],
         // The lease of the Node that it took over is its own.
         Guard::SharedIdentity => &[Guard::Alive],
+        // Their courses end a pause at the wrong moment, and its end alone gives the time of a boot.
+        Guard::OpenFate | Guard::TakenBack => &[Guard::JustReleased],
         // Where every lease is silent, every zone is.
         Guard::FleetDark => &[Guard::ZoneDark],
         _ => &[],
@@ -202,19 +204,20 @@ fn released(seed: u64) -> Drive {
     stage.run(min(30))
 }
 
-/// All repair is paused while a person looks at a machine whose kubelet hangs. She reboots it and ends the pause at once.
+/// Nothing is done for a machine whose kubelet hangs, because a person deleted another one of its pool. They reboot it a moment
+/// before that time is over.
 fn rebooted_by_a_person(seed: u64) -> Drive {
     let mut stage = Stage::new(&generous(seed, 12).pool(|pool| pool.repair.rejoin = Mode::Off));
-    let first = stage.id(0);
-    stage.drive.set_pauses([pause(PauseScope::Roster)].into());
+    let (first, second) = (stage.id(0), stage.id(1));
     stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
-    let was_read =
-        |drive: &Drive| drive.state().desk().cases.values().any(|case| case.gathered.asked_at.is_some());
-    stage.drive.run_until(min(40), was_read);
-    stage.drive.run_for(min(1));
+    stage.at(min(3), Fault::ForeignDelete(second));
+    let others = |drive: &Drive| drive.state().desk().others.values().map(|others| others.until).max();
+    stage.drive.run_until(min(20), |drive| others(drive).is_some());
+    // It is noticed once more when the machine is denied.
+    stage.drive.run_for(min(5));
+    let until = others(&stage.drive).unwrap_or(stage.drive.now());
+    stage.drive.run_for(until.since(stage.drive.now() + s(12)));
     stage.drive.fault(Fault::Rebooted(first));
-    stage.drive.run_for(s(12));
-    stage.drive.set_pauses([].into());
     stage.run(min(30))
 }
 

@@ -110,10 +110,7 @@ impl StageError {
 
     /// An error, cut to size at a character border.
     pub fn new(code: impl Into<Arc<str>>, text: &str) -> Self {
-        let mut end = text.len().min(Self::TEXT_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(Self::TEXT_BYTES_MAX);
         Self { code: code.into(), text: Arc::from(&text[..end]) }
     }
 }

@@ -306,10 +306,7 @@ impl Evidence {
 
     /// A quoted fact, cut to size at a character border.
     pub fn new(source: impl Into<Arc<str>>, text: &str, read_at: Time) -> Self {
-        let mut end = text.len().min(Self::TEXT_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(Self::TEXT_BYTES_MAX);
         Self { source: source.into(), text: Arc::from(&text[..end]), read_at, line: None }
     }
 }

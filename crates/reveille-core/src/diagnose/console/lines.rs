@@ -35,10 +35,7 @@ pub(super) fn tail(text: &str, lines_max: usize) -> Vec<(u64, String)> {
 pub(super) fn only_tail(text: &str, lines_max: usize, line_bytes_max: usize) -> String {
     let (mut kept, mut at) = (String::new(), 1);
     for (number, line) in tail(text, lines_max) {
-        let mut end = line.len().min(line_bytes_max);
-        while !line.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = line.floor_char_boundary(line_bytes_max);
         kept.extend((at..number).map(|_| '\n'));
         kept.push_str(&line[..end]);
         at = number;
@@ -48,10 +45,7 @@ pub(super) fn only_tail(text: &str, lines_max: usize, line_bytes_max: usize) -> 
 
 /// The line without colours and control characters, with single spaces and none at its ends.
 pub(super) fn plain(line: &str) -> String {
-    let mut end = line.len().min(LINE_BYTES_MAX);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = line.floor_char_boundary(LINE_BYTES_MAX);
     let mut rest = &line[..end];
     let mut out = String::with_capacity(rest.len());
     while let Some(c) = rest.chars().next() {

@@ -215,10 +215,7 @@ fn line_end_near(text: &str, start: usize) -> Option<usize> {
 
 /// What stands on the line of a name before it: where it begins, and the text behind a logger's prefix.
 fn before(text: &str, name_start: usize) -> (usize, &str) {
-    let mut from = name_start.saturating_sub(COLUMN_MAX);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = text.ceil_char_boundary(name_start.saturating_sub(COLUMN_MAX));
     let line = from + text[from..name_start].rfind('\n').map_or(0, |at| at + 1);
     let begins = line + prefix(&text[line..name_start]);
     (begins, &text[begins..name_start])

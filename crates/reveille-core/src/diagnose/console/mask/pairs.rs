@@ -81,10 +81,7 @@ fn ends_of_words(text: &str, start: usize) -> Option<usize> {
 fn value_behind(text: &str, from: usize) -> Option<Behind> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
     let bytes = text.as_bytes();
-    let mut end = (from + WINDOW_BYTES).min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(from + WINDOW_BYTES);
     let mut at = from;
     let mut line = None;
     while at < end {
@@ -134,10 +131,7 @@ fn element(text: &str, name_end: usize) -> Option<Range<usize>> {
 
 /// `{"value":"x","name":"DB_PASSWORD"}`, and on the line above: the entry before is the value, and no other one begins between.
 fn value_before(text: &str, word: usize) -> Option<Range<usize>> {
-    let mut from = word.saturating_sub(WINDOW_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = text.ceil_char_boundary(word.saturating_sub(WINDOW_BYTES));
     let near = &text[from..word];
     let at = ["value", "Value"].iter().filter_map(|name| near.rfind(name)).max()?;
     let (start, _) =

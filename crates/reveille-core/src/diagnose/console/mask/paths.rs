@@ -66,10 +66,7 @@ pub(super) fn put(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
 
 /// What stands on this line before here, of it the end.
 fn near(text: &str, until: usize) -> &str {
-    let mut from = until.saturating_sub(NEAR_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = text.ceil_char_boundary(until.saturating_sub(NEAR_BYTES));
     text[from..until].rsplit('\n').next().unwrap_or("")
 }
 

@@ -154,10 +154,7 @@ fn is_community(name: &str) -> bool {
 /// `PASSWORD 'x'` of SQL, `login x password y` of `.netrc`, `neighbor 10.0.0.1 password x`, `setenv DB_PASS x`.
 fn is_given(text: &str, name: &Range<usize>, telling: Telling, word: &str) -> bool {
     const NEAR_BYTES: usize = 96;
-    let mut from = name.start.saturating_sub(NEAR_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = text.ceil_char_boundary(name.start.saturating_sub(NEAR_BYTES));
     let mut words = text[from..name.start].split_whitespace().rev();
     let before = [words.next(), words.next()];
     let is_phrase = telling == Telling::Phrase;

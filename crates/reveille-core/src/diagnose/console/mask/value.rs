@@ -118,10 +118,7 @@ fn after_equals(text: &str) -> Option<&str> {
 
 /// At most so many bytes of the text.
 pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(bytes_max);
     &text[..end]
 }
 

@@ -23,7 +23,7 @@ impl State {
             Trust::Since(since) => Some(since),
             Trust::No(_) => None,
         };
-        // Where the list of what closed is full, nobody knows what closed before its first.
+        // Where the list of what closed is full, what closed before its first is not known.
         let forgot = self.closed.front().filter(|_| self.closed.len() >= CLOSED_MAX);
         let back = self.closed_lately(&key.subject).find(|closed| closed.incident.key.kind.is_absence());
         let back = back.into_iter().chain(forgot).map(|closed| closed.at).max();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId};
@@ -15,7 +14,7 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, nothing_more, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "group-sync",
@@ -49,16 +48,12 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 impl Act for NudgeGroup {
     const IS_HARMLESS_TWICE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::Group(&self.cloud, &self.group)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         (&self.cloud, &self.group) == (&other.cloud, &other.group)
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Group(self.cloud.clone(), self.group.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {

@@ -27,9 +27,9 @@ pub(super) fn listed<'a>(desk: &Desk<'a>, cloud: &CloudName, instance: &Instance
     desk.clouds.get(cloud)?.instances.get(instance)
 }
 
-/// The machine that an act can hurt: one that nobody knows is not touched.
+/// The machine that an act can hurt: an unknown one is not touched.
 pub(super) fn known<'a>(seen: Option<&'a Seen>, what: &dyn Display) -> Result<&'a Seen, Violation> {
-    seen.ok_or_else(|| Violation { invariant: 5, what: format!("{what}: nobody knows that machine") })
+    seen.ok_or_else(|| Violation { invariant: 5, what: format!("{what}: that machine is not known") })
 }
 
 /// The pool that owns it.
@@ -148,7 +148,7 @@ pub(super) fn is_meant_to_stay(desk: &Desk<'_>, what: &dyn Display, seen: &Seen)
     ensure(!goes, 5, || format!("{what}: its agent says that it is to go"))
 }
 
-/// What must hold of every act that can cost somebody a running machine or its Node, where the roster sets its class to `mode`.
+/// What must hold of every act that can cost a running machine or its Node, where the roster sets its class to `mode`.
 pub(super) fn may_hurt(desk: &Desk<'_>, what: &dyn Display, seen: &Seen, mode: fn(&Pool) -> Mode) -> Checked {
     is_silent(desk, what, seen)?;
     is_in_sight(desk, what, seen)?;
@@ -164,7 +164,7 @@ pub(super) fn may_hurt(desk: &Desk<'_>, what: &dyn Display, seen: &Seen, mode: f
     let count = desk.tally.pool(&pool.name);
     let tolerated = desk.roster.limits.tolerated(count.total());
     ensure(count.amiss <= tolerated, 5, || {
-        format!("{what}: {} of {} are amiss", count.amiss, count.total())
+        format!("{what}: {} of {} have a problem", count.amiss, count.total())
     })?;
     ensure(mode(pool) == Mode::Act, 8, || format!("{what}: the roster does not allow it"))
 }
@@ -211,5 +211,5 @@ fn check_outage(desk: &Desk<'_>, what: &dyn Display) -> Checked {
     let others = (leases - silent).saturating_sub(agents as u32);
     let is_read = desk.cluster.leases_listed(desk.now) <= desk.roster.timing.lease_silent_after;
     let otherwise = is_read && agents as u32 * 5 < leases && others * 2 > leases;
-    ensure(otherwise, 5, || format!("{what}: nobody reaches the API server"))
+    ensure(otherwise, 5, || format!("{what}: agents say that the API server answers none of them"))
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::faults;
-use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId, RouterId, RuleId};
@@ -15,7 +14,9 @@ use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
 use super::stale_routes::RemoveRoutes;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
+use super::{
+    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
+};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "leftover-rule",
@@ -60,16 +61,12 @@ fn left_on_router(desk: &Desk<'_>, cloud: &CloudName, router: &RouterId) -> Resu
 }
 
 impl Act for DropRule {
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::Group(&self.cloud, &self.group)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         self == other
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Group(self.cloud.clone(), self.group.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {

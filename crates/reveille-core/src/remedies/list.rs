@@ -20,8 +20,8 @@ use crate::plan::ladder::Class;
 use super::{
     Act, AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
     Effectiveness, NoCall, NudgeGroup, NudgeRouter, Reboot, Remedy, RemoveRoutes, SetPortGroups,
-    StartInstance, address_pairs, group_nudge, invariants, leftover, missing_routes, node_cleanup, pod_rules,
-    port_groups, reboot, rejoin, replace, router_nudge, service_roles, stale_routes, start,
+    StartInstance, Target, address_pairs, group_nudge, invariants, leftover, missing_routes, node_cleanup,
+    pod_rules, port_groups, reboot, rejoin, replace, router_nudge, service_roles, stale_routes, start,
 };
 
 /// A change to the outside: one closed list. A call carries what it needs to be refused when the world has moved on: revisions,
@@ -82,7 +82,7 @@ macro_rules! for_each_call {
 }
 
 impl Call {
-    /// True when a mistake would cost somebody a running machine or its Node.
+    /// True when a mistake would cost a running machine or its Node.
     pub fn is_destructive(&self) -> bool {
         for_each_call!(self, call => is_destructive(call))
     }
@@ -92,14 +92,19 @@ impl Call {
         for_each_call!(self, call => is_harmless_twice(call))
     }
 
+    /// What it changes.
+    pub fn target(&self) -> Target<'_> {
+        for_each_call!(self, call => call.target())
+    }
+
     /// The cloud that it changes; none where it is put to the cluster or to an agent.
     pub fn cloud(&self) -> Option<&CloudName> {
-        for_each_call!(self, call => call.cloud())
+        self.target().cloud()
     }
 
     /// The instance that the call changes, or whose port it changes, and the marks that it must carry at the moment of the act.
     pub fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
-        for_each_call!(self, call => call.owned())
+        self.target().owned()
     }
 
     /// The same change of the same thing, whatever it rests on: a revision, a mark or a state may have moved on between two

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::route_faults;
-use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, RouterId};
@@ -14,7 +13,9 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
+use super::{
+    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
+};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "missing-routes",
@@ -52,16 +53,12 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 impl Act for AddRoutes {
     const IS_HARMLESS_TWICE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::Router(&self.cloud, &self.router)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         self == other
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Router(self.cloud.clone(), self.router.clone())]
     }
 
     fn in_a_line(&self) -> String {

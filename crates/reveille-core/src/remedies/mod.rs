@@ -20,7 +20,7 @@ use crate::effect::Look;
 use crate::engine::invariants::Violation;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, InstanceId};
+use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
 use crate::model::roster::Ownership;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::hold::Hold;
@@ -112,29 +112,77 @@ fn gone() -> Effectiveness {
     not_seen("read back: what it was about is gone")
 }
 
+/// The marks that an instance must carry at the moment of an act on it.
+type Owned<'a> = (&'a CloudName, &'a InstanceId, &'a Ownership);
+
+/// The one thing that a call changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// A port of this instance.
+    Port(Owned<'a>),
+    /// An instance.
+    Instance(Owned<'a>),
+    /// A security group.
+    Group(&'a CloudName, &'a GroupId),
+    /// A router.
+    Router(&'a CloudName, &'a RouterId),
+    /// A user of this cloud.
+    User(&'a CloudName),
+    /// A Node, in the cluster or through the agent on its machine.
+    Node(&'a NodeName),
+}
+
+impl<'a> Target<'a> {
+    /// The cloud that holds it; none where the call is put to the cluster or to an agent.
+    pub const fn cloud(self) -> Option<&'a CloudName> {
+        match self {
+            Self::Port((cloud, ..)) | Self::Instance((cloud, ..)) => Some(cloud),
+            Self::Group(cloud, _) | Self::Router(cloud, _) | Self::User(cloud) => Some(cloud),
+            Self::Node(_) => None,
+        }
+    }
+
+    /// The instance that is changed, or whose port is, and the marks that it must carry at the moment of the act.
+    pub const fn owned(self) -> Option<Owned<'a>> {
+        match self {
+            Self::Port(owned) | Self::Instance(owned) => Some(owned),
+            Self::Group(..) | Self::Router(..) | Self::User(_) | Self::Node(_) => None,
+        }
+    }
+
+    /// The read that shows it as it is now, where one does.
+    fn look(self) -> Option<Look> {
+        Some(match self {
+            Self::Port((cloud, instance, _)) => Look::Ports(cloud.clone(), instance.clone()),
+            Self::Instance((cloud, instance, _)) => Look::Instance(cloud.clone(), instance.clone()),
+            Self::Group(cloud, group) => Look::Group(cloud.clone(), group.clone()),
+            Self::Router(cloud, router) => Look::Router(cloud.clone(), router.clone()),
+            Self::Node(name) => Look::Node(name.clone()),
+            Self::User(_) => return None,
+        })
+    }
+}
+
 /// A call of one kind: what it changes, and how its effect is seen. An accepted call is not a repair; what the real services show
 /// after each act, and what they do not, stands in `docs/acts.md`.
 pub trait Act: fmt::Display {
-    /// True when a mistake would cost somebody a running machine or its Node.
+    /// True when a mistake would cost a running machine or its Node.
     const IS_DESTRUCTIVE: bool = false;
     /// True when two controllers that both do it do no harm: it adds what is missing, tells a data plane to read again, or asks
     /// an agent, which decides for itself.
     const IS_HARMLESS_TWICE: bool = false;
 
-    /// The cloud that it changes; none where it is put to the cluster or to an agent.
-    fn cloud(&self) -> Option<&CloudName>;
-
-    /// The instance that it changes, or whose port it changes, and the marks that it must carry at the moment of the act.
-    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
-        None
-    }
+    /// What it changes.
+    fn target(&self) -> Target<'_>;
 
     /// The same change of the same thing in the same cloud, whatever it rests on: a revision, a mark or a state may have moved
     /// on between two tries.
     fn is_same_change(&self, other: &Self) -> bool;
 
     /// The fresh reads that tell whether it took effect.
-    fn looks_after(&self, before: Option<&Before>) -> Vec<Look>;
+    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
+        self.target().look().into_iter().collect()
+    }
 
     /// In words that fit a line: long lists are counted.
     fn in_a_line(&self) -> String {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Look;
 use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
+use crate::model::id::{InstanceId, NodeName, NodeUid};
 use crate::model::incident::FaultKind;
 use crate::observe::cluster::NodeSeen;
 use crate::observe::sharing::Identity;
@@ -18,7 +17,7 @@ use crate::plan::hold::Hold;
 use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "cleanup", class: Class::Cleanup, says: "delete the orphaned Node object", plan, blocks };
@@ -65,16 +64,12 @@ fn blocks(desk: &Desk<'_>, case: &Case, _call: Option<&Call>, holds: &mut Vec<Ho
 impl Act for DeleteNode {
     const IS_DESTRUCTIVE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        None
+    fn target(&self) -> Target<'_> {
+        Target::Node(&self.name)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         self.name == other.name
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Node(self.name.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
@@ -83,7 +78,7 @@ impl Act for DeleteNode {
             Answer::Node(Some(node)) if node.uid != self.uid => {
                 seen("read back: the Node is another one now")
             }
-            // A finalizer holds it, which is for whoever put it there to end.
+            // A finalizer holds it, which its owner has to end.
             Answer::Node(Some(node)) if node.intent.deleting => seen("read back: the Node is being deleted"),
             Answer::Node(Some(_)) => not_seen("read back: the Node is still there"),
             _ => gone(),

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::faults;
-use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId};
@@ -15,7 +14,9 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
+use super::{
+    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
+};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "pod-rules",
@@ -49,16 +50,12 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 impl Act for AddRules {
     const IS_HARMLESS_TWICE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::Group(&self.cloud, &self.group)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         self == other
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Group(self.cloud.clone(), self.group.clone())]
     }
 
     fn in_a_line(&self) -> String {

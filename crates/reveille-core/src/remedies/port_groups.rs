@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
-use crate::effect::Look;
 use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
@@ -17,7 +16,7 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, not_seen, nothing_more, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "membership",
@@ -77,20 +76,12 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 impl Act for SetPortGroups {
     const IS_HARMLESS_TWICE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
-    }
-
-    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
-        Some((&self.cloud, &self.instance, &self.owned))
+    fn target(&self) -> Target<'_> {
+        Target::Port((&self.cloud, &self.instance, &self.owned))
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         (&self.cloud, &self.port, &self.groups) == (&other.cloud, &other.port, &other.groups)
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Ports(self.cloud.clone(), self.instance.clone())]
     }
 
     fn in_a_line(&self) -> String {

@@ -21,8 +21,8 @@ use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{
-    Act, Call, Effectiveness, NoCall, Remedy, Rung, facts, gone, ladder, no_call, not_seen, nothing_more,
-    seen, unseen,
+    Act, Call, Effectiveness, NoCall, Remedy, Rung, Target, facts, gone, ladder, no_call, not_seen,
+    nothing_more, seen, unseen,
 };
 
 pub(super) const REMEDY: Remedy =
@@ -60,7 +60,7 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
                 "its cloud does not end the reboot that it took: another would wait behind that one",
             );
         }
-        // Somebody brought it into this state, and may need it so. That is no reason for a harsher step: the interlock holds it.
+        // Others brought it into this state, and may need it so. That is no reason for a harsher step: the interlock holds it.
         InstanceState::Rebooting | InstanceState::Other => false,
         _ => return no_call("only a running instance can be rebooted"),
     };
@@ -92,12 +92,8 @@ fn is_hard(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Result<bool, NoCall> {
 impl Act for Reboot {
     const IS_DESTRUCTIVE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
-    }
-
-    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
-        Some((&self.cloud, &self.instance, &self.owned))
+    fn target(&self) -> Target<'_> {
+        Target::Instance((&self.cloud, &self.instance, &self.owned))
     }
 
     fn is_same_change(&self, other: &Self) -> bool {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Look;
 use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::agent::{ApiSaid, Ask, HoldKind};
@@ -22,7 +21,7 @@ use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::reboot::stands_for;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, Rung, gone, not_seen, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Rung, Target, gone, not_seen, seen};
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan, blocks };
@@ -143,16 +142,12 @@ fn its_own(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut Vec<Hold>)
 impl Act for AskAgent {
     const IS_HARMLESS_TWICE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        None
+    fn target(&self) -> Target<'_> {
+        Target::Node(&self.node)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         (&self.instance, self.ask) == (&other.instance, other.ask)
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Node(self.node.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {
@@ -184,7 +179,9 @@ impl Act for AskAgent {
         let ready = seen.nodes.iter().any(|name| desk.cluster.answers(name));
         ensure(!ready, 7, || format!("{self}: its node is Ready"))?;
         let outage = desk.agents.outage(desk.now);
-        ensure(outage.is_none(), 5, || format!("{self}: nobody reaches the API server"))?;
+        ensure(outage.is_none(), 5, || {
+            format!("{self}: agents say that the API server answers none of them")
+        })?;
         ensure(desk.book.asked(agent).count() <= 1, 7, || format!("{self}: it is asked already"))
     }
 }

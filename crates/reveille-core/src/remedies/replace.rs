@@ -6,7 +6,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::hosting;
-use crate::effect::Look;
 use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
@@ -23,7 +22,7 @@ use crate::plan::ladder::Class;
 use crate::plan::{interlock, wishes};
 
 use super::invariants::{self, Checked};
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "replace",
@@ -44,7 +43,7 @@ pub struct DeleteInstance {
     /// The marks on which this rests: a performer reads the instance directly before the act, and answers `Moved` when one of
     /// them is not on it any more.
     pub owned: Ownership,
-    /// The state in which its cloud showed it when this was decided: in another one, or with a task, somebody has it in hand.
+    /// The state in which its cloud showed it when this was decided: in another one, or with a task, others have it in hand.
     /// None in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rests_on: Option<InstanceState>,
@@ -121,20 +120,12 @@ fn was_in_vain(desk: &Desk<'_>, pool: &Pool, seen: &Seen, holds: &mut Vec<Hold>)
 impl Act for DeleteInstance {
     const IS_DESTRUCTIVE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
-    }
-
-    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
-        Some((&self.cloud, &self.instance, &self.owned))
+    fn target(&self) -> Target<'_> {
+        Target::Instance((&self.cloud, &self.instance, &self.owned))
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         (&self.cloud, &self.instance) == (&other.cloud, &other.instance)
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Instance(self.cloud.clone(), self.instance.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {

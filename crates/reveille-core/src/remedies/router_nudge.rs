@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, RouterId};
@@ -16,7 +15,9 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
+use super::{
+    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
+};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "router-sync",
@@ -63,16 +64,12 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 impl Act for NudgeRouter {
     const IS_HARMLESS_TWICE: bool = true;
 
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::Router(&self.cloud, &self.router)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         self == other
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Router(self.cloud.clone(), self.router.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {

@@ -18,7 +18,7 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, gone, no_call, not_seen, nothing_more, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, gone, no_call, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "service-user-roles",
@@ -62,8 +62,8 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 }
 
 impl Act for AssignRoles {
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::User(&self.cloud)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
@@ -91,7 +91,7 @@ impl Act for AssignRoles {
         }
     }
 
-    /// Nobody is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.
+    /// No user is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.
     fn check(&self, desk: &Desk<'_>) -> Checked {
         let Self { cloud, project, user, roles } = self;
         let access = &desk.roster.access;

@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::route_faults;
-use crate::effect::Look;
 use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
@@ -18,7 +17,9 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen};
+use super::{
+    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
+};
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "stale-routes",
@@ -72,16 +73,12 @@ fn one_by_one(
 }
 
 impl Act for RemoveRoutes {
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
+    fn target(&self) -> Target<'_> {
+        Target::Router(&self.cloud, &self.router)
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         (&self.cloud, &self.router, &self.routes) == (&other.cloud, &other.router, &other.routes)
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Router(self.cloud.clone(), self.router.clone())]
     }
 
     fn in_a_line(&self) -> String {

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::hosting;
-use crate::effect::Look;
 use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
@@ -18,7 +17,8 @@ use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{
-    Act, Call, Effectiveness, NoCall, Remedy, facts, gone, no_call, not_seen, nothing_more, seen, unseen,
+    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
+    unseen,
 };
 
 pub(super) const REMEDY: Remedy =
@@ -55,20 +55,12 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 }
 
 impl Act for StartInstance {
-    fn cloud(&self) -> Option<&CloudName> {
-        Some(&self.cloud)
-    }
-
-    fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
-        Some((&self.cloud, &self.instance, &self.owned))
+    fn target(&self) -> Target<'_> {
+        Target::Instance((&self.cloud, &self.instance, &self.owned))
     }
 
     fn is_same_change(&self, other: &Self) -> bool {
         (&self.cloud, &self.instance) == (&other.cloud, &other.instance)
-    }
-
-    fn looks_after(&self, _before: Option<&Before>) -> Vec<Look> {
-        vec![Look::Instance(self.cloud.clone(), self.instance.clone())]
     }
 
     fn judge(&self, _before: Option<&Before>, answer: &Answer) -> Effectiveness {

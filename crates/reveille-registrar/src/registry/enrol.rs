@@ -229,7 +229,7 @@ impl Registry {
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
-        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
+        // An answer that was lost: no other machine has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
             && known.key == claim.key
             && known.invitation == invitation.id
@@ -291,8 +291,8 @@ impl Registry {
     }
 
     /// The answer with its certificate may have been lost: it was let in when the invitation stood, began no session since, and
-    /// what it was given would count still. That it hears so later makes nobody else of it. Otherwise a copy of its disk, whose
-    /// certificate and token are both over, would be given another certificate for the two.
+    /// what it was given would count still. That it hears so later makes no other machine of it. Otherwise a copy of its disk,
+    /// whose certificate and token are both over, would be given another certificate for the two.
     fn may_have_missed(&self, known: &Machine, now: Time) -> bool {
         known.shown_by.is_none() && now < known.enrolled_at + self.settings.certificate_ttl
     }

@@ -1,4 +1,4 @@
-//! A cause's page: what `--explain` prints and `docs/findings/` holds, made from the catalogue.
+//! A cause's page: what `--explain` prints and `docs/reference/findings/` holds, made from the catalogue.
 
 use std::fmt::Write as _;
 

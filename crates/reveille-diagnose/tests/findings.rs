@@ -1,4 +1,4 @@
-//! The pages of `docs/findings` say what the catalogue says, and the engine of its own causes.
+//! The pages of `docs/reference/findings` say what the catalogue says, and the engine of its own causes.
 //! `REVEILLE_BLESS=1` writes them anew.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use reveille_diagnose::{Catalogue, own, page};
 
 #[test]
 fn the_pages_of_findings_are_fresh() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/findings");
     let catalogue = Catalogue::built_in().unwrap();
     let mut wanted: BTreeMap<String, String> = catalogue
         .causes

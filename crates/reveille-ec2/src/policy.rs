@@ -49,9 +49,12 @@ mod tests {
 
     #[test]
     fn the_page_for_whoever_sets_it_up_shows_this_policy() {
-        let page = include_str!("../../../docs/ec2.md");
+        let page = include_str!("../../../docs/reference/ec2.md");
         let shown = policy("eu-central-1", "prod");
-        assert!(page.contains(&format!("```json\n{shown}\n```")), "docs/ec2.md has to show:\n{shown}");
+        assert!(
+            page.contains(&format!("```json\n{shown}\n```")),
+            "docs/reference/ec2.md has to show:\n{shown}"
+        );
     }
 
     /// No action is left out, none is given twice, none stands on all resources that could stand on fewer.

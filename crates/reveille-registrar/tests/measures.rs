@@ -1,6 +1,6 @@
 //! What each flood costs the server while known machines have sessions there: memory at most, processor time, and who is left.
 //!
-//! Not run by itself, because it takes twenty minutes and asserts little: the numbers stand in docs/registration.md.
+//! Not run by itself, because it takes twenty minutes and asserts little: the numbers stand in docs/reference/registration.md.
 //!
 //! ```text
 //! cargo test -p reveille-registrar --test measures -- --ignored --nocapture
@@ -245,7 +245,7 @@ async fn sessions(
 }
 
 #[tokio::test]
-#[ignore = "it measures; what it prints is for docs/registration.md"]
+#[ignore = "it measures; what it prints is for docs/reference/registration.md"]
 async fn what_each_flood_costs_beside_known_machines() {
     // A refused upgrade is a panic of its own task, with the whole answer.
     std::panic::set_hook(Box::new(|what| {

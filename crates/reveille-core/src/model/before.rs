@@ -4,7 +4,7 @@
 //!  evidence, Node, agent ─▶ Before ─ recorded with the intent ─▶ call.judge(before, fresh read)
 //! ```
 //!
-//! Which service shows what after which act stands in `docs/acts.md`. It reads nothing and judges nothing.
+//! Which service shows what after which act stands in `docs/reference/acts.md`. It reads nothing and judges nothing.
 
 use std::sync::Arc;
 

@@ -164,7 +164,7 @@ impl<'a> Target<'a> {
 }
 
 /// A call of one kind: what it changes, and how its effect is seen. An accepted call is not a repair; what the real services show
-/// after each act, and what they do not, stands in `docs/acts.md`.
+/// after each act, and what they do not, stands in `docs/reference/acts.md`.
 pub trait Act: fmt::Display {
     /// True when a mistake would cost a running machine or its Node.
     const IS_DESTRUCTIVE: bool = false;

@@ -45,7 +45,7 @@ impl Predicate {
             Self::Undeleted => Advice {
                 means: "Rancher's own cleaning of the machine has not been done; its agent cannot be reached, or a drain does not end",
                 first: "bring back what the finalizer waits for: the machine's agent or the cluster's agent; or take the Node \
-                        out first, as docs/rancher.md says",
+                        out first, as docs/reference/rancher.md says",
                 never: "do not strip the finalizer: what it would have done is then never done, and the Node comes back as machine-",
             },
             Self::NoNode => Advice {

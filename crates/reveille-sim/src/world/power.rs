@@ -7,7 +7,7 @@
 //!
 //! Sources: nova `nova/compute/api.py` (`reboot`, `_record_action_start`); Amazon EC2 API Reference, `RebootInstances` and
 //! `Instance`; Amazon EC2 User Guide, "Reboot your instance": a guest that does not shut down within a few minutes is reset.
-//! The whole table is `docs/acts.md`. What a boot does inside the machine is `vm`'s.
+//! The whole table is `docs/reference/acts.md`. What a boot does inside the machine is `vm`'s.
 
 use reveille_core::model::id::{InstanceId, RequestId};
 use reveille_core::model::instance::{InstanceAction, InstanceState};

@@ -5,7 +5,7 @@ use std::fs;
 use reveille_sim::scenario::{parse, phrases, play, transcript};
 
 fn page() -> String {
-    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenarios.md")).unwrap()
+    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/scenarios.md")).unwrap()
 }
 
 #[test]

@@ -379,9 +379,10 @@ impl Reason {
                 "this path is a WebSocket, and the request asked for none".to_owned(),
                 "something between the two may take the upgrade out; the long poll goes without it",
             ),
-            Self::NoSuchPath => {
-                ("there is nothing at this path".to_owned(), "see docs/registration.md for the paths")
-            }
+            Self::NoSuchPath => (
+                "there is nothing at this path".to_owned(),
+                "see docs/reference/registration.md for the paths",
+            ),
             Self::Unavailable => (
                 "the server stops, or cannot keep what it must remember".to_owned(),
                 "ask again; its log says more",

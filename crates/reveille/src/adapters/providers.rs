@@ -9,7 +9,7 @@
 //!
 //! [`Project`] is what a cloud must answer; an adapter's crate answers it in the core's words. Two rosters whose [`CloudRef`]s
 //! are equal share one connection and one listing. [`site::Site`] is what `init` has to know beside that. Nothing here retries
-//! or judges. How to add a kind: docs/adding-a-cloud.md.
+//! or judges. How to add a kind: docs/internals/adding-a-cloud.md.
 
 use std::sync::Arc;
 

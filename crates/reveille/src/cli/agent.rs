@@ -13,7 +13,7 @@ Examples:
 The agent keeps a connection to the registration server, reports the stage of this machine, applies its plan and joins. If
 the Node is lost, the agent brings it back. Without the server it continues with its last plan. It writes the files of the
 plan, takes four orders (join, restart the kubelet, collect evidence, probe), and runs no shell. A systemd unit is in deploy/.
-With a valid certificate in --folder, --server, --ca-pin and --token-file are ignored: docs/registration.md, \"Start again\".
+With a valid certificate in --folder, --server, --ca-pin and --token-file are ignored: docs/reference/registration.md, \"Start again\".
 
 Exit codes: 2 the server refuses this machine, or --folder is unusable · 64 usage error, or not enrolled and without server or
 token. Otherwise the agent runs until it is stopped";

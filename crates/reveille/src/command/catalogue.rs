@@ -47,6 +47,7 @@ fn catalogue(own: Option<&Path>) -> Result<Catalogue, Failure> {
 
 fn refused(whose: &str, complaints: &[Complaint]) -> Failure {
     let lines: Vec<String> = complaints.iter().map(|complaint| format!("\n  {complaint}")).collect();
-    Failure::usage(anyhow!("{whose} cannot be taken:{}", lines.concat()))
-        .next("reveille explain RV117 shows a built-in rule; docs/diagnosis.md says how to write one")
+    Failure::usage(anyhow!("{whose} cannot be taken:{}", lines.concat())).next(
+        "reveille explain RV117 shows a built-in rule; docs/reference/diagnosis.md says how to write one",
+    )
 }

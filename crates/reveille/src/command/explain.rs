@@ -13,7 +13,8 @@ pub(crate) fn explain(context: &Context, args: &Explain) -> Result<Answer, Failu
     let read = catalogue.cause(code).map(|cause| reveille_diagnose::page::page(&catalogue, cause));
     let own = || own::cause(&catalogue, code).map(own::page);
     read.or_else(own).map(Answer::fine).ok_or_else(|| {
-        Failure::usage(anyhow!("unknown cause {code}"))
-            .next("give a code (RV117) or a name (bootstrap-token-invalid); docs/findings lists them")
+        Failure::usage(anyhow!("unknown cause {code}")).next(
+            "give a code (RV117) or a name (bootstrap-token-invalid); docs/reference/findings lists them",
+        )
     })
 }

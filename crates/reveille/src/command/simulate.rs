@@ -207,7 +207,7 @@ fn phrases(context: &Context) -> Result<Answer, Failure> {
         };
         let sections: String = scenario::phrases().iter().map(section).collect();
         format!(
-            "{sections}{{slots}} are filled in, of [this|that] one is chosen; docs/scenarios.md explains.\n"
+            "{sections}{{slots}} are filled in, of [this|that] one is chosen; docs/internals/scenarios.md explains.\n"
         )
     })?;
     Ok(Answer::fine(text))

@@ -158,8 +158,9 @@ fn what_is_not_understood_is_carried_over_unchanged() {
 /// The page of acts speaks of every call that there is, and of nothing else.
 #[test]
 fn acts_page_names_every_call() {
-    let page =
-        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/acts.md"));
+    let page = std::fs::read_to_string(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/acts.md"),
+    );
     let page = page.expect("the page is there");
     let first = |line: &str| {
         let cell = line.strip_prefix("| `")?.split('`').next()?;

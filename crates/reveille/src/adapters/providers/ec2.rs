@@ -165,7 +165,7 @@ async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
         let next = match &error {
             ConnectError::NoRegion { .. } => Some("name one with --region"),
             ConnectError::Credentials { .. } => {
-                Some("name a profile with --profile, or see docs/ec2.md, Credentials")
+                Some("name a profile with --profile, or see docs/reference/ec2.md, Credentials")
             }
             _ => None,
         };

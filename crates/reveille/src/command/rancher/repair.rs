@@ -117,7 +117,7 @@ pub(super) fn the_roster(context: &Context) -> Result<(CheckedRoster, RancherRef
                 .ok_or_else(|| Failure::internal(anyhow!("no spec.rancher")))
         }
         (None, _) => Err(Failure::usage(anyhow!("no roster names a Rancher"))
-            .next("write spec.rancher: {cluster: …}; docs/rancher.md has an example")),
+            .next("write spec.rancher: {cluster: …}; docs/reference/rancher.md has an example")),
         _ => Err(Failure::usage(anyhow!("several rosters name a Rancher"))
             .next("name the file of one with --roster")),
     }

@@ -1,12 +1,12 @@
-//! Service users: whose roles are read when, and what is made of the answers.
+//! Service users: when the controller reads their roles, and what it does with the answers.
 //!
 //! ```text
 //!  first listing of the cloud ─▶ read each user ─┬─ all is well ─▶ again after `check_every`
-//!                                                └─ amiss, or nobody could tell ─▶ again sooner
+//!                                                └─ a role is missing, or the cloud refused to tell ─▶ again sooner
 //! ```
 //!
-//! A cycle of listings costs what it cost before: these reads have a rhythm of their own, and a roster that names no user
-//! asks for nothing.
+//! These reads have an interval of their own, so a cycle of listings costs no more because of them. For a roster that names
+//! no service user, the controller reads no roles.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::model::time::Span;
 use super::cases::Blind;
 use super::{LookFor, State, Wake};
 
-/// While a role is missing, or nobody could tell by chance, it is looked at this often: somebody may be mending it.
+/// While a role is missing, or a read failed by chance, the controller reads the roles this often: an operator may be
+/// granting the role at that moment.
 const AGAIN: Span = Span::from_min(5);
 
 impl State {
@@ -74,12 +75,12 @@ impl State {
         self.wake(self.now + again, Wake::Access(cloud.clone(), user.clone()));
     }
 
-    /// Opens, refreshes and closes what is amiss with the service users of a cloud.
+    /// Opens, refreshes and closes the incidents of a cloud's service users.
     pub(super) fn review_access(&mut self, name: &CloudName) {
         let Some(view) = self.clouds.get(name) else { return };
         let sighted = view.source.trust(self.now).is_given();
         let mut found = access_faults::of_users(&self.roster, view, self.now);
-        // Whom the roster does not name any more is nobody's business.
+        // The controller closes the incidents of users that the roster no longer names.
         let unnamed = |key: &IncidentKey| match &key.subject {
             Subject::User(cloud, user) => cloud == name && self.roster.access.user(cloud, user).is_none(),
             _ => false,

@@ -1,12 +1,14 @@
-//! Agents into the view, and what follows: machines are judged anew, what was held is decided again, stages are traced.
+//! Takes what agents report into the view. The controller then judges their machines again, decides blocked incidents
+//! again, and traces the stages of the join.
 //!
 //! ```text
-//!  Said ─▶ AgentsView ─▶ news? ─▶ its machine is dirty, its cases are ripe ─▶ trace ─▶ Record::Traced, while it is amiss
+//!  Said ─▶ AgentsView ─▶ news? ─▶ machine dirty, its incidents ripe ─▶ trace ─▶ Record::Traced, while it has an incident
 //! ```
 //!
-//! A heartbeat that says nothing new costs a few looks into maps. A trace is kept for machines whose agent was heard; it goes
-//! into the ledger while something is amiss with the machine, and when its agent says that it is to go: that a restart must
-//! not forget. Attempts alone are recorded seldom.
+//! A heartbeat that says nothing new costs a few lookups in maps. The controller keeps a trace for each machine whose agent
+//! has reported. The ledger holds the trace while the machine has an open incident, and when its agent says that the
+//! machine is to go: a restart must not forget that. The controller seldom records a trace in which only the number of
+//! attempts changed.
 
 use crate::effect::{Call, Outcome};
 use crate::event::AgentFact;
@@ -19,8 +21,8 @@ use crate::remedies::AskAgent;
 
 use super::State;
 
-/// So many traces are kept; of machines with which nothing is amiss, the one that stood still the longest gives way. The
-/// trace of a machine that is to go stays: a restart must not forget that.
+/// The controller keeps this many traces. Among machines without an open incident, it drops the trace that has not changed
+/// for the longest time. It keeps the trace of a machine that is to go: a restart must not forget that.
 const TRACES_MAX: usize = 512;
 /// What is no news of a trace is recorded no more often than this.
 const TRACED_AGAIN: Span = Span::from_min(2);
@@ -154,9 +156,9 @@ impl State {
         self.traces.entry(machine.clone()).or_default()
     }
 
-    /// Says anew whether a trace may give way, and before which others. Whatever that rests on calls it: a trace that changes,
-    /// an incident that opens or closes. To look for the oldest instead costs a walk over all of them for each machine of an
-    /// outage, and finds none.
+    /// Sets again whether a trace may be dropped, and in which order. The code that changes a trace, or opens or closes an
+    /// incident, calls this. A search for the oldest trace instead walks over all of them for each machine of an outage,
+    /// and finds none to drop.
     pub(super) fn place_trace(&mut self, machine: &MachineKey) {
         let amiss = self.is_amiss(machine);
         let Some(traced) = self.traces.get_mut(machine) else { return };
@@ -204,7 +206,7 @@ impl State {
         }
     }
 
-    /// A machine's way through the stages, as far as anybody told.
+    /// A machine's way through the stages, as far as its agent reported it.
     pub fn trace(&self, machine: &MachineKey) -> Option<&Trace> {
         self.traces.get(machine).map(|traced| &traced.trace)
     }
@@ -218,7 +220,7 @@ impl State {
         }
     }
 
-    /// The traces that the ledger keeps: of machines with which something is amiss, and of those that are to go.
+    /// The traces that the ledger keeps: of machines with an open incident, and of those that are to go.
     pub(super) fn kept_traces(&self) -> impl Iterator<Item = (&MachineKey, &Traced)> {
         let kept = |(machine, traced): &(&MachineKey, &Traced)| traced.is_leaving() || self.is_amiss(machine);
         self.traces.iter().filter(kept)

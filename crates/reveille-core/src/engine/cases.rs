@@ -1,8 +1,8 @@
-//! Judging: each dirty machine is looked at once, and its incidents are opened, refreshed, or closed.
+//! Judges each dirty machine once, and opens, refreshes or closes its incidents.
 //!
-//! A fault that is seen opens an incident; seen again, it refreshes the incident's findings; not seen any more, it looks
-//! well, and the incident closes when it has looked well for the pool's dwell. While nobody can tell, nothing opens,
-//! nothing closes and no timer runs out.
+//! A fault that the controller sees opens an incident. When the controller sees the fault again, it refreshes the
+//! incident's findings. When the fault is no longer there, the incident closes after the machine has looked well for the
+//! pool's dwell. While the state of the machine is unknown, no incident opens or closes, and no timer runs out.
 
 use std::sync::Arc;
 
@@ -57,7 +57,8 @@ impl State {
     fn judge_machine(&mut self, key: &MachineKey) {
         let desk = self.desk();
         let Some((cloud, seen)) = desk.seen(key) else {
-            // After a restart a machine may be remembered and not have been listed yet: nobody can tell, so nothing ends.
+            // After a restart, the ledger may name a machine that its cloud has not listed yet. Its state is unknown, so
+            // the controller closes no incident of it.
             if self.remembered.contains_key(key) {
                 let place = self.place_unseen(key);
                 self.tally.set(key, place);
@@ -67,7 +68,8 @@ impl State {
             return;
         };
         let standing = absence::judge_instance(desk.witness(cloud), seen);
-        // Also of one in ERROR: whoever drained it may have done so because of that (seed 3600191).
+        // This holds also for an instance in ERROR: the client that drained its Node may have done so because of that (seed
+        // 3600191).
         if matches!(standing, Standing::Absent(_)) && self.note_removed_unseen(key) {
             return self.judge_machine(key);
         }
@@ -443,8 +445,8 @@ impl State {
             Phase::Recording | Phase::Calling { .. } => true,
         };
         if flight.is_some_and(|(_, flight)| is_awaited(&flight.phase)) {
-            // A listing was quicker than the fresh read of our own call: until that is in, nobody can say that it went
-            // away without us. Every flight ends by its own deadline.
+            // A listing came before the fresh read of our own call. Until that read is in, the controller cannot tell
+            // whether the instance went through another client. Every operation (flight) ends by its own deadline.
             self.wake(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
             return;
         }
@@ -494,7 +496,8 @@ impl State {
         self.record(Record::Closed { at, incident: case.incident.id, verdict });
         self.land_closed(&case, verdict);
         if key.kind == FaultKind::GroupMissing {
-            // Its reason not to join is gone: it gets its whole time to join anew.
+            // The missing security group kept the machine from joining. The group is there now, so the join timer starts
+            // again from zero.
             let follower = IncidentKey { subject: key.subject.clone(), kind: FaultKind::NeverJoined };
             if let Some(follower) = self.cases.get_mut(&follower) {
                 follower.incident.counted_from = at;
@@ -530,7 +533,8 @@ impl State {
         self.nudged.remove(&incident.key);
     }
 
-    /// Past success is no licence: when nothing is amiss in a domain any more, it is one at a time again.
+    /// When no machine of a domain has an open incident any more, the controller repairs one machine at a time there again,
+    /// whatever it proved before.
     pub(super) fn quieten(&mut self, domain: Domain) {
         // Nothing falls back where there is only the default: a thousand incidents that close need not ask each other.
         if !self.book.is_trusted(&domain) {

@@ -180,7 +180,8 @@ impl State {
             let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
             records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed });
         }
-        // After where it stands: an incident that begins anew loses these.
+        // This record follows the record of the repair step: on replay, an incident that starts from the beginning loses
+        // its request.
         if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
             let (machine, value) = (machine.clone(), asked.value.clone());
             records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });

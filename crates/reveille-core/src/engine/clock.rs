@@ -1,15 +1,16 @@
-//! Our own clock: what a sleep, a jump forwards and a jump back do to everything that was noted on it.
+//! The controller's own clock: what a sleep, a jump forwards and a jump back do to all times that the controller has noted.
 //!
 //! ```text
-//!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of cases begin anew (DESIGN, invariant 4)
-//!                          ├─ a gap: others who were at work then are left alone for as long again, and what was waited
-//!                          │  for is waited for as long as before: what ran out while nobody looked proves nothing
+//!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of incidents start from zero (DESIGN, invariant 4)
+//!                          ├─ a gap: pools in which other clients were at work are left alone for as long again, and waits have
+//!                          │  as long to go as before: a deadline that passed during the gap proves nothing
 //!                          └─ back by so much: what was noted moves along; what still lies ahead counts as now
 //! ```
 //!
-//! A jump forwards cannot be told from a sleep, and a sleep is the worse of the two, so it is taken for one. A jump back
-//! within one process is known to the millisecond: what is under way and what was read keep their age. After a restart
-//! nobody knows by how much, and whatever the ledger holds from the future counts as now.
+//! The controller cannot tell a jump forwards from a sleep. A sleep is the worse of the two, so the controller takes every
+//! jump forwards for one. It knows the length of a jump back within one process to the millisecond, so operations and reads
+//! keep their age. After a restart it does not know that length, and takes every time in the ledger that lies in the future
+//! as now.
 
 use crate::guard::{Guard, stands};
 use crate::model::time::{Span, Time};
@@ -22,7 +23,7 @@ use super::{State, Wake};
 const STANDS_STILL: Span = Span::from_s(1);
 
 impl State {
-    /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
+    /// A gap between two steps, or a clock that went back, means that the process slept: every timer starts from zero.
     pub(super) fn keep_time(&mut self, now: Time) {
         let before = self.now;
         let now = if self.stepped && before.since(now) < STANDS_STILL { now.max(before) } else { now };
@@ -35,7 +36,8 @@ impl State {
             self.agents.restart_sight(now);
             for cloud in self.clouds.values_mut() {
                 cloud.source.restart_sight(now);
-                // How long it was building or leaving while nobody looked is not known.
+                // The controller did not look during the gap, so it does not know how long the instance was building or
+                // leaving.
                 cloud.instances.values_mut().for_each(|seen| seen.state_since = now);
             }
             for case in self.cases.values_mut() {
@@ -50,7 +52,8 @@ impl State {
         }
     }
 
-    /// We slept: whoever was at work then may be at work still, and is left alone for the whole time anew.
+    /// The process slept. Clients that were at work before the gap may still be at work, so the controller leaves their
+    /// machines alone for the whole time again.
     fn go_on_from(&mut self, before: Time, now: Time) {
         self.freezes.go_on_at(now);
         self.note_unwatched(before);
@@ -65,8 +68,9 @@ impl State {
         self.count_on(before);
     }
 
-    /// Nobody looked since `before`: what was begun within the hour before that counts as long as it would have, also for the
-    /// next process, which reads when it was begun from the ledger.
+    /// The controller was not looking between `before` and now. Calls that it began within the hour before the gap count
+    /// for as long as they would have without it. That holds for the next process too, which reads from the ledger when
+    /// they began.
     pub(super) fn count_on(&mut self, before: Time) {
         if self.book.count_on(self.now.since(before)) {
             let numbered = self.numbered();
@@ -74,7 +78,7 @@ impl State {
         }
     }
 
-    /// We slept: backoffs, pauses and proofs have as long to go as before, and a dwell begins anew.
+    /// The process slept: backoffs, pauses and proofs have as long to go as before, and a dwell starts from zero.
     fn wait_on(&mut self, before: Time, now: Time) {
         self.back_off_on(before);
         let later = later_than(before, now);
@@ -104,9 +108,10 @@ impl State {
         }
     }
 
-    /// Nobody looked since `before`: backoffs and pauses that ran then have as long to go as they had. A process that takes
-    /// over cannot tell a clock that is ahead of the last one's from the time that it was away for, and a call that failed a
-    /// moment ago is not over its backoff because of a clock.
+    /// The controller was not looking between `before` and now, so backoffs and pauses that ran at `before` have as long to
+    /// go as they had. A process that takes over cannot tell a clock that is ahead of the last process's clock from the
+    /// time between the two processes. Without this, a clock that is ahead would end the backoff of a call that failed a
+    /// moment ago.
     pub(super) fn back_off_on(&mut self, before: Time) {
         let later = later_than(before, self.now);
         let closed = self.closed.iter_mut().map(|closed| &mut closed.incident);

@@ -1,11 +1,11 @@
-//! Which machines count as amiss, where, and what is frozen by it.
+//! Counts which machines have a problem, and where, and what that freezes.
 //!
 //! ```text
 //!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
 //!  leases of a zone ──────▶ hushed ────────────────────────────────────┴─▶ a zone is dark ────────────────┴─▶ Freezes
 //! ```
 //!
-//! What a freeze holds is `plan::interlock`'s.
+//! `plan::interlock` says which repairs a freeze blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,24 +43,25 @@ impl State {
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
         let rank = match standing {
             Standing::Answers => Rank::Present,
-            // Its cloud cannot be read any more: what was amiss is no better for that, and a freeze would end by it
-            // (seed 3300706).
+            // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
+            // failed read would end a freeze (seed 3300706).
             Standing::CannotTell(_) if was_amiss() && !serves() => Rank::Amiss,
             Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
             Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             Standing::Excused(_) => Rank::Leaving,
             Standing::Absent(absence) => match absence.kind {
-                // Its pool waits for no join: as long as it has not come it is nobody's loss, and eight such machines beside six
-                // that serve would freeze the roster for good.
+                // The pool waits for no join. A machine that has not joined is no loss to the cluster: eight such machines
+                // beside six that serve would freeze the roster for good.
                 FaultKind::NeverJoined if absence.due_after.is_none() => Rank::Unawaited,
-                // A machine that was seen being born is still on its way until its deadline.
+                // A machine that the controller saw being created is still provisioning until its deadline.
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
                 FaultKind::Ghost if is_denied_lately() => Rank::Amiss,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
-                // It serves, under a Node that it took over, or beside a second Node that anybody may have made. A person tells
-                // the two apart in days: until then, four such machines of ten would freeze everything.
+                // The machine serves, under a Node that it took over, or beside a second Node that any client with the
+                // right to create Nodes may have made. A person needs days to tell the two apart: until then, four such
+                // machines of ten would freeze everything.
                 FaultKind::Duplicate if (seen.nodes.is_empty() && serves()) || answers() => Rank::Present,
-                // So does one that a failed live migration left in ERROR, for months.
+                // A machine that a failed live migration left in ERROR also serves, for months.
                 FaultKind::Errored if answers() => Rank::Present,
                 _ => Rank::Amiss,
             },
@@ -117,8 +118,8 @@ impl State {
         self.long_gone_at(machine).is_some_and(|at| self.now >= at)
     }
 
-    /// The Nodes of a machine count in the silence of the fleet as long as it is a part of that. The Nodes of a scale-down from
-    /// twelve machines to three, which nobody removed, made the fleet dark for good.
+    /// The Nodes of a machine count towards the silence of the fleet while the machine is part of the fleet. A scale-down
+    /// from twelve machines to three left nine Nodes that no controller deleted, and they made the fleet dark for good.
     pub(super) fn note_fleet(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
         let leaves = self.tally.place(key).is_some_and(|place| place.rank == Rank::Leaving);
@@ -128,8 +129,8 @@ impl State {
         }
     }
 
-    /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
-    /// no better.
+    /// The machine's deadline has passed, counted from the first sight of its fault. A restart, or a time without reads,
+    /// starts its timer again, but the fleet is no better for that.
     fn is_late(&self, machine: &MachineKey, absence: &Absence) -> bool {
         let Some(after) = absence.due_after else { return false };
         let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: absence.kind };

@@ -1,12 +1,13 @@
-//! From a decision to a verdict: an intent is recorded, called, verified by a fresh read, and proved by what follows.
+//! From a decision to a verdict. The controller records an intent, makes the call, verifies it by a fresh read, and waits
+//! for the proof that it helped.
 //!
 //! ```text
 //!  decide ─▶ Record(Intended) ─▶ recorded ─▶ asked again ─▶ Call ─▶ Done ─▶ Look … Look ─▶ held / did not hold
 //!                                     └▶ Dropped (the world moved on)                  └▶ proved / failed (machines)
 //! ```
 //!
-//! A crash between any two of these neither repeats nor loses the intent: what the ledger has is verified first on
-//! restart (`restore`), before anything else is decided for its subject.
+//! A crash between any two of these steps neither repeats nor loses the intent. On restart, `restore` first verifies what
+//! the ledger holds, before the controller decides anything else for that subject.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ const UNREACHED_MAX: u32 = 24;
 const MOVED_WAIT: Span = Span::from_s(2);
 /// A lease that is nearly silent is looked at again after this.
 const LEASES_AGAIN: Span = Span::from_s(5);
-/// A call that nobody answers counts as "unknown" after this; performers have shorter deadlines of their own.
+/// A call without an answer counts as "unknown" after this; the performers of calls have shorter deadlines of their own.
 const CALL_WITHIN: Span = Span::from_min(3);
 
 impl State {
@@ -107,8 +108,8 @@ impl State {
         self.wake(now + decide::EVIDENCE_WITHIN, Wake::Case(key.clone()));
     }
 
-    /// The very same was done before, was seen to be so, and is wanted again: it did not last. That counts as a try, although
-    /// the fault as a whole never looked well in between, because something else of it was still amiss.
+    /// The controller made this same change before, saw its effect, and wants it again: the effect did not last. That
+    /// counts as a try. The fault as a whole never looked well in between, because another part of it was still there.
     fn did_not_last(&mut self, key: &IncidentKey, rung: Rung, call: &Call) -> bool {
         if !matches!(rung.class(), Class::Network | Class::Access) {
             return false;
@@ -454,8 +455,9 @@ impl State {
         }
     }
 
-    /// A machine that was gone, or going, when our deletion came was deleted by somebody else, who may be at work on the next:
-    /// for us that is a change like any other. Our own earlier deletion of it, that seemed to fail, is found by `undoubt`.
+    /// Another client deleted a machine that was gone, or going, when our deletion came, and may delete the next one too:
+    /// the controller treats that like any other foreign change. `undoubt` finds the case in which our own earlier
+    /// deletion, which seemed to fail, removed the machine.
     fn of_ours(&self, intent: IntentId, outcome: Outcome) -> Outcome {
         let call = self.book.flights.get(&intent).map(|flight| &flight.call);
         match outcome {
@@ -564,8 +566,8 @@ impl State {
     }
 }
 
-/// A refusal is no reason for a harsher step, and none to give up what harms nobody. A nudge of the group that is refused leaves
-/// the other nudge, which asks another service.
+/// A refusal is no reason for a more harmful step, and no reason to give up steps that harm no machine. When a nudge of the
+/// group is refused, the other nudge is left, which asks another service.
 pub(super) fn may_be_allowed(flight: &Flight) -> bool {
     match flight.rung.class() {
         Class::Reboot => true,

@@ -60,7 +60,7 @@ impl State {
         (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
     }
 
-    /// What was amiss with it until a moment ago, the last that closed first.
+    /// The incidents of this subject that closed a moment ago, the last that closed first.
     pub(super) fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
         let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
         self.closed

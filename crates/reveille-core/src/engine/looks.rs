@@ -1,7 +1,8 @@
-//! Targeted reads: asked for by the engine, a bounded number at a time (`queue`), each for one purpose.
+//! Targeted reads: the engine asks for each one for one purpose, and `queue` sends a bounded number at a time.
 //!
-//! A read that is asked for twice is made once. An answer changes the views first and is then handed to whoever asked:
-//! a machine that is missing from a list, a case that wants evidence, an intent that wants its verdict.
+//! The controller makes a read once, however often it is asked for. The answer first changes the views and then goes to
+//! each part that asked for it: a machine that is missing from a list, an incident that needs evidence, an intent that
+//! needs its verdict.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -125,7 +126,7 @@ impl State {
         }
     }
 
-    /// A fresh read is the newest truth there is: the views take it in, whoever asked for it.
+    /// A fresh read is the newest information. The views take it in, whichever part of the engine asked for it.
     fn learn(&mut self, look: &Look, asked_at: Time, answer: &Answer) {
         self.note_fresh(look, asked_at);
         match (look, answer) {
@@ -244,8 +245,9 @@ impl State {
         seen.into_iter().flat_map(|seen| &seen.nodes).chain(known).any(lives)
     }
 
-    /// It went while nobody watched, and only the ledger knew it. Where it left a node behind, it is a machine again, gone
-    /// but for the second denial, so that its node goes the way of every other ghost.
+    /// The instance went while no controller process was looking, and only the ledger knew it. Where it left a Node behind,
+    /// the views hold it as a machine again, denied by the cloud once. After the second denial its Node is cleaned up like
+    /// every other orphaned Node.
     fn on_gone_unseen(
         &mut self,
         key: &MachineKey,
@@ -255,7 +257,8 @@ impl State {
         ended: Option<&Instance>,
     ) {
         if !self.cluster.synced_once() {
-            // Whether it left a node, nobody can tell yet. The next full listing asks for it again.
+            // The Nodes are not listed yet, so the controller cannot tell whether the instance left one. The next full
+            // listing asks for it again.
             return;
         }
         let Some(memory) = self.remembered.get(key) else { return };
@@ -288,8 +291,8 @@ impl State {
         (names_it && pool.cloud == *cloud).then(|| (name.clone(), pool.clone()))
     }
 
-    /// Asked for by id, it was denied; what comes late is as old as its question. Once that proves it gone, whoever took it away
-    /// is known to be at work.
+    /// The controller asked the cloud for the instance by id, and the cloud denied it. An answer that comes late is as old
+    /// as its question. Once that proves the instance gone, the controller knows that another client is at work there.
     fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time, ended: Option<&Instance>) {
         let late = self.now.since(asked_at) > Unlisted::APART;
         let denied_at = if late { asked_at } else { self.now };
@@ -398,7 +401,7 @@ impl State {
                 gathered.missed |= testimony.unread.iter().any(|unread| &*unread.source == CONSOLE);
                 gathered.take_testimony(key.kind, &testimony);
             }
-            // What nobody judged is not evidence: it was not read, as far as the engine can tell.
+            // A console that no catalogue judged is not evidence: for the engine, it was not read.
             (_, Ok(Answer::Console(_) | Answer::Said(_))) => {
                 gathered.testimony = Some(Err(Arc::from(UNJUDGED)))
             }
@@ -455,7 +458,7 @@ fn has_ended(answer: &Answer) -> Option<&Instance> {
     }
 }
 
-/// Whoever reads consoles has to judge them as well.
+/// The process that reads a console must also judge it by a catalogue; this text stands where it did not.
 const UNJUDGED: &str = "it was read, and no catalogue judged it";
 
 fn describe(action: Option<&InstanceAction>) -> Arc<str> {

@@ -1,5 +1,5 @@
-//! What is remembered of machines that no view holds: those that only the ledger knows since the restart, and those that
-//! went out of sight.
+//! What the controller remembers of machines that no view holds: those that only the ledger knows since the restart, and
+//! those that left the views.
 //!
 //! ```text
 //!  ledger ────────────────────────────────▶ remembered ─┐
@@ -7,9 +7,10 @@
 //!  view ─ lost its marks, or denied by id ─▶ departed ───┘
 //! ```
 //!
-//! An id is never given twice, so a machine that comes back is the same one: it has joined if it had joined, and it was not
-//! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers. What protects a
-//! machine stays as long: that it was lost with others, what its agent said, what a person asked for.
+//! A cloud never gives an id twice, so a machine that comes back is the same one. It has joined if it had joined before,
+//! and it counts as created in our sight only if it was. A cell that denies its machines and comes back therefore makes no
+//! newcomers. The controller keeps as long what protects a machine: that it was lost with others, what its agent said, what
+//! a person asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,7 +163,8 @@ impl State {
         given_back.collect()
     }
 
-    /// Who is in the first listing after a restart, and in no ledger and no case, was made while nobody watched.
+    /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
+    /// while no process was looking.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
         let in_question: BTreeSet<InstanceId> = self
             .cases
@@ -202,7 +204,8 @@ impl State {
         self.cluster.await_nodes(awaited);
     }
 
-    /// Who had departed and is in sight again. Whoever was told that it is gone is told this, too.
+    /// Takes back machines that had departed and are in a view again. What was told that such a machine is gone is told
+    /// that it is back.
     fn take_back(&mut self) {
         let is_back = |(key, _): &&(MachineKey, Remembered)| self.desk().seen(key).is_some();
         let machines: Vec<MachineKey> =
@@ -234,8 +237,8 @@ impl State {
         }
     }
 
-    /// Every machine that is expected to be somewhere, with what is remembered of it: those in sight, and those that nobody
-    /// has seen since the restart.
+    /// Every machine that should exist, with what the controller remembers of it: those in the views, and those that no
+    /// listing has shown since the restart.
     pub(super) fn in_memory(&self) -> impl Iterator<Item = (MachineKey, Remembered)> {
         let in_sight = self.clouds.iter().flat_map(|(cloud, view)| {
             let known = |(id, seen): (&InstanceId, &Seen)| {

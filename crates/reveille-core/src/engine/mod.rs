@@ -1,4 +1,4 @@
-//! The loop's one function: `step(state, now, event) -> effects`.
+//! The one function of the control loop: `step(state, now, event) -> effects`.
 //!
 //! ```text
 //!  Event ─▶ sight (views change, machines become dirty)
@@ -7,11 +7,12 @@
 //!         ─▶ Effect
 //! ```
 //!
-//! One owner, no interior mutability, no clock: time comes with the event. After every step the invariants of
-//! `engine::invariants` hold. What is dirty and what is ripe are sets, so that one event costs what it touches and not
-//! what the fleet weighs; a lease that changed or a budget that was freed wakes just those that waited for it.
+//! The state has one owner, no interior mutability and no clock: the time comes with the event. After every step the
+//! invariants of `engine::invariants` hold. Dirty machines and ripe incidents are sets, so an event costs what it touches,
+//! whatever the size of the fleet. A lease that changed, or a budget that became free, wakes only the incidents that waited
+//! for it.
 //!
-//! It performs nothing, prints nothing and serialises nothing.
+//! The engine performs nothing, prints nothing and serialises nothing.
 
 mod access;
 mod agents;
@@ -109,7 +110,8 @@ pub struct State {
     agents: AgentsView,
     /// How far machines with agents came.
     traces: BTreeMap<MachineKey, agents::Traced>,
-    /// Those of machines with which nothing is amiss and that are not to go, by when they changed: the first gives way first.
+    /// Traces of machines that have no open incident and are not to go, by the time when they changed: the oldest is
+    /// dropped first.
     idle_traces: BTreeSet<(Time, MachineKey)>,
     /// Traces of which the ledger may lack something.
     untold: BTreeSet<MachineKey>,
@@ -161,7 +163,7 @@ pub struct State {
     /// How often the instance of a node was sought, ever.
     links_sought: u64,
     dirty: BTreeSet<MachineKey>,
-    /// Machines of whom nobody could say when they were last judged.
+    /// Machines whose state was unknown when the controller last judged them.
     unsure: BTreeSet<MachineKey>,
     dirty_projects: BTreeSet<CloudName>,
     /// Projects that were reviewed in full sight and found well, and nothing that a review rests on changed since.

@@ -6,12 +6,14 @@
 //!                               that this is over
 //! ```
 //!
-//! A machine that joins after its replacement was given up (40 minutes where 26 were allowed) proves that what machines are
-//! made from is well again, although nobody waits for it any more: without that, three late successors held back every
-//! replacement in their pool for good. Witnesses are in the ledger, and those that joined while no process of ours ran are
-//! among them: they were made since the count, because the process that counted did not know them.
+//! A machine may join after its replacement was given up (40 minutes where 26 were allowed). It proves that the image or
+//! template of its pool works again, although no replacement waits for it any more. Without that proof, three late
+//! successors blocked every replacement in their pool for good. The ledger holds the witnesses. They include machines that
+//! joined while no process of ours ran: those were made after the count, because the process that counted did not know
+//! them.
 //!
-//! Who joined while no process ran is no newcomer, for a replacement of this process: see `proofs::note_arrival`.
+//! For a replacement of this process, a machine that joined while no process ran is no newcomer: see
+//! `proofs::note_arrival`.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +57,8 @@ impl Newcomers {
         push(self.witnesses.entry(pool.clone()).or_default(), Newcomer { at, machine });
     }
 
-    /// Something is counted against the pool now, or nothing is any more: whoever came before says nothing of what may come.
+    /// The pool's count of failures starts, or ends. Machines that joined before that prove nothing about machines that
+    /// join after it.
     pub(super) fn dismiss_witnesses(&mut self, pool: &PoolName) {
         self.witnesses.remove(pool);
     }
@@ -150,8 +153,8 @@ impl State {
         }
     }
 
-    /// What failed in a pool is over once one of its witnesses answers after its dwell. Whoever proves nothing more is
-    /// forgotten.
+    /// The failures of a pool are over once one of its witnesses is Ready after its dwell. The controller forgets witnesses
+    /// that can prove nothing more.
     pub(super) fn review_newcomers(&mut self) {
         let pools: Vec<PoolName> = self.newcomers.witnesses.keys().cloned().collect();
         for pool in pools {

@@ -1,4 +1,5 @@
-//! Who else is at work on machines of the roster: their pools are left alone for a while.
+//! Notes that other clients are at work on machines of the roster; the controller then leaves their pools alone for a
+//! while.
 //!
 //! ```text
 //!  an instance goes, and not through us ─┐
@@ -6,8 +7,8 @@
 //!  another controller let go ────────────┘
 //! ```
 //!
-//! What takes one machine away, a person or a program, may be at work on the next. The ledger keeps it, so that
-//! the next process knows, too.
+//! A person or a program that deletes one machine may be at work on the next. The ledger keeps this, so that the next
+//! process knows it too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,11 +37,12 @@ impl State {
         let desk = self.desk();
         let seen = desk.seen(key).map(|(_, seen)| seen);
         if seen.is_some_and(Seen::is_stray) {
-            // Whoever may make instances would hold every pool by making one and deleting it, again and again.
+            // A client with the right to create instances could otherwise block every pool, by creating an instance and
+            // deleting it again and again.
             return;
         }
         let Some(pool) = seen.and_then(|seen| seen.of_pool.clone()) else {
-            // Its marks do not tell whose it is: it may have been of any.
+            // The instance's marks do not tell its pool, so it may have been of any pool.
             self.note_gone_unseen(cloud, id);
             return;
         };

@@ -1,8 +1,8 @@
-//! What is amiss with a project rather than with a machine: its groups and its routers.
+//! Faults of a project rather than of a machine: its security groups and its routers.
 //!
-//! Judged when a snapshot or a fresh read changed them, once per project and not once per machine: a router is compared
-//! with all nodes in one pass. Routes that are missing are charged to the machine that lacks them, everything else to
-//! the group or router itself.
+//! The controller judges a project when a snapshot or a fresh read changed it, once per project and not once per machine:
+//! it compares a router with all Nodes in one pass. It charges a missing route to the machine that lacks it, and everything
+//! else to the group or router itself.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -79,7 +79,8 @@ impl State {
         marks.collect()
     }
 
-    /// Since when a next hop is in use nowhere; one that is in use again, or is no next hop any more, begins anew.
+    /// Notes since when no port uses a next hop. For a hop that a port uses again, or that is no next hop any more, the
+    /// time starts from zero.
     fn note_dead_hops(&mut self, dead: BTreeSet<IpAddr>, can_prove_dead: bool) {
         if !can_prove_dead {
             self.dead_hops.clear();

@@ -1,12 +1,13 @@
-//! After the call: fresh reads until the effect is seen or its time is over, and then whether it helped.
+//! After the call: fresh reads until the effect is seen or its time is over, and then whether the repair helped.
 //!
-//! An effect that was seen is enough for a group, a rule or a route. A reboot or a replacement must also help: the machine
-//! answers again, or one that was made since does, for the pool's dwell. Until then it keeps its slot; a failure makes its domain
-//! careful, a proof makes it bolder. How many others of the pool answer meanwhile says nothing: people scale pools up and down.
+//! For a group, a rule or a route, a fresh read that shows the effect is enough. A reboot or a replacement must also help:
+//! the machine, or one made since, is Ready again for the pool's dwell. Until then the repair keeps its slot. A failure
+//! lowers the number of repairs at a time in its domain, and a proof raises it. The number of other Ready machines in the
+//! pool proves nothing meanwhile, because people scale pools up and down.
 //!
-//! Where no fresh read can show the effect (EC2 shows nothing of a reboot in place until the kubelet is back), the act gets its
-//! whole patience before it counts as not confirmed and the next step is considered. A machine that came right by itself
-//! meanwhile, with the boot id that it had before, gives no credit to the act.
+//! Sometimes no fresh read can show the effect: EC2 shows nothing of a reboot in place until the kubelet is back. The
+//! reboot then gets its whole patience before it counts as not confirmed and the controller considers the next step. A
+//! machine that recovered meanwhile with the boot id from before recovered by itself, and the reboot gets no credit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -141,8 +142,8 @@ impl State {
     }
 
     fn not_confirmed(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
-        // Should it go later, nobody can tell whose doing that is: it may be somebody else's, and it may be ours, whose call was
-        // only late.
+        // If the instance goes later, the controller cannot tell which client deleted it: it may be another client, or our
+        // own call that was only late.
         self.book.not_deleted(&flight.call);
         let phase = Phase::Calling { since: self.now };
         self.book.doubt(intent, &Flight { phase, ..flight.clone() });
@@ -270,7 +271,8 @@ impl State {
         self.land_failed(intent, flight);
     }
 
-    /// A replacement that did not help is counted: so many in a row, and what machines are made from is amiss.
+    /// Counts a replacement that did not help. After so many in a row, the controller suspects the image or template of the
+    /// pool.
     fn count_failed_replacement(&mut self, flight: &Flight) {
         let (Call::DeleteInstance(DeleteInstance { instance, .. }), Some(domain)) =
             (&flight.call, &flight.domain)
@@ -414,9 +416,9 @@ impl State {
         }
     }
 
-    /// A machine that was rebooted got another fault while it booted (its Node was deleted), and keeps its slot: without that, a
-    /// second one was rebooted beside it. The slot is free when nothing is amiss with the machine any more, or when the time for
-    /// its boot is over.
+    /// A rebooted machine got another fault while it booted (its Node was deleted). It keeps its slot: without that, the
+    /// controller rebooted a second machine beside it. The slot is free when the machine has no open incident any more, or
+    /// when its time to boot is over.
     pub(super) fn land_superseded(&mut self, key: &IncidentKey, closed: IncidentId, verdict: Verdict) {
         let is_away = verdict != Verdict::SubjectGone
             && self.cases_of(&key.subject).any(|other| other.kind.is_absence());
@@ -513,8 +515,8 @@ impl State {
         }
     }
 
-    /// A machine that nobody knew to have joined is Ready for the first time: made since the last process looked, or in our
-    /// sight. It is kept while a replacement of an earlier process waits for its successor.
+    /// A machine that the controller did not know to have joined is Ready for the first time. It was made after the last process
+    /// looked, or in our sight. The controller keeps it while a replacement of an earlier process waits for its successor.
     pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
         let unproved = |flight: &Flight| match flight.phase {
             Phase::Proving { inherited, .. } => inherited,

@@ -1,4 +1,4 @@
-//! Reads that wait to be sent: each world has places of its own, and what is urgent goes first.
+//! Reads that wait to be sent: each world (Kubernetes, or one cloud) has places of its own, and urgent reads go first.
 //!
 //! ```text
 //!  ask ─▶ its world's line ─┬▶ verdicts ──────┐
@@ -6,12 +6,13 @@
 //!                           └▶ evidence ───────┘
 //! ```
 //!
-//! A cloud whose consoles hang holds up nobody but itself: a hundred reads that time out after a minute each, sixteen at a
-//! time for all worlds, would let a verdict in another cloud wait for ten minutes. Within one world evidence leaves some
-//! places to the others, and the others some to evidence, so that neither ever waits for all of the other to end.
+//! A cloud whose consoles hang delays only its own reads. Suppose that a hundred reads time out after a minute each,
+//! sixteen at a time for all worlds: a verdict in another cloud would then wait for ten minutes. Within one world, evidence
+//! leaves some places to the other reads, and they leave some to evidence. So neither kind ever waits until all reads of
+//! the other kind end.
 //!
-//! Nothing that waits is dropped here for being late. Evidence of a world that is not believed any more is taken out by its
-//! owner ([`Queue::take_evidence`]): nothing is decided on it, and it is asked for again when something is.
+//! The queue drops no read for being late. Its owner takes out the evidence of a world whose data is not trusted any more
+//! ([`Queue::take_evidence`]). The engine decides nothing on that evidence, and asks for it again when it decides.
 
 use std::collections::{BTreeMap, VecDeque};
 

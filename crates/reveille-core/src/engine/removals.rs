@@ -1,11 +1,11 @@
-//! Nodes that go: whose they were, and whether they were removed on purpose.
+//! Nodes that go: which machine each one belonged to, and whether a client removed it on purpose.
 //!
 //! ```text
 //!  a Node goes ─▶ stood_for: its machine ─▶ removal_of: a sign on it ─▶ note_left: view and ledger
 //!  a sign on a Node that is there ─▶ note_sign: the ledger ─▶ the Node is gone after a restart ─▶ note_removed_unseen
 //! ```
 //!
-//! What a sign is stands in `model::signs`.
+//! `model::signs` lists the signs.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl State {
         }
         let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
         let away = self.departed.iter().rev().find(|(_, memory)| joined_as(memory));
-        // Since a restart nobody has seen it (seed 3241487).
+        // No listing has shown the machine since a restart (seed 3241487).
         let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
         let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };
         Some((cloud.clone(), id.clone()))
@@ -93,7 +93,8 @@ impl State {
             self.unsure.insert(key.clone());
             return false;
         }
-        // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
+        // An event does not cancel the sign in the ledger: any client with the right to write events can say that a Node
+        // was uncordoned.
         let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
         let Some(sign) = seen.sign.clone().or_else(cordoned) else {
             if seen.nodes.is_empty() {

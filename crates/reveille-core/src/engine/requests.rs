@@ -1,12 +1,12 @@
-//! What people ask for on a Node: a repair now, and that a failed machine is kept.
+//! What people ask for by annotations on a Node: that a machine is repaired now, and that a failed machine is kept.
 //!
 //! ```text
 //!  annotation ─▶ new value? ─▶ Record::Asked ─▶ the open absence is due now ─▶ decide ─▶ every interlock as ever
-//!                    └ nothing amiss: recorded all the same, so that it is not carried out another day
+//!                    └ no open absence: recorded all the same, so that it is not carried out another day
 //! ```
 //!
-//! A request skips the waiting and nothing else: evidence is read first, and budgets, interlocks and invariants are asked
-//! as for any other repair. Each value counts once, also over a restart, because the ledger has it.
+//! A request skips the waiting time and nothing else. The controller first reads evidence, and checks budgets, interlocks
+//! and invariants as for any other repair. Each value counts once, also over a restart, because the ledger holds it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ impl State {
     pub(super) fn hear_request(&mut self, key: &MachineKey, standing: &Standing, value: Arc<str>) {
         let known = self.requests.get(key).is_some_and(|values| values.contains(&value));
         let open = match standing {
-            // Whoever can be told to wait is not refused: it counts when it can be told what it is for.
+            // The controller does not refuse a request while the machine's state is unknown or excused. The request counts
+            // once the controller knows which incident it is for.
             Standing::CannotTell(_) | Standing::Excused(_) => return,
             Standing::Answers | Standing::Starting(_) => None,
             Standing::Absent(absence) => {

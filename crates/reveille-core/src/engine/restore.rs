@@ -1,9 +1,10 @@
-//! What a restart remembers: the ledger's records, replayed into a state that then observes before it decides.
+//! What a restart remembers: it replays the ledger's records into a state, and the controller then observes before it
+//! decides.
 //!
-//! Incidents come back with their first sight, tries and attempts; intents that have no outcome come back as "nobody
-//! knows whether it happened" and are verified by a fresh read before anything else is decided for their subject.
-//! Machines come back only as a memory of who had joined: what they are now, the worlds must say. What a rotated ledger
-//! begins with is `checkpoint`'s business.
+//! Incidents come back with their first sight, tries and attempts. An intent without an outcome comes back as "unknown
+//! whether it happened". The controller verifies it by a fresh read before it decides anything else for that subject. Of
+//! machines, only the memory that they had joined comes back: the cluster and the clouds must say what they are now.
+//! `checkpoint` writes the records with which a rotated ledger begins.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ pub struct Restored {
     pub start: Start,
     /// When we begin.
     pub now: Time,
-    /// When the last process was last known to be alive; `None` if nobody knows. Timers go on counting only when the
-    /// gap is no longer than a pause that the roster allows.
+    /// When the last process was last known to be alive; `None` if that is unknown. Timers go on counting only when the gap
+    /// is no longer than a pause that the roster allows.
     pub last_alive: Option<Time>,
 }
 
@@ -167,7 +168,8 @@ impl Replay {
         }
     }
 
-    /// What is known of machines, and of who else is at work on them, whoever sees them next.
+    /// What the ledger knows of machines, and of other clients that are at work on them, for the process that sees them
+    /// next.
     fn take_machines(&mut self, record: Record) {
         match record {
             Record::OthersActed { at, pools, until, rollout: true, .. } => {
@@ -467,7 +469,8 @@ impl Replay {
         attempt.is_some_and(Attempt::came_to_nothing)
     }
 
-    /// What was never seen to take effect is nobody's doing yet; should it come to pass, it may be ours.
+    /// The controller never saw the call take effect, so it charges the change to no client yet. If the change shows later,
+    /// our call may have made it.
     fn came_to_nothing(&mut self, at: Time, intent: IntentId) {
         let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
         if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
@@ -567,7 +570,8 @@ impl Replay {
         for intent in open {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };
             if let Phase::Proving { deadline, .. } = &mut flight.phase {
-                // Its successor may have come while nobody looked: it is given the time to be seen and to prove itself.
+                // The successor may have come while no process was looking: it gets the time to be seen and to prove
+                // itself.
                 let pool = flight.domain.as_ref().and_then(|domain| state.roster.pools.get(&domain.pool));
                 let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
                 // It has as long to go as when the last process was alive, whatever the clock says now: one that is hours ahead

@@ -1,4 +1,5 @@
-//! Events into views: what the worlds say is taken in, machines are linked, and those that changed become dirty.
+//! Takes events into views: it takes in what the cluster and the clouds say, links machines, and marks those that changed
+//! as dirty.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +40,7 @@ impl State {
         let trusted_before = view.source.trust(self.now).is_given();
         let silent_after = self.roster.timing.lease_silent_after;
         let (cluster, now) = (&self.cluster, self.now);
-        // Asked for only where a listing lacks somebody: nearly never.
+        // Needed only where a listing lacks a machine, which is rare.
         let shown = OnceCell::new();
         let node_of = |id: &InstanceId| {
             let shown = shown.get_or_init(|| nodes_of_instances(cluster, silent_after, name));
@@ -296,7 +297,7 @@ impl State {
         self.newly_joined.push(Joined { machine, node: name.clone(), pool: seen.pool().cloned() });
     }
 
-    /// Finds the node's instance anew, and moves it there.
+    /// Searches again for the Node's instance, and moves the Node there.
     pub(super) fn relink(&mut self, name: &NodeName) {
         self.links_sought += 1;
         let Some(seen) = self.cluster.nodes.get(name) else { return };
@@ -379,7 +380,7 @@ impl State {
             Whose::Pool(pool) if comes_new => Some(pool.clone()),
             _ => None,
         };
-        // Of no ledger and no case: it was made while nobody watched.
+        // Neither the ledger nor an incident names the machine: it was made while no process was looking.
         let made_meanwhile = self.resumed && seen.joined.is_none() && !in_question;
         let arrives = ready && !seen.was_ready && (seen.born_in_sight || made_meanwhile);
         let arrival = seen.pool().filter(|_| arrives).cloned();

@@ -29,7 +29,7 @@ use reveille_core::record::Record;
 use crate::rng::{Rng, Stream};
 use crate::world::{Told, World};
 
-pub use rehearse::{Rehearsal, rehearse};
+pub use rehearse::{Part, Rehearsal, play, rehearse};
 pub use summary::{Done, Held, Summary, Wrong};
 
 /// The story as it is being told.

@@ -4,6 +4,7 @@ use reveille_wire::report::{IncidentReport, IncidentsReport};
 
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
+use crate::view::machine::verdict_words_of;
 use crate::view::roll::spoken_ago;
 
 /// Fewer columns of a terminal than this, and cause, tries and how it stands share a column.
@@ -72,9 +73,9 @@ fn tried(report: &IncidentsReport, paper: &Paper) -> String {
 fn stands(incident: &IncidentReport, report: &IncidentsReport, paper: &Paper) -> (String, Tone) {
     match (&incident.verdict, &incident.closed, incident.given_up) {
         (Some(verdict), Some(closed), _) => {
-            (format!("{verdict} at {}", paper.clock(closed.at, report.at)), Tone::Good)
+            (format!("{} at {}", verdict_words_of(verdict), paper.clock(closed.at, report.at)), Tone::Good)
         }
-        (Some(verdict), None, _) => (verdict.clone(), Tone::Good),
+        (Some(verdict), None, _) => (verdict_words_of(verdict).to_owned(), Tone::Good),
         (None, _, true) => ("open, manual action needed".to_owned(), Tone::Bad),
         (None, _, false) if incident.well.is_some() => ("open, recovered".to_owned(), Tone::Doubt),
         (None, _, false) if incident.kept_until.is_some() => {

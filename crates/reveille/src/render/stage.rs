@@ -1,7 +1,8 @@
-//! The demo on stage: what happens in the made-up world, what Reveille finds, does and proves, and the roll as it stands.
+//! The output of the demo: what happens in the simulated cluster, which problems the engine finds, which operations it requests,
+//! what a fresh read shows, and the state of all machines.
 //!
-//! In a pipe every line is printed once, as it happens. On a terminal the same lines scroll by, and the roll stands under
-//! them and is redrawn in place when it changes. At the end: what was wrong, what was done, what was held back.
+//! In a pipe each line is printed once, as it happens. On a terminal the same lines scroll by, and the machines stand in one line
+//! under them, which is redrawn when it changes. At the end: what was wrong, what was done, what was blocked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write as _};
@@ -20,11 +21,11 @@ use reveille_wire::report::{Answers, PlanReport, SourceReport};
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap;
-use crate::view::machine::kind_words;
+use crate::view::machine::{kind_words, verdict_words};
 use crate::view::{plan, roll};
 
 /// Width of what stands before a line's text.
-const INDENT: usize = 15;
+const INDENT: usize = 16;
 /// Fewer columns of a terminal than this, and the end is told in paragraphs instead of columns.
 const WIDE: u16 = 140;
 /// Longest quote; the whole is in `why` and in the ledger.
@@ -83,17 +84,16 @@ impl Stage {
     /// What this is.
     pub(crate) fn prologue(&mut self, seed: u64) {
         self.line(&format!(
-            "A made-up cluster, story {seed}. The world is not real; the engine, its ledger and its rules are."
+            "A simulated cluster, story {seed}. Engine, ledger and safety rules are those of `reveille run`."
         ));
-        let legend =
-            "world: what happens · found: what Reveille concludes · does: a step · proof: a fresh read";
+        let legend = "event: in the cluster · found: problem and cause · repair: operation requested · result: what a fresh read shows";
         self.line(&self.paper.tone(Tone::Faint, legend));
         self.line("");
     }
 
     /// Something happened in the world.
     pub(crate) fn happened(&mut self, at: Time, sentence: &str) {
-        self.say(at, "world", Tone::Faint, &one_line(sentence));
+        self.say(at, "event", Tone::Faint, &one_line(sentence));
     }
 
     /// A record was made.
@@ -112,21 +112,21 @@ impl Stage {
             Record::Intended { intent, incident, call, .. } => {
                 let label = self.label(*incident);
                 self.intents.insert(*intent, label.clone());
-                self.say(at, "does", Tone::Strong, &format!("{label}: {}", call.in_a_line()));
+                self.say(at, "repair", Tone::Strong, &format!("{label}: {}", call.in_a_line()));
             }
             Record::Judged { intent, held, text, .. } => {
                 let label = self.intents.get(intent).cloned().unwrap_or_else(|| intent.to_string().into());
-                let (tone, verdict) = if *held { (Tone::Good, "") } else { (Tone::Bad, " (did not hold)") };
-                self.say(at, "proof", tone, &format!("{label}: {text}{verdict}"));
+                let (tone, verdict) = if *held { (Tone::Good, "") } else { (Tone::Bad, " (not confirmed)") };
+                self.say(at, "result", tone, &format!("{label}: {text}{verdict}"));
             }
             Record::GivenUp { incident, why, .. } => {
-                self.say(at, "asks", Tone::Doubt, &format!("{}: {why}", self.label(*incident)));
+                self.say(at, "manual", Tone::Doubt, &format!("{}: {why}", self.label(*incident)));
             }
             Record::Closed { incident, verdict, .. } => {
                 // A machine may have had several at once: which of them it is must be said.
                 let kind = self.known.get(incident).map_or("", |known| known.kind.name());
-                let text = format!("{}: {kind} {}", self.label(*incident), verdict.name());
-                self.say(at, "over", Tone::Good, &text);
+                let text = format!("{}: {kind} {}", self.label(*incident), verdict_words(*verdict));
+                self.say(at, "closed", Tone::Good, &text);
             }
             _ => {}
         }
@@ -175,7 +175,7 @@ impl Stage {
             .collect();
         let count = |answers| report.machines.iter().filter(|machine| machine.answers == answers).count();
         let words = format!(
-            "{} answer, {} absent, {} cannot tell",
+            "{} Ready, {} not Ready or missing, {} unknown",
             count(Answers::Yes),
             count(Answers::No),
             count(Answers::Unknown)
@@ -187,7 +187,7 @@ impl Stage {
                 let line = wrap::hanging(&self.paper, &format!("{}  {drawn}", self.minutes(at)), 7);
                 board.set_message(format!("\n{line}"));
             }
-            None if changed => self.say(at, "roll", Tone::Faint, &drawn),
+            None if changed => self.say(at, "status", Tone::Faint, &drawn),
             None => {}
         }
         self.drawn = drawn;
@@ -200,14 +200,17 @@ impl Stage {
                 continue;
             }
             match &why {
-                Some(why) => {
-                    self.say(at, "freeze", Tone::Doubt, &format!("{} is not believed: {why}", source.name))
-                }
+                Some(why) => self.say(
+                    at,
+                    "source",
+                    Tone::Doubt,
+                    &format!("no reliable data from {}: {why}", source.name),
+                ),
                 None => self.say(
                     at,
-                    "thaw",
+                    "source",
                     Tone::Good,
-                    &format!("{} is available again; every timer restarts", source.name),
+                    &format!("{} is reliable again; its timers restart", source.name),
                 ),
             }
             match why {
@@ -223,12 +226,12 @@ impl Stage {
             let Some(next) = held.held.last() else { continue };
             if self.held.insert((held.incident.clone(), next.what.clone())) {
                 let why = next.why.first().map_or("", String::as_str);
-                self.say(at, "held", Tone::Doubt, &format!("{}: {}: {why}", held.subject, next.what));
+                self.say(at, "blocked", Tone::Doubt, &format!("{}: {}: {why}", held.subject, next.what));
             }
         }
     }
 
-    /// The curtain.
+    /// Takes the line of machines away.
     pub(crate) fn end(&mut self) {
         if let Some(board) = self.board.take() {
             board.finish_and_clear();
@@ -242,7 +245,7 @@ impl Stage {
 
     fn say(&mut self, at: Time, word: &str, tone: Tone, line: &str) {
         let clock = self.paper.tone(Tone::Faint, self.minutes(at));
-        let word = self.paper.tone(tone, format!("{word:<6}"));
+        let word = self.paper.tone(tone, format!("{word:<7}"));
         self.line(&format!("{clock}  {word}  {line}"));
     }
 
@@ -285,7 +288,7 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
     let wrong = summary.wrong.iter().map(|wrong| {
         let ended = wrong.ended.map_or_else(
             || "open".to_owned(),
-            |(at, verdict)| format!("{} at {}", verdict.name(), minutes(at).trim_start()),
+            |(at, verdict)| format!("{} at {}", verdict_words(verdict), minutes(at).trim_start()),
         );
         let cause = format!("{} ({})", wrong.cause.label(), wrong.cause.code());
         let tone = if wrong.ended.is_some() { Tone::Good } else { Tone::Bad };
@@ -300,7 +303,7 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
     let mut in_order: Vec<_> = summary.done.iter().collect();
     in_order.sort_by_key(|done| done.at);
     let done = in_order.into_iter().map(|done| {
-        let proof = if done.held { ("proved", Tone::Good) } else { ("not proved", Tone::Bad) };
+        let proof = if done.held { ("confirmed", Tone::Good) } else { ("not confirmed", Tone::Bad) };
         vec![
             Text::toned(Tone::Faint, minutes(done.at)),
             Text::plain(one_line(&done.label)),
@@ -316,7 +319,7 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
             Text::plain(one_line(&held.why)),
         ]
     });
-    part("What was held back", held.collect());
+    part("What was blocked", held.collect());
     out.push_str(&verdict(summary, paper));
     out
 }
@@ -343,12 +346,12 @@ fn verdict(summary: &Summary, paper: &Paper) -> String {
     let rules =
         if summary.violations.is_empty() { "no safety rule was broken" } else { "a safety rule was broken" };
     let all = if answer == machines {
-        format!("All {machines} machines answer")
+        format!("All {machines} machines are Ready")
     } else {
-        format!("{answer} of {machines} machines answer")
+        format!("{answer} of {machines} machines are Ready")
     };
     let tone = if summary.ended_well() { Tone::Good } else { Tone::Bad };
     out.push_str(&paper.tone(tone, format!("{all}; {rules}; {} of story time.", summary.lasted)));
-    out.push_str("\nnext: reveille init looks at your own cluster, without changing anything\n");
+    out.push_str("\nnext: reveille init reads your own cluster and changes nothing\n");
     out
 }

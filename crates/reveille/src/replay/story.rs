@@ -14,7 +14,7 @@ use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
 use crate::render::output_style::{Tone, one_line};
-use crate::view::machine::kind_words;
+use crate::view::machine::{kind_words, verdict_words};
 
 /// One decision in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,30 +90,32 @@ impl Teller {
                 if self.causes.insert(*incident, text.clone()).as_ref() == Some(&text) {
                     return None;
                 }
-                ("why", Tone::Bad, *incident, text)
+                ("cause", Tone::Bad, *incident, text)
             }
             Record::Intended { intent, incident, call, .. } => {
                 self.intents.insert(*intent, *incident);
-                ("does", Tone::Strong, *incident, call.in_a_line())
+                ("repair", Tone::Strong, *incident, call.in_a_line())
             }
-            Record::Dropped { intent, why, .. } => ("drops", Tone::Doubt, self.of(*intent), why.to_string()),
+            Record::Dropped { intent, why, .. } => {
+                ("dropped", Tone::Doubt, self.of(*intent), why.to_string())
+            }
             Record::Ended { intent, outcome, .. } => {
                 ("ended", Tone::Faint, self.of(*intent), outcome.to_string())
             }
             Record::Judged { intent, held, text, .. } => {
-                let (tone, verdict) = if *held { (Tone::Good, "") } else { (Tone::Bad, " (did not hold)") };
-                ("proof", tone, self.of(*intent), format!("{text}{verdict}"))
+                let (tone, verdict) = if *held { (Tone::Good, "") } else { (Tone::Bad, " (not confirmed)") };
+                ("result", tone, self.of(*intent), format!("{text}{verdict}"))
             }
-            Record::GivenUp { incident, why, .. } => ("asks", Tone::Doubt, *incident, why.to_string()),
+            Record::GivenUp { incident, why, .. } => ("manual", Tone::Doubt, *incident, why.to_string()),
             Record::Asked { incident: Some(incident), value, .. } => {
                 ("asked", Tone::Strong, *incident, format!("a person asks for a repair now: {value}"))
             }
             Record::Kept { incident, until, .. } => {
                 let until = *until;
-                ("keeps", Tone::Doubt, *incident, format!("for a look, until {until}"))
+                ("kept", Tone::Doubt, *incident, format!("for a look, until {until}"))
             }
             Record::Closed { incident, verdict, .. } => {
-                ("over", Tone::Good, *incident, verdict.name().to_owned())
+                ("closed", Tone::Good, *incident, verdict_words(*verdict).to_owned())
             }
             Record::Started { .. }
             | Record::Cluster { .. }

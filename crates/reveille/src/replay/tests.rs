@@ -3,13 +3,12 @@
 use std::io::Write as _;
 
 use reveille_core::effect::Effect;
-use reveille_core::engine::{Start, State};
-use reveille_core::event::Event;
+use reveille_core::engine::Start;
 use reveille_core::model::id::Fence;
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Time;
 use reveille_sim::policy::Policy;
-use reveille_sim::story::Demo;
+use reveille_sim::story::{Demo, Part, play as tell};
 use reveille_wire::recording::{Header, Step};
 
 use super::compare::{Played, Wanted, play};
@@ -21,35 +20,22 @@ use crate::render::output_style::Paper;
 
 /// A story as a recording, every record durable at once.
 fn reel(seed: u64) -> Reel {
-    let mut story = Demo::new(seed);
     let start = Start { fence: Fence(1), acting: true };
     let header = Header {
         program: "0.1.0".to_owned(),
         engine: ENGINE.to_owned(),
         of: "a test".to_owned(),
-        roster: story.roster().clone(),
+        roster: Demo::new(seed).roster().clone(),
         start,
         restored: None,
     };
-    let mut state = State::new(story.roster().clone(), start);
     let mut steps: Vec<Step> = Vec::new();
-    while let Some(moment) = story.next_moment() {
-        for event in moment.events {
-            let mut waiting = std::collections::VecDeque::from([event]);
-            while let Some(event) = waiting.pop_front() {
-                let event = reveille_sim::catalogue::judge().heard(event);
-                let effects = state.step(moment.at, event.clone());
-                story.after_step(&state, &event, &effects);
-                for effect in &effects {
-                    if let Effect::Record { id, .. } = effect {
-                        waiting.push_back(Event::Recorded(*id));
-                    }
-                    story.perform(moment.at, effect);
-                }
-                steps.push(Step { number: steps.len() as u64 + 1, at: moment.at, event, effects });
-            }
+    tell(seed, None, &mut |at, told| {
+        if let Part::Step(event, effects) = told {
+            let number = steps.len() as u64 + 1;
+            steps.push(Step { number, at, event: event.clone(), effects: effects.to_vec() });
         }
-    }
+    });
     Reel { header, steps }
 }
 
@@ -82,7 +68,7 @@ fn where_an_older_engine_decided_otherwise_each_step_is_named_and_the_rest_still
     assert!(!played.same_engine);
     let first = &played.differences[0];
     assert_eq!(first.step, old.steps[place].number);
-    assert!(first.then.is_empty() && first.now[0].starts_with("does "), "{first:?}");
+    assert!(first.then.is_empty() && first.now[0].starts_with("repair "), "{first:?}");
     // What was not recorded then is called sooner now; after that moment everything is as it was.
     assert!(played.differences.iter().all(|one| one.at == first.at), "{:#?}", played.differences);
     assert_eq!(played.differing, played.differences.len() as u64);
@@ -103,7 +89,7 @@ fn another_roster_tells_what_would_have_differed_and_why() {
         asleep.roster_changes
     );
     let first = &asleep.differences[0];
-    assert!(first.then.iter().any(|line| line.starts_with("does ")), "{first:?}");
+    assert!(first.then.iter().any(|line| line.starts_with("repair ")), "{first:?}");
     assert!(
         first.why.iter().any(|line| line.starts_with("this roster: ") && line.contains("propose")),
         "{first:?}"

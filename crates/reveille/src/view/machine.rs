@@ -13,6 +13,7 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::observe::cloud::{CloudView, Seen};
 use reveille_core::plan::desk::{Case, Desk};
+use reveille_core::record::Verdict;
 use reveille_wire::report::{Ago, Answers, MachineReport, key_text};
 
 /// A machine with everything that is open about it.
@@ -234,6 +235,23 @@ fn describe(kind: FaultKind, cause: &Cause) -> String {
         ) => cause.says().to_owned(),
         (_, cause) => format!("{words}: {}", cause.says()),
     }
+}
+
+/// How an incident ended, in plain words. Reports for programs have [`Verdict::name`].
+pub(crate) const fn verdict_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Mended => "repaired",
+        Verdict::Recovered => "recovered",
+        Verdict::SubjectGone => "gone",
+        Verdict::Superseded => "superseded by another incident",
+    }
+}
+
+/// The same for a verdict that a report names; a name that this version does not know stands for itself.
+pub(crate) fn verdict_words_of(name: &str) -> &str {
+    let all = [Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
+    let known = all.into_iter().find(|verdict| verdict.name() == name);
+    if let Some(verdict) = known { verdict_words(verdict) } else { name }
 }
 
 /// A kind of fault in plain words.

@@ -1,7 +1,8 @@
-//! Gives the engine a name by what it is: a hash over the core's source, without comments and tests.
+//! Computes the name of the engine: a hash of the core's source, without comments and tests.
 //!
-//! A recording carries it. Equal hashes decide alike, so a replay that differs under one hash is a fault; under two it is
-//! what changed between them. It depends on no commit, clock or path, and a comment changes nothing.
+//! A recording carries this hash. Engines with equal hashes make equal decisions, so a replay that differs under one hash
+//! shows a bug. A replay that differs under two hashes shows what changed between them. The hash depends on no commit,
+//! clock or path, and a changed comment leaves it as it is.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join(CORE);
     let mut files = BTreeMap::new();
     collect(&root, &root, &mut files)?;
-    // FNV-1a, 64 bits: a name, no proof against an adversary.
+    // FNV-1a with 64 bits is enough for a name; it does not protect against an attacker.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for (path, text) in &files {
         for byte in path.bytes().chain(decisive(text).into_bytes()) {
@@ -39,7 +40,7 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) -> 
     Ok(())
 }
 
-/// The lines that the compiler sees outside tests: tests stand last in a file.
+/// The lines that the compiler sees outside tests; tests are at the end of a file.
 fn decisive(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));

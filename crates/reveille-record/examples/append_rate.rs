@@ -1,11 +1,13 @@
-//! How many records a second the ledger makes durable, beside a plain file that writes and fsyncs the same bytes.
+//! This example measures how many records per second the ledger makes durable. A plain file that writes and fsyncs the
+//! same bytes is the baseline.
 //!
 //! ```text
 //!  cargo run --release -p reveille-record --example append_rate [DIRECTORY]
 //! ```
 //!
-//! The disk's fsync decides the absolute numbers, so what counts is the ratio within one run: what checksums, numbers,
-//! batches and the look at the lock cost on top. Rounds alternate, because a busy disk is busy for both.
+//! The fsync of the disk decides the absolute numbers, so only the ratio within one run counts. The ratio shows what
+//! checksums, sequence numbers, batches and the check of the lock cost on top. The two rounds alternate, because other
+//! load on the disk slows both.
 
 use std::error::Error;
 use std::fs::OpenOptions;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 use reveille_record::{Config, Holder, Ledger};
 
 const ROUNDS: usize = 10;
-/// About what an intent with its call takes as JSON.
+/// An intent with its call takes about this many bytes as JSON.
 const RECORD_BYTES: usize = 300;
 
 fn ledger_round(
@@ -55,7 +57,7 @@ fn compare(place: &Path, batches: usize, in_batch: usize) -> Result<(), Box<dyn 
     let mut ledger = Ledger::open(&state, &Holder::this_process("append_rate", 0), Config::STANDARD)?.ledger;
     let mut file = OpenOptions::new().create(true).append(true).open(state.join("plain"))?;
     let record = "r".repeat(RECORD_BYTES);
-    // As long as the ledger's own line: lead, checksum, two numbers, the record in quotes, newline.
+    // A line of the ledger has this length: lead, checksum, two numbers, the record in quotes, newline.
     let line = format!("{}\n", "p".repeat(RECORD_BYTES + 45));
     let (mut ours, mut plain) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..ROUNDS {

@@ -1,11 +1,12 @@
-//! The ledger's directory: which segments there are, how a new one comes in whole, and how old ones leave.
+//! The directory of the ledger: which segments exist, how a new segment becomes visible as a whole, and how
+//! old segments are removed.
 //!
 //! ```text
 //!  write NNNN.jsonl.new ─▶ fsync it ─▶ rename to NNNN.jsonl ─▶ fsync the directory ─▶ it counts
 //! ```
 //!
-//! Whatever the process dies at, a name that ends in `.jsonl` is a whole segment, and the highest one has all that a
-//! start needs. A `.new` file is the leftover of an attempt and counts for nothing.
+//! At whatever point the process dies, a name that ends in `.jsonl` is a whole segment. The highest segment has all that
+//! a start needs. A `.new` file is left over from an attempt that did not finish; the ledger ignores it.
 //!
 //! Not here: what is in a segment (`segment`), and when a new one is due (`store`).
 
@@ -27,7 +28,7 @@ pub(crate) struct Listing {
     pub(crate) unfinished: BTreeSet<String>,
 }
 
-/// Looks. Other files are nobody's business.
+/// Lists the files of the ledger and ignores all other files.
 pub(crate) fn list(disk: &dyn Disk) -> io::Result<Listing> {
     let mut listing = Listing::default();
     for name in disk.names()? {
@@ -40,15 +41,15 @@ pub(crate) fn list(disk: &dyn Disk) -> io::Result<Listing> {
     Ok(listing)
 }
 
-/// How far a new segment came before something failed.
+/// How far the creation of a segment came before it failed.
 pub(crate) enum NotCreated {
-    /// It does not count, also not after a restart.
+    /// The segment does not count, also not after a restart.
     Before(&'static str, io::Error),
-    /// It has its name, perhaps not durably.
+    /// The segment has its final name, but the name may not be durable.
     InDoubt(io::Error),
 }
 
-/// Brings a segment in, whole and durable, and hands over its end.
+/// Creates a segment, whole and durable, and returns the handle that appends to it.
 pub(crate) fn create(
     disk: &mut dyn Disk,
     number: SegmentNumber,
@@ -57,7 +58,7 @@ pub(crate) fn create(
     let name = number.file_name();
     let unfinished = format!("{name}.new");
     let tail = write_aside(disk, &unfinished, content).map_err(|(doing, source)| {
-        // What is left is removed at the next opening if not now; on a full disk its bytes are wanted at once.
+        // If this removal fails, the next opening removes the file. On a full disk its bytes are needed at once.
         let _ = disk.remove(&unfinished);
         NotCreated::Before(doing, source)
     })?;
@@ -80,14 +81,14 @@ fn write_aside(
     Ok(tail)
 }
 
-/// Removes segments, and what was cut off them, that are older than the `kept` before the newest.
+/// Removes the segments and `.torn` files that are older than the `kept` segments before the newest.
 pub(crate) fn prune(disk: &mut dyn Disk, kept: usize) -> io::Result<()> {
     let listing = list(disk)?;
     let Some(oldest_kept) = listing.segments.iter().rev().nth(kept).or(listing.segments.first()).copied()
     else {
         return Ok(());
     };
-    // Oldest first: should the process end in between, what stays has no hole.
+    // The oldest segment goes first. If the process ends in between, the segments that stay have no gap.
     for number in listing.segments.range(..oldest_kept) {
         disk.remove(&number.file_name())?;
     }

@@ -1,8 +1,8 @@
-//! The seam to the file system: the dozen operations that the ledger is made of, and the real ones.
+//! The interface to the file system: the dozen operations that the ledger uses, and their real implementation.
 //!
-//! Everything that `store` does to files goes through [`Disk`] and [`Tail`], so that a test can end the process or the
-//! power between any two of them, and the promises of the ledger are checked against that rather than hoped for. The
-//! real operations add nothing but the mode of new files: records hold console excerpts, so only the owner reads them.
+//! `store` reaches files only through [`Disk`] and [`Tail`]. So a test can end the process or the power between any two
+//! operations, and check the promises of the ledger. The real operations add only the mode of new files: records hold
+//! console excerpts, so only the owner may read them.
 //!
 //! Not here: retries. An fsync that failed is never tried again, because the kernel may have dropped the pages.
 
@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// One directory, by names.
+/// One directory, whose files are addressed by name.
 pub(crate) trait Disk: Send {
     /// All names in it.
     fn names(&self) -> io::Result<Vec<String>>;
@@ -19,9 +19,9 @@ pub(crate) trait Disk: Send {
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
     /// A new, empty file; an older one of that name is emptied.
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>>;
-    /// Gives a file another name, replacing what had it.
+    /// Gives a file another name and replaces the file that had this name.
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
-    /// Takes a name away.
+    /// Removes a name.
     fn remove(&mut self, name: &str) -> io::Result<()>;
     /// Makes names durable: creations, renames, removals.
     fn sync_names(&mut self) -> io::Result<()>;
@@ -41,18 +41,18 @@ pub(crate) trait Tail: Send {
 #[derive(Debug)]
 pub(crate) struct RealDisk {
     directory: PathBuf,
-    /// Of who writes: the directory itself, to make names durable. Kept open, because a process that has no descriptor left
-    /// between a rename and its sync cannot tell what is durable, and has to close the ledger.
+    /// The open directory of a writer, which makes names durable. A process without a free descriptor between a rename
+    /// and its sync cannot tell what is durable, and has to close the ledger. So the directory stays open.
     open: Option<File>,
 }
 
 impl RealDisk {
-    /// For who only reads.
+    /// For a process that only reads.
     pub(crate) const fn at(directory: PathBuf) -> Self {
         Self { directory, open: None }
     }
 
-    /// For who writes.
+    /// For a process that writes.
     pub(crate) fn open(directory: PathBuf) -> io::Result<Self> {
         let open = Some(File::open(&directory)?);
         Ok(Self { directory, open })
@@ -79,7 +79,7 @@ impl Disk for RealDisk {
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.directory)? {
-            // A name that is not UTF-8 is none of ours.
+            // The ledger writes only UTF-8 names, so another name is not a file of the ledger.
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)
@@ -90,7 +90,7 @@ impl Disk for RealDisk {
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
-        // Append mode also for a new file: after a cut, the next write goes to the new end by itself.
+        // A new file also opens in append mode, so that after a cut the next write goes to the new end.
         let path = self.directory.join(name);
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
         file.set_len(0)?;
@@ -127,7 +127,7 @@ impl Tail for RealTail {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        // The length is among what fdatasync makes durable; times are not worth a second write.
+        // fdatasync makes the length durable as well; the timestamps are not worth a second write.
         self.file.sync_data()
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the ledger and the pauses: one type per operation, each with what to do next.
+//! The errors of the ledger and of the pauses: one type per operation, and each text says what to do next.
 //!
 //! Causes are kept as sources and not repeated in the text. Two facts decide what a caller can do: whether the ledger
 //! is still usable (everything but `Broken`), and which records are not in it ([`SyncError::not_kept`]).
@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::line::Seq;
 use crate::lock::Holder;
 
-/// A place in a file that cannot be believed.
+/// A place in a file whose content is damaged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}, line {line}: {what}", file.display())]
 pub struct Damage {
@@ -36,17 +36,17 @@ pub enum OpenError {
     Held {
         /// The ledger's directory.
         directory: PathBuf,
-        /// Who, when the lock file says so.
+        /// The process that holds it, when the lock file says so.
         holder: Option<Holder>,
     },
-    /// It was damaged in a place that had been durable, so something that was acknowledged is lost.
+    /// The ledger is damaged in a place that had been durable, so a record that was acknowledged is lost.
     #[error(
         "the ledger is damaged in a place that was whole before: {0}. Nothing was changed. Put the file back from a copy, \
-         or move the ledger's directory away to begin with an empty one (everything is then observed anew before \
+         or move the ledger's directory away to begin with an empty one (everything is then observed again before \
          anything is done)"
     )]
     Damaged(Damage),
-    /// A record passed its checksum, but its content is not understood.
+    /// The record passed its checksum, but this version does not understand its content.
     #[error(
         "{}, line {line}: the record is whole, but not one that this version understands; use the version that wrote it",
         file.display()
@@ -74,10 +74,10 @@ pub enum OpenError {
 /// Why a record was not taken. The ledger is as before.
 #[derive(Debug, Error)]
 pub enum AppendError {
-    /// It cannot be written as JSON: a mistake in the record's type.
+    /// The record cannot be written as JSON, which is a mistake in its type.
     #[error("the record cannot be written as JSON; it was left out")]
     NotJson(#[source] serde_json::Error),
-    /// It is larger than the ledger takes.
+    /// The record is larger than the ledger takes.
     #[error("the record has {bytes} bytes and the ledger takes at most {most}; shorten its texts")]
     TooLarge {
         /// Its size.
@@ -92,35 +92,36 @@ pub enum AppendError {
         waiting: usize,
     },
     /// An earlier failure left the files in an unknown state.
-    #[error("the ledger was closed by an earlier failure; end the process, the next opening mends it")]
+    #[error("the ledger was closed by an earlier failure; end the process, the next opening repairs it")]
     Broken,
 }
 
 /// Why a batch is not durable. None of its records is in the ledger, now or after a restart, unless it is `Broken`.
 #[derive(Debug, Error)]
 pub enum SyncError {
-    /// The batch was not written, and what had been written of it was taken back. The ledger is usable.
+    /// The batch was not written, and the ledger removed the part of it that had been written. The ledger is usable.
     #[error(
         "{} not kept: the batch of {bytes} bytes could not be written and was taken back. \
          See that the disk has space; later records may succeed",
         were(not_kept)
     )]
     NotWritten {
-        /// Their numbers, which later records get.
+        /// The numbers of these records; later records get them.
         not_kept: Range<Seq>,
         /// Size of the batch.
         bytes: usize,
         /// What the system said.
         source: io::Error,
     },
-    /// The batch was not written, and could not be taken back. Whether it is there is known after the next opening.
+    /// The batch was not written, and the ledger could not remove its written part. The next opening finds
+    /// whether the batch is there.
     #[error(
         "{} perhaps not kept, and the ledger is closed: a failed write could not be taken back. \
-         See to the disk and end the process; the next opening mends the ledger",
+         See to the disk and end the process; the next opening repairs the ledger",
         were(in_doubt)
     )]
     Broken {
-        /// Their numbers.
+        /// The numbers of these records.
         in_doubt: Range<Seq>,
         /// What the system said to the second failure.
         source: io::Error,
@@ -132,13 +133,13 @@ pub enum SyncError {
         were(not_kept), lock.display()
     )]
     LockLost {
-        /// Their numbers.
+        /// The numbers of these records.
         not_kept: Range<Seq>,
         /// The lock file.
         lock: PathBuf,
     },
     /// An earlier failure closed the ledger.
-    #[error("the ledger was closed by an earlier failure; end the process, the next opening mends it")]
+    #[error("the ledger was closed by an earlier failure; end the process, the next opening repairs it")]
     Closed,
 }
 
@@ -170,7 +171,7 @@ impl SyncError {
 /// Why the ledger was not rotated.
 #[derive(Debug, Error)]
 pub enum RotateError {
-    /// What waited could not be made durable first.
+    /// The records that waited could not be made durable before the rotation.
     #[error("cannot rotate: what was appended before could not be made durable")]
     Sync(#[from] SyncError),
     /// A record of the checkpoint was not taken.
@@ -189,14 +190,14 @@ pub enum RotateError {
         /// What the system said.
         source: io::Error,
     },
-    /// The new segment is there, but perhaps not durably so. The ledger is closed.
+    /// The new segment exists, but its name may not be durable. The ledger is closed.
     #[error(
-        "the rotation is in doubt: the directory could not be made durable; end the process, the next opening mends it"
+        "the rotation is in doubt: the directory could not be made durable; end the process, the next opening repairs it"
     )]
     Broken(#[source] io::Error),
 }
 
-/// Why the heartbeat was not noted.
+/// Why the heartbeat was not written.
 #[derive(Debug, Error)]
 pub enum HeartbeatError {
     /// The lock file was deleted or replaced.
@@ -205,7 +206,7 @@ pub enum HeartbeatError {
         /// The lock file.
         lock: PathBuf,
     },
-    /// The file system refused. Nothing depends on one heartbeat.
+    /// The file system refused. Nothing depends on a single heartbeat.
     #[error("cannot note in {} that this process is alive", lock.display())]
     Io {
         /// The lock file.
@@ -218,10 +219,10 @@ pub enum HeartbeatError {
 /// Why a ledger was not read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// It was damaged in a place that had been durable.
+    /// The ledger was damaged in a place that had been durable.
     #[error("the ledger is damaged: {0}. What is left can be read leniently")]
     Damaged(Damage),
-    /// A record passed its checksum, but its content is not understood.
+    /// The record passed its checksum, but this version does not understand its content.
     #[error(
         "{}, line {line}: the record is whole, but not one that this version understands; use the version that wrote it",
         file.display()

@@ -1,15 +1,15 @@
-//! The ledger as its one writer sees it: open, append, sync, rotate, heartbeat.
+//! The ledger for its only writer: open, append, sync, rotate, heartbeat.
 //!
 //! ```text
-//!  open: lock ─▶ load and mend ─▶ decode ─▶ write the opening (a new fence, durable) ─▶ sign the lock ─▶ Opened
+//!  open: lock ─▶ load and repair ─▶ decode ─▶ write the opening (a new fence, durable) ─▶ sign the lock ─▶ Opened
 //! ```
 //!
-//! What a start restores from is the newest segment alone: its checkpoint and what followed. Older segments are history
-//! for people; damage there is reported, and stops nobody. The fence is in the ledger itself, as part of the opening
-//! line, so a ledger that is copied elsewhere takes its fences along.
+//! A start restores its state from the newest segment alone: its checkpoint and the records after it. Older segments are
+//! history for operators; an opening reports damage there and continues. The opening line holds the fence, so a copy of
+//! the ledger has its fences too.
 //!
-//! Blocking calls, to be made from a thread that may wait for a disk. Group commit is the caller's: append what has
-//! gathered, sync once.
+//! All calls block, so the caller makes them from a thread that may wait for a disk. The caller also groups commits: it
+//! appends the records that have gathered, and syncs once.
 
 use std::io;
 use std::marker::PhantomData;
@@ -41,19 +41,19 @@ pub struct Ledger<T> {
     records: PhantomData<fn(&T)>,
 }
 
-/// A ledger that was opened, and all it had to say.
+/// A ledger that was opened, and the state that it restored.
 #[derive(Debug)]
 pub struct Opened<T> {
-    /// To write to.
+    /// The handle to write to.
     pub ledger: Ledger<T>,
     /// What to restore from, oldest first: the last checkpoint and all that followed it.
     pub records: Vec<T>,
     /// The number of this opening.
     pub fence: Fence,
-    /// When the holder before was last alive, milliseconds since the epoch on its clock; none for a new ledger, or when
-    /// its lock file was removed.
+    /// When the previous holder was last alive, in milliseconds since the epoch on its clock. It is `None` for a new
+    /// ledger, and when the lock file was removed.
     pub last_alive_ms: Option<i64>,
-    /// What was mended or noticed, for the log.
+    /// What the opening repaired or noticed, for the log.
     pub repairs: Vec<Repair>,
 }
 
@@ -67,7 +67,7 @@ pub struct Rotated {
 }
 
 impl<T: Serialize + DeserializeOwned> Ledger<T> {
-    /// Takes the ledger in `state/ledger`, creating it where there is none, and reads it back.
+    /// Locks the ledger in `state/ledger`, creates it if it does not exist, and reads its records.
     pub fn open(state: &Path, holder: &Holder, config: Config) -> Result<Opened<T>, OpenError> {
         let directory = state.join(DIRECTORY);
         let refused = |doing, source| OpenError::Io { doing, directory: directory.clone(), source };
@@ -105,13 +105,13 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
         Ok(Opened { ledger, records, fence, last_alive_ms, repairs })
     }
 
-    /// Takes one record. Nothing may rest on it before [`Ledger::sync`] returned.
+    /// Takes one record. The caller must not rely on it before [`Ledger::sync`] returned.
     pub fn append(&mut self, record: &T) -> Result<Seq, AppendError> {
         let payload = serde_json::to_vec(record).map_err(AppendError::NotJson)?;
         self.store.append(&payload)
     }
 
-    /// Makes all that was appended durable, or nothing of it; returns the number of the last durable line.
+    /// Makes all appended records durable, or none of them; returns the number of the last durable line.
     pub fn sync(&mut self) -> Result<Seq, SyncError> {
         self.check_lock()?;
         self.store.sync()
@@ -122,8 +122,8 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
         self.store.rotation_due()
     }
 
-    /// Begins a new segment. `checkpoint` must say all that a start needs: older records are not read again. What was
-    /// appended before is made durable first. Failing, the current segment goes on, unless the error says otherwise.
+    /// Begins a new segment. `checkpoint` must hold all that a start needs, because a start does not read older records.
+    /// Appended records become durable first. After an error, the current segment goes on, unless the error says otherwise.
     pub fn rotate<'a>(&mut self, checkpoint: impl IntoIterator<Item = &'a T>) -> Result<Rotated, RotateError>
     where
         T: 'a,
@@ -135,7 +135,7 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
         Ok(Rotated { segment, not_removed })
     }
 
-    /// Notes that this process is alive at `now_ms`. Cheap; every few seconds is right.
+    /// Writes that this process is alive at `now_ms`. The call is cheap; the caller makes it every few seconds.
     pub fn heartbeat(&self, now_ms: i64) -> Result<(), HeartbeatError> {
         let refused = |source| HeartbeatError::Io { lock: self.lock_path.clone(), source };
         if !self.lock.still_ours().map_err(refused)? {
@@ -150,7 +150,7 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
     }
 
     fn check_lock(&mut self) -> Result<(), SyncError> {
-        // Not being able to look is no proof that it is lost, and the write itself will fail on a sick disk.
+        // A failed check does not prove that the lock is lost, and a disk that fails will refuse the write itself.
         if self.lock.still_ours().unwrap_or(true) {
             return Ok(());
         }

@@ -1,14 +1,14 @@
-//! The ledger: what one process must not forget, on a local disk, and the pauses that people set beside it. Recordings,
-//! which nothing rests on, are a second kind of files ([`tape`]).
+//! The ledger keeps on a local disk what one process must not forget. The pauses that operators set lie beside it.
+//! Recordings are a second kind of file ([`tape`]); no decision depends on them.
 //!
 //! ```text
 //!  DIR/ledger/lock              who holds it, and when it was last alive
 //!  DIR/ledger/0000000003.jsonl  a segment: a header, a checkpoint, then one line per record, newest last
 //!  DIR/ledger/0000000002.jsonl  older segments, kept for history
-//!  DIR/ledger/0000000003.torn   what a crash left of its last batch, kept for people
+//!  DIR/ledger/0000000003.torn   what a crash left of its last batch, kept for operators
 //!  DIR/pauses/NAME.json         one pause each
 //!
-//!  append(&T) ─▶ buffer ─▶ sync(): one write, one fsync ─▶ durable         open(): lock, verify, mend the tail, replay
+//!  append(&T) ─▶ buffer ─▶ sync(): one write, one fsync ─▶ durable         open(): lock, verify, cut the tail, replay
 //!                             └─ failed: cut back to the last good byte    rotate(): checkpoint into a new segment
 //! ```
 //!
@@ -16,9 +16,10 @@
 //! instruction and a power cut at any write. A batch that it refused is not in the ledger, also after a restart. One
 //! process writes: the lock keeps others out, and every opening gets a [`Fence`] higher than all before it.
 //!
-//! Deliberately not here: what a record means (`T` is anything that serde can write and read), any clock (times are
-//! arguments), replication, and file systems on a network, whose locks and fsync promise less. A ledger
-//! that was damaged in its middle is refused, never mended by guessing; [`read_lossy`] shows people what is left of it.
+//! Deliberately not here: what a record means (`T` is anything that serde can write and read), clocks (times are
+//! arguments) and replication. File systems on a network are left out as well, because their locks and their fsync
+//! promise less. The ledger refuses a file that is damaged in its middle and does not repair it by guessing;
+//! [`read_lossy`] shows what is left.
 
 mod config;
 mod directory;

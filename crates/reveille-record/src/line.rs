@@ -1,4 +1,4 @@
-//! One line of a segment: how it is written, and how it is read and doubted.
+//! One line of a segment: how the ledger writes it, reads it and checks it.
 //!
 //! ```text
 //!  {"c":"9f3a1c22","n":17,"b":0,"r":{…}}
@@ -8,13 +8,13 @@
 //!        └ CRC-32 of all bytes behind it, without the newline
 //! ```
 //!
-//! Lines are JSON, for `jq` and `less`. The checksum covers the number too, so a line copied to another place is found
-//! out. CRC-32 because lines are short (it finds every burst of up to 32 bits and never misses up to three flipped bits
-//! below 11 KiB), there is no adversary here who could not write the file anyway, and every toolbox can compute it.
+//! Lines are JSON, for `jq` and `less`. The checksum covers the number too, so it detects a line that was copied to another
+//! place. CRC-32 is enough because lines are short: it finds every burst of up to 32 bits, and up to three flipped bits
+//! below 11 KiB. An attacker who could forge a checksum could write the file anyway, and every toolbox can compute CRC-32.
 //!
-//! `b` is what tells a torn tail from damage. A batch is written only after the batch before it was made durable, so a
-//! line whose batch began behind a bad line proves that the bad line was durable once: that is damage. Bad lines that no
-//! later batch follows are what a crash leaves of a batch that was never acknowledged.
+//! `b` tells a torn tail from damage. The ledger writes a batch only after the batch before it is durable. So a line
+//! whose batch began behind a bad line proves that the bad line was durable once: that is damage. Bad lines without a
+//! later batch are what a crash left of a batch that was never acknowledged.
 //!
 //! Not here: what is inside a record, and which lines may follow which (`segment`).
 
@@ -150,7 +150,7 @@ mod tests {
     fn a_line_is_json_with_a_checksum_that_zlib_agrees_with() {
         let bytes = written(17, 3, Kind::Record, br#"{"a":"b\n"}"#);
         let text = std::str::from_utf8(&bytes).unwrap();
-        // The checksum is what Python's zlib.crc32 says of the bytes behind it.
+        // Python's zlib.crc32 gives this checksum for the bytes behind it.
         assert_eq!(text, "{\"c\":\"bef7232c\",\"n\":17,\"b\":3,\"r\":{\"a\":\"b\\n\"}}\n");
         let json: serde_json::Value = serde_json::from_str(text).unwrap();
         assert_eq!(json["r"]["a"], "b\n");

@@ -1,18 +1,19 @@
-//! Who holds the ledger: one file, locked for as long as its holder lives, that says who, since when and when last alive.
+//! The lock of the ledger: one file, locked as long as its holder lives. It names the holder, its start
+//! and when it was last alive.
 //!
 //! ```text
 //!  {"alive_ms":       1763712000000,"fence":7,"command":"reveille run …","host":"a","pid":4711,"started_ms":1763700000000}
 //!              └ rewritten in place by every heartbeat; always 20 characters wide
 //! ```
 //!
-//! The kernel's lock is what counts; it ends with the process, so a file that a dead process left behind locks nobody
-//! out. The content is for people, and for the next holder, who learns from it how long nobody was there. It is not
+//! Only the kernel's lock decides. It ends with the process, so a file of a dead process locks no other process out. The
+//! content is for operators and for the next holder, which learns how long no process held the ledger. The content is not
 //! fsynced: a power cut may lose the last heartbeats, which makes the time without a holder look longer, never shorter.
 //!
-//! A lock file that is deleted or replaced under its holder would let a second process in. The holder notices before it
-//! writes again ([`Lock::still_ours`]) and stops.
+//! A deleted or replaced lock file would let a second process in. The holder checks for that before each write
+//! ([`Lock::still_ours`]) and stops.
 //!
-//! Not here: leases between hosts. The directory is on a local disk, or somebody else's lock service decides.
+//! Not here: leases between hosts. The directory is on a local disk; otherwise another lock service has to decide.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -25,7 +26,7 @@ use thiserror::Error;
 
 use crate::line::Fence;
 
-/// A process that opens the ledger, in words that help a person to find it.
+/// A process that opens the ledger, in words that help an operator to find it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// What it was started as; must hold no secrets.
@@ -65,7 +66,7 @@ pub(crate) struct Card {
 const ALIVE_WIDTH: usize = 20;
 const ALIVE_OFFSET: u64 = "{\"alive_ms\":".len() as u64;
 
-/// The lock, held. Dropping it lets go.
+/// The lock, held. A drop releases it.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
@@ -75,14 +76,14 @@ pub(crate) struct Lock {
 /// Why the lock was not taken.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Somebody has it; the card says who, where it can be read.
+    /// Another process holds the lock; the card names it, where the card can be read.
     Held(Option<Card>),
     /// The file could not be opened or locked.
     Io(io::Error),
 }
 
 impl Lock {
-    /// Takes the lock at once or not at all, and hands over what the last holder left in the file.
+    /// Takes the lock at once or fails; returns the card that the last holder left in the file.
     pub(crate) fn take(path: &Path) -> Result<(Self, Option<Card>), Refused> {
         let open =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
@@ -93,7 +94,7 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(Refused::Io(error)),
         }
         let lock = Self { path: path.to_owned(), file };
-        // Between our open and our lock, the former holder's file may have been replaced by somebody's new one.
+        // Between our open and our lock, another process may have replaced the former holder's file.
         if !lock.still_ours().map_err(Refused::Io)? {
             return Err(Refused::Held(read_card(path)));
         }
@@ -101,7 +102,7 @@ impl Lock {
         Ok((lock, card))
     }
 
-    /// Writes who holds it now. The holder counts as alive from its start.
+    /// Writes the card of the new holder. The holder counts as alive from its start.
     pub(crate) fn sign(&self, holder: &Holder, fence: Fence) -> io::Result<()> {
         let card = Card { alive_ms: holder.started_ms, fence, holder: holder.clone() };
         let json = serde_json::to_string(&card)?;
@@ -112,12 +113,12 @@ impl Lock {
         self.file.write_all_at(text.as_bytes(), 0)
     }
 
-    /// Notes that the holder is alive: twenty bytes in place, no fsync.
+    /// Writes that the holder is alive: twenty bytes in place, no fsync.
     pub(crate) fn beat(&self, now_ms: i64) -> io::Result<()> {
         self.file.write_all_at(format!("{now_ms:>ALIVE_WIDTH$}").as_bytes(), ALIVE_OFFSET)
     }
 
-    /// Whether the file that we hold is still the one that others find.
+    /// Whether the file that this process holds is still the one at the path.
     pub(crate) fn still_ours(&self) -> io::Result<bool> {
         let ours = self.file.metadata()?;
         match std::fs::metadata(&self.path) {
@@ -137,7 +138,7 @@ pub enum FenceUnread {
         /// The lock file.
         path: PathBuf,
     },
-    /// The file could not be read, or holds no fence. That says nothing of who holds the ledger.
+    /// The lock file could not be read, or holds no fence. This does not tell which process holds the ledger.
     #[error("cannot read the lock file {}", path.display())]
     Unreadable {
         /// The lock file.
@@ -161,12 +162,12 @@ pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
     };
     match serde_json::from_slice::<Signed>(&bytes) {
         Ok(signed) => Ok(signed.fence),
-        // The holder is signing at this moment, or the file was damaged: read it again.
+        // The holder is writing its card at this moment, or the file was damaged: the caller reads it again.
         Err(error) => Err(FenceUnread::Unreadable { path, source: error.into() }),
     }
 }
 
-/// What the lock file at `path` says; none when it is not there, empty, or half written.
+/// The card in the lock file at `path`; `None` when the file is missing, empty or half written.
 pub(crate) fn read_card(path: &Path) -> Option<Card> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }

@@ -1,4 +1,4 @@
-//! A disk for tests that can lose its power: it knows what was made durable and what was not.
+//! A disk for tests that can lose its power: it tracks which bytes are durable and which are not.
 //!
 //! ```text
 //!  operations ─▶ live state, as the running process sees it
@@ -6,14 +6,15 @@
 //! ```
 //!
 //! After a power cut each file has its durable content, and behind it any part of what was written later: cut anywhere,
-//! with any of its 64-byte blocks zero. Of directory changes that were not synced, any first part is there. An
-//! operation can be made to fail, or to be the last one of the process, by its number.
+//! with any of its 64-byte blocks zero. Of the directory changes that were not synced, any first part survives. A test
+//! can make an operation fail, or be the last one of the process, by its number.
 //!
 //! A failed fsync does what Linux does: the kernel marks the pages clean although the disk does not have them. Every read
-//! still finds them in the page cache, a later fsync succeeds without writing them, and a power cut shows that they are
-//! not there (PostgreSQL wiki, "Fsync Errors"; LWN 752063). A write into such a page makes the whole page dirty again.
+//! still finds them in the page cache, and a later fsync succeeds without writing them. A power cut shows that they are
+//! not on the disk (PostgreSQL wiki, "Fsync Errors"; LWN 752063). A write into such a page makes the whole page dirty
+//! again.
 //!
-//! It stands in for the kernel and the hardware below the ledger, which no test can cut off at a chosen instruction.
+//! It replaces the kernel and the hardware below the ledger, because no test can cut those off at a chosen instruction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, Tail};
 
-/// Content of one file: as seen now, and how much of it is certain.
+/// Content of one file: as readers see it now, and how much of it is durable.
 #[derive(Clone, Debug, Default)]
 struct Content {
     live: Vec<u8>,
@@ -31,7 +32,7 @@ struct Content {
 }
 
 impl Content {
-    /// What the disk has once every dirty block is written.
+    /// The content of the disk after every dirty block is written.
     fn written(&self) -> Vec<u8> {
         let mut bytes = self.live.clone();
         for block in &self.unwritten {
@@ -44,7 +45,7 @@ impl Content {
         bytes
     }
 
-    /// The fsync failed: what was dirty counts as clean.
+    /// The fsync failed: the kernel counts the dirty blocks as clean.
     fn forget_dirty(&mut self) {
         let from = self.durable.len().min(self.live.len()) / BLOCK_BYTES;
         let to = self.live.len().div_ceil(BLOCK_BYTES);
@@ -68,11 +69,11 @@ enum NameChange {
 /// What happens at a chosen operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// It fails for lack of space, half done; the next ones work.
+    /// The operation fails half done for lack of space; the next ones work.
     NoSpace,
-    /// It fails with an I/O error, half done; a sync leaves its pages clean and unwritten. The next ones work.
+    /// The operation fails half done with an I/O error; a sync leaves its pages clean and unwritten. The next ones work.
     Faulty,
-    /// It and all after it fail: the process is gone.
+    /// The operation and all later ones fail, because the process is gone.
     Crash,
 }
 
@@ -118,13 +119,13 @@ impl MemoryDisk {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the `operation`-th from now, from 0, go wrong.
+    /// Makes the `operation`-th operation from now, counted from 0, fail.
     pub(crate) fn arm(&self, operation: u64, trouble: Trouble) {
         let mut world = self.world();
         world.trouble = Some((world.operations + operation, trouble));
     }
 
-    /// An existing file, to go on at its end.
+    /// An existing file, opened to append at its end.
     pub(crate) fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
         let file = *self.world().names.get(name).ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(MemoryTail { disk: self.clone(), file }))
@@ -135,7 +136,7 @@ impl MemoryDisk {
         self.world().operations
     }
 
-    /// What a process finds that is started after the former was killed: everything that was written.
+    /// What a new process finds after the old one was killed: everything that was written.
     pub(crate) fn after_kill(&self) -> Self {
         let world = self.world();
         let fresh = World { files: world.files.clone(), names: world.names.clone(), ..World::default() };
@@ -144,7 +145,7 @@ impl MemoryDisk {
         Self { world: Arc::new(Mutex::new(fresh)) }
     }
 
-    /// What a process finds after the power was lost: whatever was synced, and some of the rest.
+    /// What a new process finds after the power was lost: all that was synced, and some of the rest.
     pub(crate) fn after_power_cut(&self, dice: &mut Dice) -> Self {
         let world = self.world();
         let mut names = world.durable_names.clone();
@@ -181,7 +182,7 @@ fn what_is_left(content: &Content, dice: &mut Dice) -> Vec<u8> {
     let live = content.written();
     let same = live.iter().zip(&content.durable).take_while(|(live, durable)| live == durable).count();
     if same == live.len() {
-        // Cut shorter than what is durable, or untouched: the cut is there or not.
+        // The content is shorter than the durable content, or equal: the cut is on the disk or it is not.
         return if dice.roll(2) == 0 { content.durable.clone() } else { live };
     }
     assert_eq!(same, content.durable.len(), "files only grow at their end between syncs");
@@ -199,7 +200,7 @@ fn what_is_left(content: &Content, dice: &mut Dice) -> Vec<u8> {
 }
 
 impl World {
-    /// Counts one operation; the error is the chosen one's.
+    /// Counts one operation; returns the error if the test chose this one.
     fn operate(&mut self) -> io::Result<()> {
         let number = self.operations;
         self.operations += 1;
@@ -306,7 +307,7 @@ impl Tail for MemoryTail {
         if faulty {
             content.forget_dirty();
         } else if !gone_before {
-            // A sync that fails in another way may have done its work all the same.
+            // A sync that fails in another way may still have written its pages.
             content.durable = content.written();
         }
         result

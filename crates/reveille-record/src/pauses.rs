@@ -1,14 +1,14 @@
-//! Pauses: standing "hands off" orders of people, one small file each, beside the ledger and free of its lock.
+//! Pauses: the standing "hands off" orders of operators, one small file each, beside the ledger and independent of its lock.
 //!
 //! ```text
 //!  reveille pause ─▶ set(): write aside, fsync, rename ─▶ DIR/pauses/NAME.json ─▶ read(): the whole set ─▶ the engine
 //! ```
 //!
-//! Files, so that a pause can be set while nobody runs, by a second process while one runs, and by hand with an editor.
-//! Reading returns every pause that can be read, and names each file that cannot. Such a file was put there by somebody
-//! who wanted something left alone: whoever reads the set should hold everything until it is corrected.
+//! They are files, so an operator can set a pause while no controller runs, by a second process while one runs, or with
+//! an editor. Reading returns every pause that can be read, and names each file that cannot. The author of an unreadable
+//! file wanted something left alone: the reader of the set should hold all repairs until it is corrected.
 //!
-//! Not here: what a pause stops, and watching the directory; it is read whole, as often as the caller likes.
+//! Not here: what a pause stops, and watching the directory. The caller reads the whole directory, as often as it likes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,11 +33,11 @@ const NAME_BYTES_MAX: usize = 80;
 pub struct Pause {
     /// What it covers.
     pub scope: PauseScope,
-    /// Who said so.
+    /// Who set the pause.
     pub by: String,
     /// Why.
     pub reason: String,
-    /// When, milliseconds since the Unix epoch on the clock of the host it was said on.
+    /// When, in milliseconds since the Unix epoch on the clock of the host where it was set.
     pub at_ms: i64,
 }
 
@@ -58,7 +58,7 @@ pub enum PauseScope {
 pub struct PauseName(String);
 
 impl PauseName {
-    /// A name given by a person.
+    /// A name that a person chose.
     pub fn new(name: impl Into<String>) -> Result<Self, PauseError> {
         let name = name.into();
         let fine = (1..=NAME_BYTES_MAX).contains(&name.len())
@@ -67,8 +67,8 @@ impl PauseName {
         if fine { Ok(Self(name)) } else { Err(PauseError::Name { name }) }
     }
 
-    /// The name that a pause of this scope has unless somebody chooses another: the same scope, the same name, so that
-    /// pausing twice changes one file, and resuming finds it.
+    /// The default name of a pause with this scope. The same scope gives the same name, so pausing twice changes one
+    /// file, and resuming finds it.
     pub fn of(scope: &PauseScope) -> Self {
         let (kind, name) = match scope {
             PauseScope::Roster => return Self("roster".into()),
@@ -80,7 +80,7 @@ impl PauseName {
             if is_plain(byte) { text.push(char::from(byte)) } else { text.push_str(&format!("%{byte:02X}")) }
         }
         if text.len() > NAME_BYTES_MAX {
-            // The checksum keeps two long names with one beginning apart.
+            // The checksum keeps two long names with the same beginning apart.
             let sum = format!("%{:08x}", crc32fast::hash(name.as_bytes()));
             text.truncate(NAME_BYTES_MAX - sum.len());
             text.push_str(&sum);
@@ -99,12 +99,12 @@ const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
 }
 
-/// All pauses there are.
+/// All pauses of a state directory.
 #[derive(Debug, Default)]
 pub struct PausesRead {
-    /// Those that can be read.
+    /// The pauses that can be read.
     pub pauses: BTreeMap<PauseName, Pause>,
-    /// Why others cannot, one for each file.
+    /// Why the others cannot be read, one error for each file.
     pub unreadable: Vec<PauseError>,
 }
 
@@ -115,7 +115,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Those in `state/pauses`. Nothing is touched yet.
+    /// The pauses in `state/pauses`. The call does not touch the disk yet.
     pub fn of(state: &Path) -> Self {
         Self { directory: state.join(DIRECTORY) }
     }
@@ -124,7 +124,7 @@ impl Pauses {
         self.directory.join(format!("{name}{ENDING}"))
     }
 
-    /// Sets a pause, durably, replacing one of the same name. Readers see the old one or the new one, nothing between.
+    /// Sets a pause, durably, and replaces one of the same name. Readers see the old one or the new one, nothing in between.
     pub fn set(&self, name: &PauseName, pause: &Pause) -> Result<(), PauseError> {
         let file = self.file(name);
         let refused = |doing, source| PauseError::Io { doing, file: file.clone(), source };
@@ -143,7 +143,7 @@ impl Pauses {
             })
     }
 
-    /// Takes a pause away, durably; false when there was none.
+    /// Removes a pause, durably; false when there was none.
     pub fn remove(&self, name: &PauseName) -> Result<bool, PauseError> {
         let file = self.file(name);
         let removed = match std::fs::remove_file(&file) {
@@ -170,7 +170,7 @@ impl Pauses {
         }
         names.sort_unstable();
         for file_name in names {
-            // A leading dot is a write under way, or its leftover; other endings are nobody's pause.
+            // A file with a leading dot is a write under way, or its leftover; a file with another ending is no pause.
             let Some(name) = file_name.strip_suffix(ENDING).filter(|name| !name.starts_with('.')) else {
                 continue;
             };
@@ -188,7 +188,7 @@ impl Pauses {
         let file = self.directory.join(file_name);
         let text = match std::fs::read(&file) {
             Ok(text) => text,
-            // Removed since it was listed.
+            // The file was removed since the directory was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(PauseError::Io { doing: "read the pause", file, source }),
         };
@@ -198,7 +198,7 @@ impl Pauses {
 }
 
 fn write_durably(path: &Path, text: &[u8]) -> io::Result<()> {
-    // Pauses hold no secrets, and another account may want to see why nothing happens.
+    // Pauses hold no secrets, and another account may need to see why no repair happens.
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)?;
     file.write_all(text)?;
     file.sync_all()

@@ -1,9 +1,9 @@
-//! The ledger's promises, held against every place where a process or its power can end.
+//! Checks the promises of the ledger at every operation at which a process or its power can end.
 //!
 //! A script of appends, syncs and rotations runs over several lives of a process on a [`MemoryDisk`]. Each life may meet
-//! one trouble, at any operation. After it the disk is what a kill or a power cut leaves, and the next opening must
-//! find: all that was acknowledged, in order; nothing that was refused; of a batch under way, a first part or nothing;
-//! a higher fence; and never damage.
+//! one failure, at any operation. After it the disk is what a kill or a power cut leaves. The next opening must find all
+//! that was acknowledged, in order, and nothing that was refused. Of a batch under way it may find a first part or
+//! nothing. The fence must be higher, and the opening must never report damage.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ struct Model {
 }
 
 impl Model {
-    /// Compares with what an opening reads.
+    /// Compares the model with the records that an opening reads.
     fn meets(&self, found: &[u64]) {
         let (kept, rest) = found.split_at(self.acknowledged.len().min(found.len()));
         assert_eq!(kept, self.acknowledged, "something acknowledged is lost");
@@ -61,7 +61,7 @@ fn holder() -> Holder {
 
 /// One life of a process, until the script or the store ends.
 fn live(disk: &MemoryDisk, model: &mut Model, script: &[Step]) {
-    // Troubles of a running process may keep it from opening; damage would be a lie in any case.
+    // A failure may keep a process from opening the ledger; a report of damage would be wrong in any case.
     let Loaded { mut store, bytes, records, .. } = match Store::load(Box::new(disk.clone()), CONFIG, Fence(0))
     {
         Ok(loaded) => loaded,
@@ -70,7 +70,7 @@ fn live(disk: &MemoryDisk, model: &mut Model, script: &[Step]) {
     };
     let found: Vec<u64> = records.iter().map(|found| id(&bytes[found.payload.clone()])).collect();
     model.meets(&found);
-    // Only an opening that succeeded hands its records out; from then on they must stay.
+    // Only a successful opening returns its records; from then on they must stay.
     let Ok(fence) = store.open_for(&holder()) else { return };
     model.acknowledged = found;
     model.under_way.clear();
@@ -94,7 +94,7 @@ fn live(disk: &MemoryDisk, model: &mut Model, script: &[Step]) {
     }
 }
 
-/// Books the end of a sync; true when the store is closed.
+/// Records the end of a sync in the model; true when the store is closed.
 fn settle(model: &mut Model, result: &Result<(), SyncError>) -> bool {
     match result {
         Ok(()) => model.acknowledged.append(&mut model.under_way),
@@ -124,7 +124,7 @@ fn script() -> Vec<Step> {
     script
 }
 
-/// How many operations the script takes when nothing goes wrong.
+/// How many operations the script takes without a failure.
 fn operations() -> u64 {
     let disk = MemoryDisk::default();
     live(&disk, &mut Model::default(), &script());
@@ -145,7 +145,7 @@ fn trouble_at_any_operation_loses_nothing_that_was_acknowledged() {
             for seed in 0..40 {
                 let mut dice = Dice::new(seed * 1_000 + operation);
                 let (after, mut model) = (disk.after_power_cut(&mut dice), model.clone());
-                // A second cut, in the middle of mending after the first.
+                // A second failure hits while the opening repairs what the first one left.
                 after.arm(dice.roll(12) as u64, trouble);
                 live(&after, &mut model, &script());
                 live(&after.after_power_cut(&mut dice), &mut model, &script());
@@ -161,9 +161,9 @@ fn failed_fsync_then_restart_then_power_cut_loses_nothing() {
         let mut model = Model::default();
         disk.arm(operation, Trouble::Faulty);
         live(&disk, &mut model, &script());
-        // The process ends and is started again on the same machine: it reads what the page cache has.
+        // The process ends and starts again on the same machine: it reads what the page cache has.
         let next = disk.after_kill();
-        // No rotation, which would write everything into a new segment.
+        // The script has no rotation, because a rotation would write everything into a new segment.
         live(&next, &mut model, &[Step::Append(1), Step::Sync]);
         for seed in 0..40 {
             let mut dice = Dice::new(seed * 1_000 + operation);
@@ -174,7 +174,7 @@ fn failed_fsync_then_restart_then_power_cut_loses_nothing() {
 
 #[test]
 fn store_takes_nothing_after_a_failed_fsync() {
-    // The write, and the fsync after it.
+    // The first operation is the write, the second is the fsync after it.
     for operation in [0, 1] {
         let disk = MemoryDisk::default();
         let mut store = Store::load(Box::new(disk.clone()), CONFIG, Fence(0)).ok().unwrap().store;

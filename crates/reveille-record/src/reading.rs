@@ -1,13 +1,13 @@
-//! Reading a ledger without holding it: for commands that look, and for people who look into damage.
+//! Reads a ledger without holding its lock: for commands that only read, and for operators who look into damage.
 //!
 //! ```text
 //!  read_only   the newest segment: what its holder would restore from now; a tail still being written is left out
-//!  history     every kept record, once each, oldest first: checkpoints say things again and are left out but the first
+//!  history     every kept record, once each, oldest first: checkpoints repeat records, so only the first one counts
 //!  read_lossy  every line of every segment that passes its checksum, and every place that does not
 //! ```
 //!
-//! Nothing is written and nothing is locked, so a holder may append, rotate and prune meanwhile. A file that vanishes
-//! under the reader is looked for again in a new listing.
+//! A reader writes nothing and locks nothing, so a holder may append, rotate and prune meanwhile. If a file vanishes
+//! under the reader, the reader looks for it in a new listing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use crate::line::Seq;
 use crate::lock::{self, Holder};
 use crate::segment::{self, Ending, Flaw, SegmentNumber};
 
-/// What the ledger says now.
+/// The current content of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading<T> {
     /// The last checkpoint and all that followed it, oldest first. Empty where there is no ledger.
     pub records: Vec<T>,
-    /// Who holds it, or held it last.
+    /// The process that holds the ledger, or held it last.
     pub holder: Option<Holder>,
     /// When that process was last alive, milliseconds since the epoch on its clock.
     pub alive_ms: Option<i64>,
@@ -35,16 +35,16 @@ pub struct Reading<T> {
     pub unfinished_bytes: u64,
 }
 
-/// All that is kept of the past.
+/// All records that the directory still has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History<T> {
-    /// Every record once, oldest first; the oldest segment's checkpoint stands for what was before it.
+    /// Every record once, oldest first; the checkpoint of the oldest segment replaces the records before it.
     pub records: Vec<(Seq, T)>,
     /// Places that could not be read.
     pub damage: Vec<Damage>,
 }
 
-/// Whatever can still be read.
+/// All that can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LossyReading<T> {
     /// Records of all segments in order, checkpoints too.
@@ -53,16 +53,16 @@ pub struct LossyReading<T> {
     pub damage: Vec<Damage>,
 }
 
-/// How often a listing is repeated because a file of it was pruned before it was read.
+/// How often the reader repeats a listing because a file of it was pruned before it was read.
 const LISTINGS: usize = 5;
 
-/// Who holds the ledger, or held it last, and when that process was last alive, in milliseconds since the epoch on its clock.
+/// The process that holds the ledger, or held it last, and when it was last alive, in milliseconds since the epoch on its clock.
 pub fn holder(state: &Path) -> Option<(Holder, i64)> {
     let card = lock::read_card(&Place::of(state).directory.join(LOCK))?;
     Some((card.holder, card.alive_ms))
 }
 
-/// Reads what the holder would restore from, without holding it.
+/// Reads what the holder would restore from, without the lock.
 pub fn read_only<T: DeserializeOwned>(state: &Path) -> Result<Reading<T>, ReadError> {
     let place = Place::of(state);
     let (holder, alive_ms) = holder(state).unzip();
@@ -102,7 +102,7 @@ pub fn history<T: DeserializeOwned>(state: &Path) -> Result<History<T>, ReadErro
     Ok(history)
 }
 
-/// Reads all lines that are whole, whatever is between them.
+/// Reads all whole lines, whatever lies between them.
 pub fn read_lossy<T: DeserializeOwned>(state: &Path) -> Result<LossyReading<T>, ReadError> {
     let place = Place::of(state);
     let mut reading = LossyReading { records: Vec::new(), damage: Vec::new() };
@@ -156,7 +156,7 @@ impl Place {
         })
     }
 
-    /// Runs `read` over a listing of which nothing vanishes while it runs.
+    /// Runs `read` over a listing until no file of it vanishes meanwhile.
     fn stable<R>(&self, read: impl Fn(&[SegmentNumber]) -> io::Result<R>) -> Result<R, ReadError> {
         let refused = |source| ReadError::Io { directory: self.directory.clone(), source };
         let mut tries = 1;

@@ -1,33 +1,34 @@
-//! What an opening mended or noticed, in words for the log.
+//! What an opening repaired or noticed, as text for the log.
 //!
-//! None of it is a reason to stop: a tail that was cut off had never been acknowledged, and what is wrong with older
-//! segments touches nothing that is restored. Damage that does is an error of the opening, not one of these.
+//! None of it is a reason to stop. A tail that was cut off had never been acknowledged, and a fault in an older segment
+//! does not affect the restored state. Damage that affects the restored state is an error of the opening.
 
 use std::fmt;
 
 use crate::segment::SegmentNumber;
 
-/// Something that [`crate::Ledger::open`] mended or noticed.
+/// A repair or an observation of [`crate::Ledger::open`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// The tail of the current segment was no whole lines; never acknowledged, cut off, and kept in a `.torn` file.
+    /// The tail of the current segment did not consist of whole lines. It was never acknowledged; it is cut off and kept
+    /// in a `.torn` file.
     TornTail {
         /// Which segment.
         segment: SegmentNumber,
         /// How many bytes were cut off.
         bytes: u64,
     },
-    /// The last line was whole but for its newline; it was kept.
+    /// The last line lacked only its newline; the line was kept.
     MissingNewline {
         /// Which segment.
         segment: SegmentNumber,
     },
-    /// A rotation had not come to its end; the half-written segment was removed. The one before it still holds all.
+    /// A rotation had not finished; its half-written segment was removed. The segment before it still holds all records.
     UnfinishedRotation {
         /// The file that was removed.
         file: String,
     },
-    /// An older segment, which no state is restored from, is damaged or gone; left as it is.
+    /// An older segment, from which no state is restored, is damaged or gone. The opening leaves it as it is.
     HistoryDamaged {
         /// Which segment.
         segment: SegmentNumber,

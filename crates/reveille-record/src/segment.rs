@@ -1,4 +1,4 @@
-//! One segment file: what its bytes say, line by line, and whether they may be believed.
+//! One segment file: what each line says, and whether the file can be trusted.
 //!
 //! ```text
 //!  bytes ─▶ examine() ─▶ Examined { header, lines…, ending }
@@ -6,9 +6,9 @@
 //!                        or Flaw: damage in the middle, with the line
 //! ```
 //!
-//! A segment is created whole (written aside, made durable, renamed), so its header and checkpoint are never torn; only
-//! what was appended later can be. Whether a bad line is a torn tail or damage follows from the batches behind it, as
-//! `line` explains.
+//! The ledger creates a segment as a whole (written aside, made durable, renamed). So its header and checkpoint are never
+//! torn; only lines that were appended later can be. The batches behind a bad line decide whether it is a torn tail or
+//! damage, as `line` explains.
 //!
 //! Not here: files, and the meaning of records.
 
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::line::{self, Fence, Kind, Line, Seq};
 use crate::lock::Holder;
 
-/// The version of the format that this code writes, and the newest that it reads.
+/// The version of the format that this code writes, and the newest version that it reads.
 pub(crate) const FORMAT: u32 = 1;
 
 /// Number of a segment file, from 1.
@@ -33,7 +33,7 @@ impl SegmentNumber {
         format!("{:010}.jsonl", self.0)
     }
 
-    /// The file beside it that keeps what was cut off its end.
+    /// The file beside the segment that keeps the bytes cut off its end.
     pub(crate) fn torn_name(self) -> String {
         format!("{:010}.torn", self.0)
     }
@@ -57,7 +57,7 @@ impl fmt::Display for SegmentNumber {
 pub(crate) struct Header {
     /// Version of the format.
     pub(crate) format: u32,
-    /// How many records behind the header are the checkpoint: a restatement, not news.
+    /// How many records behind the header are the checkpoint, which repeats earlier records.
     pub(crate) checkpoint: u64,
     /// The highest fence handed out when the segment began; none before the first opening.
     pub(crate) fence: Fence,
@@ -80,7 +80,7 @@ pub(crate) struct Found {
     pub(crate) payload: Range<usize>,
 }
 
-/// A segment that may be believed.
+/// A segment that passed its checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Examined {
     pub(crate) header: Header,
@@ -103,13 +103,13 @@ pub(crate) struct Examined {
 pub(crate) enum Ending {
     /// With a whole line.
     Clean,
-    /// With a whole line whose newline is missing: somebody's editor, or a cut exactly there.
+    /// With a whole line whose newline is missing: an editor removed it, or a crash cut the file exactly there.
     Unterminated,
-    /// With bytes that are no lines; everything from `good_bytes` on was never acknowledged.
+    /// With bytes that are not whole lines; all bytes from `good_bytes` on were never acknowledged.
     Torn,
 }
 
-/// A place in a segment that cannot be believed although it was durable once.
+/// A place in a segment that fails its check although it was durable once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
     /// Line in the file, from 1.
@@ -151,7 +151,7 @@ pub(crate) fn examine(bytes: &[u8]) -> Result<Examined, Flaw> {
         match follow(&mut examined, &piece) {
             Ok(()) => {}
             Err(what) => {
-                // A line of a later batch proves that this one was durable once.
+                // A line of a later batch proves that this line was durable once.
                 let flaw = Flaw { line: piece.line, what };
                 let later_batch = pieces
                     .filter_map(|piece| line::parse(piece.bytes).ok())
@@ -196,7 +196,7 @@ fn header(piece: Option<Piece<'_>>) -> Result<Examined, Flaw> {
     })
 }
 
-/// Takes one more line in, or says why it is none.
+/// Accepts one more line, or says why it is not a valid line.
 fn follow(examined: &mut Examined, piece: &Piece<'_>) -> Result<(), &'static str> {
     let line: Line<'_> = line::parse(piece.bytes)?;
     if line.number != examined.next {
@@ -224,7 +224,7 @@ fn follow(examined: &mut Examined, piece: &Piece<'_>) -> Result<(), &'static str
     Ok(())
 }
 
-/// Every line that passes its checksum, whatever is around it, and every place that does not: for people.
+/// Every line that passes its checksum, whatever surrounds it, and every place that does not. Operators read this list.
 pub(crate) fn salvage(bytes: &[u8]) -> (Vec<Found>, Vec<Flaw>) {
     let (mut found, mut flaws) = (Vec::new(), Vec::new());
     let mut expected = None;
@@ -274,7 +274,7 @@ mod tests {
         bytes
     }
 
-    /// The same with the byte in the middle of this line, from 1, changed.
+    /// The same segment with one changed byte in the middle of this line, counted from 1.
     fn spoiled(batches: &[u64], line: usize) -> Vec<u8> {
         let mut bytes = segment(batches);
         let piece = pieces(&bytes).nth(line - 1).map(|piece| piece.start + piece.bytes.len() / 2);

@@ -1,21 +1,22 @@
-//! The writing half of the ledger, over any [`Disk`]: load and mend, append, sync, rotate. Knows lines, not records.
+//! The writing half of the ledger, over any [`Disk`]: load and repair, append, sync, rotate. It handles lines and does
+//! not decode records.
 //!
 //! ```text
-//!  load: list ─▶ examine the newest segment ─▶ write its whole lines anew ─▶ check the older ones ─▶ Loaded
+//!  load: list ─▶ examine the newest segment ─▶ copy its whole lines to a new file ─▶ check the older ones ─▶ Loaded
 //!  append ─▶ buffer ─▶ sync ─▶ durable           sync failed ─▶ cut back, sync the cut ─▶ usable │ broken
 //!  rotate: sync ─▶ header + checkpoint into a new segment ─▶ it counts ─▶ old ones leave
 //! ```
 //!
-//! The numbers in [`Store`] move only after the disk said yes; `durable` is the truth and the buffer the only other
-//! state. A failure is either taken back completely or closes the store, so no half-known state is ever written to.
+//! The numbers in [`Store`] change only after the disk confirmed; `durable` is the confirmed state and the buffer the only
+//! other state. The store either takes a failed write back completely or closes, so it never writes to a half-known state.
 //!
-//! When an fsync fails for another reason than space, nobody knows which of the pages it covered are on the disk, and
-//! the kernel will not tell twice: the store closes. Only a full disk, a quota or a size limit is a reason to go on.
+//! When an fsync fails for another reason than space, the kernel does not tell which pages are on the disk, and a second
+//! fsync does not report the error again. So the store closes. It goes on only after a full disk, a quota or a size limit.
 //!
-//! The next opening cannot ask either: Linux marks the pages of a failed fsync clean, so a read finds them in the page
-//! cache, a later fsync succeeds without writing them, and a power cut shows that they are not on the disk (PostgreSQL
+//! The next opening cannot find out either: Linux marks the pages of a failed fsync clean. A read finds them in the page
+//! cache, and a later fsync succeeds without writing them. A power cut shows that they are not on the disk (PostgreSQL
 //! wiki, "Fsync Errors"). So an opening writes the newest segment into a new file, makes that durable and gives it the
-//! segment's name. It costs one write of at most a segment, and nothing is ever appended behind bytes that are in doubt.
+//! segment's name. This costs one write of at most a segment, and the store never appends behind bytes that are in doubt.
 
 use std::io;
 use std::ops::Range;
@@ -29,7 +30,7 @@ use crate::lock::Holder;
 use crate::repair::Repair;
 use crate::segment::{self, Ending, Examined, FORMAT, Flaw, Found, Opening, SegmentNumber};
 
-/// Where the next line goes, and what is certain so far.
+/// The position of the next line, and the durable state so far.
 pub(crate) struct Store {
     disk: Box<dyn Disk>,
     config: Config,
@@ -37,20 +38,20 @@ pub(crate) struct Store {
     tail: Box<dyn Tail>,
     /// The number behind the last durable line.
     durable: Seq,
-    /// Bytes of the segment up to there.
+    /// Bytes of the segment up to the last durable line.
     durable_bytes: u64,
     /// How many of them are header and checkpoint.
     checkpoint_bytes: u64,
     /// Lines that wait for `sync`.
     buffer: Vec<u8>,
-    /// The number behind the last of them.
+    /// The number behind the last line that waits.
     next: Seq,
     /// The highest fence handed out.
     fence: Fence,
     closed: bool,
 }
 
-/// A store that was loaded, and what it held.
+/// A store that was loaded, and its content.
 pub(crate) struct Loaded {
     pub(crate) store: Store,
     pub(crate) segment: SegmentNumber,
@@ -72,12 +73,12 @@ fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> LoadError {
 }
 
 impl Store {
-    /// Reads what is there, mends what a crash left, and begins a first segment where there is none. Fences handed out
-    /// later are higher than `known`, whatever the files say.
+    /// Reads the segments, repairs what a crash left, and begins a first segment where there is none. Later fences are
+    /// higher than `known`, whatever the files say.
     pub(crate) fn load(mut disk: Box<dyn Disk>, config: Config, known: Fence) -> Result<Loaded, LoadError> {
         let listing = directory::list(&*disk).map_err(failed("list the segments"))?;
-        // The process before may have died between giving a segment its name and making the name durable; nothing may
-        // be written to a file whose name can still vanish. Its content becomes durable with the opening.
+        // The previous process may have died after it renamed a segment and before it made the name durable. The store
+        // must not write to a file whose name can still vanish. The content becomes durable with the opening.
         disk.sync_names().map_err(failed("make the names of the segments durable"))?;
         let mut repairs = Vec::new();
         for file in listing.unfinished {
@@ -92,7 +93,7 @@ impl Store {
         let mended = keep_torn(&mut *disk, newest, &bytes, &examined)?;
         let tail = write_anew(&mut *disk, newest, &bytes, &examined)?;
         let durable_bytes = examined.good_bytes + u64::from(examined.ending == Ending::Unterminated);
-        // A torn tail can hold one opening, whose fence was perhaps handed out before its line went bad.
+        // A torn tail can hold one opening line, whose fence may have been used before the line became unreadable.
         let skipped = u64::from(examined.ending == Ending::Torn);
         repairs.extend(mended);
         let mut fence = examined.fence.max(known);
@@ -146,7 +147,7 @@ impl Store {
         Ok(Loaded { store, segment, bytes: header, records: Vec::new(), repairs })
     }
 
-    /// Hands out the next fence: it is durable when this returns.
+    /// Returns the next fence, which is durable when this call returns.
     pub(crate) fn open_for(&mut self, holder: &Holder) -> io::Result<Fence> {
         let fence = Fence(self.fence.0 + 1);
         let payload = serde_json::to_vec(&Opening { fence, holder: holder.clone() })?;
@@ -162,7 +163,7 @@ impl Store {
             return Err(AppendError::Broken);
         }
         self.fits(payload)?;
-        // A batch of one always fits, so that no record is refused for ever.
+        // A batch of one record always fits, so that no record is refused for ever.
         if !self.buffer.is_empty() && self.buffer.len() + payload.len() > self.config.batch_bytes_max {
             return Err(AppendError::BatchFull { waiting: self.buffer.len() });
         }
@@ -187,7 +188,7 @@ impl Store {
         self.durable..self.next
     }
 
-    /// Makes everything that was appended durable, or nothing of it.
+    /// Makes all appended lines durable, or none of them.
     pub(crate) fn sync(&mut self) -> Result<Seq, SyncError> {
         if self.closed {
             return Err(SyncError::Closed);
@@ -229,7 +230,7 @@ impl Store {
         self.next = self.durable;
     }
 
-    /// Takes no more lines, and forgets those that wait; returns their numbers.
+    /// Takes no more lines and drops those that wait; returns their numbers.
     pub(crate) fn give_up(&mut self) -> Range<Seq> {
         let not_kept = self.waiting();
         self.closed = true;
@@ -237,14 +238,14 @@ impl Store {
         not_kept
     }
 
-    /// True when a new segment with a fresh checkpoint is worth its price.
+    /// True when the current segment is large enough for a new segment with a fresh checkpoint.
     pub(crate) const fn rotation_due(&self) -> bool {
         let bytes = self.durable_bytes + self.buffer.len() as u64;
         bytes >= self.config.segment_bytes_max && bytes >= 2 * self.checkpoint_bytes
     }
 
-    /// Begins a new segment with these records, which say again all that counts; older segments leave. The second
-    /// result is a failure to remove them, which is tried again at the next rotation.
+    /// Begins a new segment with these records, which repeat all that a start needs, and removes older segments. The
+    /// second result is a failed removal, which the next rotation tries again.
     pub(crate) fn rotate(
         &mut self,
         checkpoint: impl Iterator<Item = Result<Vec<u8>, AppendError>>,
@@ -297,7 +298,7 @@ fn not_created(error: NotCreated) -> LoadError {
     }
 }
 
-/// Keeps aside what is no whole line at the end of the newest segment.
+/// Copies the bytes behind the last whole line of the newest segment into its `.torn` file.
 fn keep_torn(
     disk: &mut dyn Disk,
     segment: SegmentNumber,
@@ -318,8 +319,8 @@ fn keep_torn(
     }
 }
 
-/// Writes the whole lines of the newest segment into a new file of the same name: what was read may be in the page cache
-/// alone.
+/// Writes the whole lines of the newest segment into a new file of the same name, because the bytes that were read may
+/// exist only in the page cache.
 fn write_anew(
     disk: &mut dyn Disk,
     segment: SegmentNumber,
@@ -335,7 +336,7 @@ fn good_bytes(bytes: &[u8], examined: &Examined) -> usize {
     usize::try_from(examined.good_bytes).unwrap_or(bytes.len())
 }
 
-/// Checks a segment that only history is read from: what is wrong with it, its first number and its highest fence.
+/// Checks a segment that serves only as history; returns what is wrong with it, its first number and its highest fence.
 fn check_older(
     disk: &dyn Disk,
     number: SegmentNumber,
@@ -364,7 +365,7 @@ fn check_older(
     }
 }
 
-/// A failure that says: what was written before is safe, and there is no room for more.
+/// True when the error means that there is no room for more, while earlier writes are safe.
 fn is_about_space(error: &io::Error) -> bool {
     matches!(
         error.kind(),

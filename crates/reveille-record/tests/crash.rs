@@ -1,7 +1,7 @@
-//! A process that is killed with SIGKILL in the middle of its work: nothing that it acknowledged is lost.
+//! A process is killed with SIGKILL while it writes: no acknowledged record is lost.
 //!
-//! The child is this test program, started again with a state directory in its environment. It appends, syncs and
-//! rotates as fast as it can and says each acknowledged number on its standard output, which the parent reads.
+//! The child is this test program, started again with a state directory in its environment. It appends, syncs and rotates
+//! as fast as it can. It prints each acknowledged number on its standard output, which the parent reads.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests may fail the test they help")]
 
@@ -21,7 +21,7 @@ fn open(state: &Path) -> Opened<(u64, String)> {
     Ledger::open(state, &Holder::this_process("crash test", 0), CONFIG).unwrap()
 }
 
-/// Does nothing in an ordinary run: it is the child's part.
+/// Runs only in the child; in an ordinary test run it does nothing.
 #[test]
 fn child_that_writes_until_it_is_killed() {
     let Some(state) = std::env::var_os(STATE) else { return };
@@ -42,7 +42,7 @@ fn child_that_writes_until_it_is_killed() {
     }
 }
 
-/// Starts the child, kills it `after` its first word, and returns the highest number that it acknowledged.
+/// Starts the child, kills it `after` its first line of output, and returns the highest number that it acknowledged.
 fn run_and_kill(state: &Path, after: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_writes_until_it_is_killed", "--nocapture"])

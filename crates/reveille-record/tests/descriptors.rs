@@ -1,6 +1,6 @@
-//! A process without a descriptor to spare: a rotation fails whole, or comes in whole, and the ledger goes on.
+//! A process without a free descriptor: a rotation either fails as a whole or succeeds as a whole, and the ledger goes on.
 //!
-//! The one test of its program: the limit is the process's.
+//! This program has only one test, because the limit applies to the whole process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 
@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use reveille_record::{Config, Holder, Ledger, RotateError, read_only};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Room for so many more descriptors.
+/// Leaves room for this many more descriptors.
 fn leave(room: u64) {
     let next = File::open("/").unwrap().as_raw_fd();
     let limit = Rlimit { current: Some(u64::try_from(next).unwrap() + room), ..getrlimit(Resource::Nofile) };

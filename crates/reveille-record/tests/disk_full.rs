@@ -1,7 +1,7 @@
-//! A disk that is full, for real: by a file size limit of the kernel's, and by a file system with no room left.
+//! A disk that is really full: by a file size limit of the kernel, and by a file system with no room left.
 //!
-//! The child is this test program, started again under the limit. It writes until it is refused, checks what the refusal
-//! promised, makes room, and goes on; then the parent reads the ledger back.
+//! The child is this test program, started again under the limit. It writes until a write is refused, checks what the
+//! error promised, makes room, and goes on. Then the parent reads the ledger.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests may fail the test they help")]
 
@@ -21,7 +21,7 @@ fn open(state: &Path) -> (Ledger<String>, Vec<String>) {
     (opened.ledger, opened.records)
 }
 
-/// Does nothing in an ordinary run: it is the child's part.
+/// Runs only in the child; in an ordinary test run it does nothing.
 #[test]
 fn child_that_fills_the_disk() {
     let Some(state) = std::env::var_os(STATE) else { return };
@@ -44,7 +44,7 @@ fn child_that_fills_the_disk() {
     assert!(matches!(error, SyncError::NotWritten { .. }), "{error}");
     assert_eq!(not_kept.end.0 - not_kept.start.0, 3);
     assert_eq!(read_only::<String>(state).unwrap().records, kept, "nothing of the refused batch is there");
-    // A checkpoint has no room either; the current segment goes on.
+    // The checkpoint does not fit either; the current segment goes on.
     let large: Vec<String> = (0..200).map(|_| "y".repeat(3_000)).collect();
     assert!(matches!(ledger.rotate(&large), Err(RotateError::NotWritten { .. })));
     make_room(state);
@@ -75,7 +75,7 @@ fn check(output: &Output) {
 #[test]
 fn a_file_size_limit_refuses_a_batch_whole_and_later_ones_succeed() {
     let state = tempfile::tempdir().unwrap();
-    // Ignored signals stay ignored in the child, which then gets the error instead of being killed.
+    // Ignored signals stay ignored in the child, so it gets the error and is not killed.
     let output = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -S -f 64; exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
@@ -99,17 +99,17 @@ fn a_full_file_system_refuses_a_batch_whole_and_later_ones_succeed() {
     let ways: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
     let works = |with: &&&[&str]| mount(with, "true").output().is_ok_and(|output| output.status.success());
     let Some(with) = ways.iter().find(works) else {
-        // The file size limit above goes the same way through the code.
-        eprintln!("not run: this system lets nobody mount a file system of their own");
+        // The test of the file size limit above covers the same code.
+        eprintln!("not run: this system does not allow the test to mount a file system");
         return;
     };
-    // More than half: an opening writes the newest segment anew, and needs room for it twice.
+    // The ballast fills more than half: an opening copies the newest segment, and needs room for it twice.
     let then = format!("head -c 600000 /dev/zero >\"$0/{BALLAST}\"; exec \"$@\"");
     let output = mount(with, &then).arg(std::env::current_exe().unwrap()).args(CHILD).output().unwrap();
     check(&output);
 }
 
-/// Does nothing in an ordinary run: it is the child's part.
+/// Runs only in the child; in an ordinary test run it does nothing.
 #[test]
 fn child_that_fills_a_tape() {
     let Some(root) = std::env::var_os(STATE) else { return };
@@ -117,7 +117,7 @@ fn child_that_fills_a_tape() {
     let mut tape = TapeWriter::create(Path::new(&root), "run", config).unwrap();
     let mut number = 0_u64;
     let error = loop {
-        // Hardly two of these lines are alike, so that they stay large.
+        // Hardly two of these lines are alike, so they stay large after compression.
         number += 1;
         let noise: String =
             (1..40).map(|n| format!("{:x}", (number * 64 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();

@@ -1,4 +1,5 @@
-//! The ledger on a real file system: what is read back, who is kept out, what is refused, and how large it becomes.
+//! The ledger on a real file system: which records it reads back, which process it keeps out, what it refuses, and how
+//! large it becomes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests may fail the test they help")]
 
@@ -145,7 +146,7 @@ fn damage_in_the_middle_is_refused_by_place_and_people_can_read_around_it() {
     let lossy = read_lossy::<String>(state.path()).unwrap();
     assert_eq!(lossy.records.iter().map(|record| record.2.as_str()).collect::<Vec<_>>(), ["one", "three"]);
     assert_eq!(lossy.damage.iter().map(|damage| damage.line).collect::<Vec<_>>(), [4]);
-    // Refusing changed nothing: put back, it opens.
+    // The refused opening changed nothing: with the original file in place, the ledger opens.
     fs::write(&file, whole).unwrap();
     assert_eq!(open(state.path(), Config::STANDARD).records, ["one", "two", "three"]);
 }
@@ -313,7 +314,7 @@ fn a_reader_beside_a_busy_writer_always_reads_a_first_part() {
 }
 
 proptest! {
-    // Each case waits for a dozen fsyncs; every single byte is cut in the tests of `segment`.
+    // Each case waits for a dozen fsyncs; the tests of `segment` cut every single byte.
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

@@ -1,4 +1,4 @@
-//! Pauses: set, replaced, read back and removed; and what is said of files that are none.
+//! Pauses: set, replace, read and remove; and the errors for files that are not pauses.
 
 use std::fs;
 

@@ -1,7 +1,8 @@
-//! What a recording of a quiet fleet costs: bytes for a day, microseconds for an event, step by step as the recorder works.
+//! This example measures what a recording of a quiet fleet costs: bytes for a day and microseconds for each event.
 //!
-//! Events are made here, so that nothing but writing is measured: each step is encoded, compressed and written to a tape in a
-//! temporary folder, which is flushed as often as the recorder does. `--example recording_cost -- HOURS MACHINES…`
+//! The example makes the events itself, so that it measures only the writing. It encodes and compresses each step and
+//! writes it to a tape in a temporary folder, which it flushes as often as the recorder does. `--example recording_cost
+//! -- HOURS MACHINES…`
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -26,7 +27,7 @@ struct Fleet {
     renewed: Vec<u64>,
 }
 
-/// Scattered, and the same on every run.
+/// A scattered number, the same on every run.
 const fn scatter(n: u64) -> u64 {
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -103,7 +104,7 @@ impl Fleet {
         Ok(Self { instances, ports, nodes, renewed: vec![0; machines] })
     }
 
-    /// A listing as the adapter makes it: new objects that say what the last ones said.
+    /// A listing as the adapter makes it: new objects with the content of the last ones.
     fn snapshot(&self, scope: Scope) -> Event {
         let fresh = |one: &Arc<Instance>| Arc::new(Instance::clone(one));
         let snapshot = CloudSnapshot {

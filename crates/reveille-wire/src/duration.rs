@@ -1,9 +1,8 @@
 //! Lengths of time as people write them: `90s`, `15m`, `1h30m`.
 //!
-//! [`parse`] reads them into the core's [`Span`], [`text`] writes a [`Span`] so that [`parse`] reads the same one back.
-//! A number without a unit is refused rather than guessed (except zero, which needs none), and so are days and longer: a
-//! day is not always 24 hours.
-//! Whether a length makes sense where it stands is the reader's question, not this module's.
+//! [`parse`] reads them into the core's [`Span`]; [`text`] writes a [`Span`] so that [`parse`] reads the same one back.
+//! The parser refuses a number without a unit (except zero, which needs none) and does not guess. It refuses days and
+//! longer units too, because a day is not always 24 hours. The caller decides whether a length makes sense for a field.
 
 use jiff::SignedDuration;
 use jiff::fmt::friendly::{Designator, Spacing, SpanPrinter};
@@ -16,7 +15,7 @@ pub enum DurationError {
     /// A bare number.
     #[error("has no unit")]
     NoUnit,
-    /// Less than nothing.
+    /// A negative length.
     #[error("is negative")]
     Negative,
     /// Not made of numbers and the units `h`, `m`, `s`, `ms`.

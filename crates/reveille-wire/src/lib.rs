@@ -1,6 +1,6 @@
-//! The border of Reveille: every shape that is written down or read back by somebody else.
+//! The formats of Reveille: all data that the program writes down, or that another program or a person reads or writes.
 //!
-//! Five shapes cross here, each in a module of its own; recordings use the ledger's words, and no other knows another:
+//! The crate has five formats, each in a module of its own. Recordings use the ledger's words; otherwise no module knows another:
 //!
 //! ```text
 //!   roster.yaml ──▶ roster  ──▶ reveille_core::model::roster::Roster   what people write, checked as a whole
@@ -10,10 +10,10 @@
 //!   agent     ◀──▶ agent   ◀──▶ registration server                    frames, plans, refusals and waits
 //! ```
 //!
-//! What is ours alone, ledger and recordings, is the core's own types, which carry serde. What is a promise to others (the
-//! roster's file, reports, the agents' protocol) has types of its own here. A golden file or a table of messages holds each
-//! promise. Nothing here decides, talks to a network or keeps state; only [`roster::read_file`] opens a file and asks where
-//! the home directory is.
+//! The ledger and recordings are private to Reveille, and use the core's own types, which carry serde. The roster file,
+//! the reports and the agents' protocol are promises to others, and have types of their own here. A golden file or a
+//! table of messages checks each promise. Nothing here decides, talks to a network or keeps state; only
+//! [`roster::read_file`] opens a file and asks for the home directory.
 
 pub mod agent;
 pub mod duration;

@@ -1,4 +1,4 @@
-//! A proposed roster, written and read back: the reader accepts it and it means what was proposed.
+//! Writes a proposed roster and reads it back: the reader accepts it, and it means what was proposed.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
@@ -66,7 +66,7 @@ fn sketch() -> Proposal {
     }
 }
 
-/// Takes the `# ` away from every line that holds a field.
+/// Removes the `# ` from every line that holds a field.
 fn taken_up(text: &str) -> String {
     let field = |line: &str| {
         line.starts_with("# ")
@@ -94,7 +94,7 @@ fn what_nothing_proves_is_a_comment_that_can_be_taken_up() {
     assert!(written.contains("    # - name: workers\n      # cloud: os\n"), "{written}");
     let origin = Origin { name: "proposed.yaml", dir: Path::new(""), home: None };
     let refused = read(&written, &origin).unwrap_err().to_string();
-    assert!(refused.contains("spec.pools: it has no value"), "nobody is watched by mistake: {refused}");
+    assert!(refused.contains("spec.pools: it has no value"), "no pool is active by mistake: {refused}");
     let checked = accepted(&taken_up(&written));
     assert_eq!(checked.roster.pools.len(), 1);
     assert_eq!(checked.roster.network.router, Some((CloudName::from("os"), RouterId::from("r1"))));
@@ -119,7 +119,7 @@ fn tags_of_ec2_are_written_as_people_know_them_and_read_as_what_they_are() {
         (pair("aws:autoscaling:groupName", "workers"), "pool: \"aws:autoscaling:groupName=workers\""),
         (pair("k8s-pool", "a=b"), "pool: \"k8s-pool=a=b\""),
         (pair("k8s=pool", "gpu"), "pool: {metadata: {\"k8s=pool\": gpu}}"),
-        // Whoever named that group got a name past EC2 that no tag of a user's may have.
+        // The name of that Auto Scaling group is a value that EC2 does not allow in a user's own tag.
         (
             pair("aws:autoscaling:groupName", "old (2)"),
             "pool: {metadata: {\"aws:autoscaling:groupName\": \"old (2)\"}}",
@@ -147,7 +147,7 @@ fn tags_of_ec2_are_written_as_people_know_them_and_read_as_what_they_are() {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    // Whatever a tag or a name of somebody else's can be: words that YAML takes for something else, quotes, colons.
+    // Texts as in tags and names of other users: words that YAML takes for something else, quotes, colons.
     prop_oneof![
         prop::sample::select(vec![
             "off",

@@ -1,7 +1,7 @@
-//! Reports against golden files: the names and shapes that other people's programs rely on.
+//! Compares reports with golden files: the names and shapes that programs of other people depend on.
 //!
-//! The facts are those of one made-up morning. After a wanted addition, run the tests once with `REVEILLE_BLESS=1` and
-//! read the difference: lines may come, none may go or change their name.
+//! The facts are invented. After an intended addition, run the tests once with `REVEILLE_BLESS=1` and read the
+//! difference: lines may be added, and none may disappear or change its name.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
@@ -161,7 +161,7 @@ fn roll() -> Report {
     })
 }
 
-/// The same roll, where the roster names a Rancher and a record is amiss.
+/// The same report, for a roster that names a Rancher with a broken record.
 fn roll_with_records() -> Report {
     let Report::RollReport(mut roll) = roll() else { panic!("it is a roll") };
     let finding = RancherFindingReport {
@@ -514,7 +514,7 @@ fn yaml_says_the_same_as_json() {
     golden("roll.yaml", &Document::from(roll()).to_yaml().unwrap());
 }
 
-/// A reader of today must not fail over what a later version adds.
+/// A reader of this version must not fail on what a later version adds.
 #[test]
 fn what_is_added_later_is_passed_over() {
     let document = Document::from(roll());

@@ -1,7 +1,7 @@
-//! Roster files against the reader: what is accepted means what it says, what is refused is told in these very words.
+//! Reads roster files: an accepted file means what it says, and the message for a refused file is compared word by word.
 //!
-//! Each `bad/*.yaml` has its message beside it in a `.txt`, compared whole. After a wanted change of words, run the
-//! tests once with `REVEILLE_BLESS=1` and read the difference.
+//! Each `bad/*.yaml` has its message beside it in a `.txt`, compared as a whole. After an intended change of a message,
+//! run the tests once with `REVEILLE_BLESS=1` and read the difference.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
@@ -315,7 +315,7 @@ fn a_file_is_read_from_where_it_lies() {
 }
 
 proptest! {
-    /// A file may be broken in any way: it is answered, never choked on, and every complaint stands within it.
+    /// A file may be broken in any way: the reader never fails to answer, and every complaint has a position within the file.
     #[test]
     fn a_broken_file_is_answered(
         cut in 0..4000_usize,

@@ -1,5 +1,5 @@
-//! Every seed of the fuzz targets of this crate, through the same bodies and without libFuzzer: what fuzzing found once stays
-//! mended. `cargo xtask fuzz` looks for more.
+//! Runs every seed of this crate's fuzz targets through the same code without libFuzzer, so that a bug that fuzzing found
+//! once stays fixed. `cargo xtask fuzz` searches for more.
 
 #[path = "../../../fuzz/bodies/agent.rs"]
 mod agent;

@@ -1,4 +1,4 @@
-//! A few machines in a few words, for tests: instance `iN` called `w-N`, its port `pN`, its node `w-N`.
+//! Short descriptions of a few machines, for tests: instance `iN` called `w-N`, its port `pN`, its node `w-N`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{Answers, MachineReport};
 
-/// One pool of machines with the tag `k8s-cluster=prod`, whose ports need the group `k8s-nodes`. Mends networks.
+/// A roster with one pool of machines with the tag `k8s-cluster=prod`, whose ports need the group `k8s-nodes`. Network
+/// repairs are allowed.
 pub(crate) fn roster() -> Roster {
     roster_with("repair: {network: act}")
 }
 
-/// The same with these further fields of its pool.
+/// The same roster with these further fields of its pool.
 pub(crate) fn roster_with(fields: &str) -> Roster {
     let text = format!(
         "{{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {{name: prod}}, spec: {{\
@@ -90,7 +91,7 @@ pub(crate) fn node(number: &str, ready: Ready) -> Node {
     }
 }
 
-/// A machine that answers, by its name and its node's, as a report has it.
+/// A machine that is Ready, by its name and its Node's, as a report has it.
 pub(crate) fn machine(name: &str, node: Option<&str>) -> MachineReport {
     MachineReport {
         name: name.to_owned(),
@@ -108,7 +109,7 @@ pub(crate) fn machine(name: &str, node: Option<&str>) -> MachineReport {
     }
 }
 
-/// A state and its time, fed by hand. Records are durable at once; whatever else the engine wants stays undone.
+/// A state and its time, which the test feeds. Records are durable at once; the test ignores the other effects.
 pub(crate) struct Field {
     /// The engine.
     pub(crate) state: State,
@@ -122,7 +123,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// `count` machines that are well, at 09:00 of a certain day, UTC.
+    /// `count` healthy machines, at 09:00 of a fixed day, UTC.
     pub(crate) fn of(count: usize, acting: bool) -> Self {
         let numbers: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
         let cloud = CloudSnapshot {
@@ -142,7 +143,7 @@ impl Field {
         Self { state, now: Time::from_ms(1_792_400_400_000), cloud, nodes, renewed: 0 }
     }
 
-    /// One event, with all records that it sets off.
+    /// Feeds one event, and acknowledges all records that follow from it.
     pub(crate) fn feed(&mut self, event: Event) {
         use reveille_core::effect::Effect;
         for effect in self.state.step(self.now, event) {
@@ -152,7 +153,7 @@ impl Field {
         }
     }
 
-    /// Everybody is listed as they are.
+    /// Feeds a listing of all machines as they are.
     pub(crate) fn look(&mut self) {
         let fact = CloudFact::read(self.cloud.clone());
         self.feed(Event::Cloud { cloud: "os".into(), fact });
@@ -164,7 +165,7 @@ impl Field {
         self.feed(Event::Cluster(ClusterFact::Alive));
     }
 
-    /// Time passes, with a look every ten seconds.
+    /// Lets time pass, with a listing every ten seconds.
     pub(crate) fn pass(&mut self, span: Span) {
         let end = self.now + span;
         while self.now < end {

@@ -3,14 +3,14 @@
 //! ```text
 //!  arguments ─▶ cli ─▶ command ─▶ answer on standard output, exit code
 //!                        │
-//!                        ├─ worlds: adapters behind one seam, one poller for each project
+//!                        ├─ adapters: clouds and clusters behind one interface, one poller for each project
 //!                        ├─ driver: the loop of one roster, its ledger thread, its executor
 //!                        ├─ replay: a recording, played through the engine again and compared
 //!                        └─ view ─▶ render: what the engine knows, as reports for programs and for people
 //! ```
 //!
-//! Without the feature `controller` it is the program for machines, half the size: `join`, `agent`, `doctor` and
-//! `diagnose`, whose text a node holds in memory for as long as it lives.
+//! Without the feature `controller` it is the build for machines, half the size: `join`, `agent`, `doctor` and
+//! `diagnose`. A machine holds its code in memory as long as it runs.
 #![cfg_attr(
     not(feature = "controller"),
     allow(dead_code, reason = "exit codes, tones and tables that only commands of the controller use")
@@ -50,12 +50,12 @@ use crate::cli::Cli;
 use crate::cli::exit::Exit;
 
 fn main() -> ExitCode {
-    // Before anything is read: what comes after holds credentials, whichever command it is.
+    // This comes before any input is read, because every command may hold credentials afterwards.
     let undumped = reveille_node::undumped::never_dumped();
     let exit = match Cli::try_parse() {
         Ok(cli) => command::main(cli, undumped),
         Err(error) => {
-            // Help and version are answers; anything else is wrong usage. A closed pipe is nobody's loss.
+            // Help and version are answers; anything else is wrong usage. A closed pipe is no error.
             drop(error.print());
             if cfg!(not(feature = "controller")) && error.kind() == ErrorKind::InvalidSubcommand {
                 eprintln!("This is the program for machines: what leads a cluster is in the whole program.");

@@ -1,4 +1,4 @@
-//! What can go wrong with a recording, and what to do next.
+//! The errors of recordings, and what to do next.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Why a recording cannot be written or read.
 #[derive(Debug, Error)]
 pub enum TapeError {
-    /// A file or directory of it does not do what was asked.
+    /// A file or directory of the recording refused an operation.
     #[error("cannot {doing} {}", path.display())]
     Io {
         /// What was tried.
@@ -18,7 +18,7 @@ pub enum TapeError {
         /// Why not.
         source: io::Error,
     },
-    /// This run alone fills what recordings may take.
+    /// This run alone fills the space that recordings may take.
     #[error(
         "this run alone fills the {bytes_max} bytes that recordings may take. Allow more, or start it again: a new run begins a new recording"
     )]
@@ -26,7 +26,7 @@ pub enum TapeError {
         /// The bound.
         bytes_max: u64,
     },
-    /// A byte is not as it was written.
+    /// A byte differs from what was written.
     #[error("{}, frame {frame} at byte {byte}: {what}. What stands before it can be read up to there with --until", file.display())]
     Damaged {
         /// Which file.
@@ -49,12 +49,12 @@ pub enum TapeError {
     /// A segment is gone.
     #[error("segment {number} of the recording in {} is missing, and what comes after it rests on it", directory.display())]
     Missing {
-        /// Whose.
+        /// The directory of the recording.
         directory: PathBuf,
-        /// Which.
+        /// The number of the segment.
         number: u32,
     },
-    /// There is no recording.
+    /// There is no recording at the path.
     #[error("{} is no recording", path.display())]
     None {
         /// Where.

@@ -1,11 +1,11 @@
-//! One frame: sixteen bytes that say how long it is and what it must add up to, then bytes of the segment's zstd stream.
+//! One frame: sixteen bytes that hold its length and its checksums, then bytes of the segment's zstd stream.
 //!
 //! ```text
 //!  "RVLF"  length (u32, little endian)  CRC-32 of the bytes  CRC-32 of these first twelve  │ bytes …
 //! ```
 //!
-//! The length has a checksum of its own, so that a frame that is cut short (normal at the end) and a length that was changed
-//! (damage) are told apart.
+//! The length has a checksum of its own. So the reader tells a frame that is cut short (normal at the end) from a length
+//! that was changed (damage).
 
 /// First line of a segment.
 pub(crate) const PREFACE: &[u8; 16] = b"reveille-tape 1\n";
@@ -18,13 +18,13 @@ const MAGIC: &[u8; 4] = b"RVLF";
 pub(crate) enum Found<'a> {
     /// A frame with this content.
     Whole(&'a [u8]),
-    /// The end of a segment that nobody finished.
+    /// The end of a segment whose last frame was not written completely.
     CutShort,
-    /// Bytes that were changed, and how that shows.
+    /// Bytes that were changed, and the check that failed.
     Damaged(&'static str),
 }
 
-/// The frame around these bytes of the stream.
+/// Makes the frame around these bytes of the stream.
 pub(crate) fn write(content: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(HEAD_BYTES + content.len());
     frame.extend_from_slice(MAGIC);
@@ -35,7 +35,7 @@ pub(crate) fn write(content: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Reads the frame that begins here.
+/// Reads the frame at the beginning of these bytes.
 pub(crate) fn read(bytes: &[u8]) -> Found<'_> {
     let Some((head, rest)) = bytes.split_at_checked(HEAD_BYTES) else { return Found::CutShort };
     let number = |from: usize| {

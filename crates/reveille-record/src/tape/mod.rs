@@ -1,4 +1,5 @@
-//! Recordings on disk: lines that one process writes and a replay reads, compressed and checked; nothing rests on them.
+//! Recordings on disk: lines that one process writes and a replay reads, compressed and with checksums. No decision
+//! depends on them.
 //!
 //! ```text
 //!  ROOT/RUN/0000000001.tape   "reveille-tape 1\n", then frames; the next segment begins when one is full
@@ -7,15 +8,16 @@
 //!  append(line) ─▶ zstd stream ─▶ flush: one frame [ "RVLF" length crc crc-of-this | bytes of the stream ] ─▶ write
 //! ```
 //!
-//! A frame holds whole lines and is readable as soon as it is written, so a process that was killed loses what it had not
-//! flushed and nothing else: the last frame of the last segment may be cut short, and everything before it is read. Any
-//! other byte that is not as it was written is damage, and is refused with its place. A segment is one zstd stream, because
-//! lines repeat what earlier lines said; a run is read from its first line on for the same reason.
+//! A frame holds whole lines and is readable as soon as it is written. So a killed process loses only what it had not
+//! flushed: the last frame of the last segment may be cut short, and a replay reads everything before it. Any other
+//! changed byte is damage, and the reader refuses it and names its place. A segment is one zstd stream, because lines
+//! repeat what earlier lines said. For the same reason a run is read from its first line on.
 //!
-//! All runs below one root share a bound. The oldest runs go first, each as a whole. A run that fills the bound alone is
-//! over; a recording that began in its middle could not be replayed.
+//! All runs below one root share a size limit. The writer removes the oldest runs first, each as a whole. When one run
+//! alone reaches the limit, its recording ends; a recording that began in its middle could not be replayed.
 //!
-//! A plain file of lines, one that begins with `{`, is read too: recordings that are kept beside the code are reviewed.
+//! The reader also takes a plain file of lines, which begins with `{`. Recordings that are kept beside the code have this
+//! form, so that they can be reviewed.
 //!
 //! Deliberately not here: fsync (a recording may lose its end to a power cut), what a line means, and any clock.
 
@@ -28,7 +30,7 @@ pub use error::TapeError;
 pub use read::{TapeEnding, TapeLine, TapeReader, runs};
 pub use write::{TapeConfig, TapeWriter};
 
-/// What the file of a run says about how it stands.
+/// The file in which a run keeps its status.
 pub(crate) const NOTICE: &str = "notice.txt";
 
 /// A segment's file name.

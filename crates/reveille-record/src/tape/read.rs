@@ -1,4 +1,4 @@
-//! The reading end: a run's segments in order, or one plain file, as lines with their places.
+//! Reads a recording: the segments of a run in order, or one plain file, as lines with their places.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::frame::{self, Found};
 use super::segment_of;
 use super::write::notice;
 
-/// More text in one frame than any writer of ours makes: a file that unpacks to more is none of ours.
+/// Our writer never puts this much text into one frame, so the reader refuses a file that unpacks to more.
 const FRAME_TEXT_BYTES_MAX: usize = 1 << 30;
 
 /// One line of a recording.
@@ -19,16 +19,16 @@ const FRAME_TEXT_BYTES_MAX: usize = 1 << 30;
 pub struct TapeLine {
     /// Its bytes, without the newline.
     pub bytes: Vec<u8>,
-    /// Where it stands, for people: the file and the line within the whole recording.
+    /// The place of the line, for people: the file and the line within the whole recording.
     pub place: String,
 }
 
 /// How a recording ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TapeEnding {
-    /// Bytes at the end that are no whole frame: the process was killed while it wrote.
+    /// Bytes at the end that are no whole frame, because the process was killed while it wrote.
     pub torn_bytes: usize,
-    /// Why it did not end well, where that is known.
+    /// Why the recording did not end cleanly, where that is known.
     pub notice: Option<String>,
 }
 
@@ -49,7 +49,7 @@ struct Segment {
     stream: Decoder<'static, Text>,
 }
 
-/// Where unpacked text goes, as much as may be.
+/// The target of unpacked text, with a size limit.
 #[derive(Default)]
 struct Text(Vec<u8>);
 
@@ -67,7 +67,7 @@ impl Write for Text {
     }
 }
 
-/// Every run at or below a directory, oldest first: itself, its children or theirs.
+/// Every run at or below a directory, oldest first: the directory itself, its children or their children.
 ///
 /// # Errors
 /// When a directory cannot be listed.
@@ -126,7 +126,7 @@ impl TapeReader {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// When a byte is not as it was written, or a file cannot be read.
+    /// When a byte differs from what was written, or a file cannot be read.
     pub fn next_line(&mut self) -> Result<Option<TapeLine>, TapeError> {
         loop {
             if let Some(bytes) = self.lines.pop_front() {
@@ -148,7 +148,7 @@ impl TapeReader {
         }
     }
 
-    /// How it ends; known when every line was read.
+    /// How the recording ends; known after every line was read.
     pub const fn ending(&self) -> &TapeEnding {
         &self.ending
     }
@@ -221,7 +221,7 @@ impl Segment {
     }
 }
 
-/// A run's segments, in order and without a hole.
+/// The segments of a run, in order and without a gap.
 fn segments(directory: &Path) -> Result<VecDeque<PathBuf>, TapeError> {
     let mut files = entries(directory)?;
     files.retain(|path| is_segment(path));

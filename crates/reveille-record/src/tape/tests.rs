@@ -1,4 +1,4 @@
-//! Tapes on a real disk: written, read, cut, changed, bounded.
+//! Tests of recordings on a real disk: writing, reading, cuts, changed bytes and the size limit.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::*;
 const SMALL: TapeConfig =
     TapeConfig { segment_bytes_max: 4096, total_bytes_max: 1 << 20, frame_bytes_max: 1024 };
 
-/// Lines that hardly compress, so that bounds are reached.
+/// A line that hardly compresses, so that a test reaches the limits.
 fn line(number: u64) -> String {
     let noise: Vec<String> = (0..8)
         .map(|n| format!("{:016x}", (number * 8 + n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))

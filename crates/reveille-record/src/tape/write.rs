@@ -1,8 +1,8 @@
-//! The writing end: lines in, segments out, until the bound is reached or the disk refuses.
+//! Writes a recording: lines go in and segments come out, until the size limit is reached or the disk refuses.
 //!
-//! After any error the recording is over: the compressed stream has gone on, the file has not. What was flushed before
-//! stays readable, a part of a frame is cut off, and the notice, whose bytes were set aside at the beginning, says why, also
-//! on a disk that is full.
+//! After any error the recording is over, because the compressed stream has gone on and the file has not. What was
+//! flushed before stays readable, and the writer cuts off a partial frame. The notice says why, also on a full disk,
+//! because its bytes are reserved at the beginning.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -17,14 +17,14 @@ use super::read::{run_bytes, runs};
 use super::{NOTICE, file_name};
 use crate::disk::make_directory;
 
-/// How large recordings may become.
+/// The size limits of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapeConfig {
-    /// A segment that reaches this many bytes is the last but one.
+    /// A segment that reaches this many bytes is finished, and the next one begins.
     pub segment_bytes_max: u64,
-    /// All runs of one root together.
+    /// The limit for all runs of one root together.
     pub total_bytes_max: u64,
-    /// So many bytes of lines are one frame at the latest.
+    /// The writer closes a frame when its lines reach this many bytes.
     pub frame_bytes_max: usize,
 }
 
@@ -34,7 +34,7 @@ impl TapeConfig {
         Self { segment_bytes_max: 16 << 20, total_bytes_max: 1 << 30, frame_bytes_max: 256 << 10 };
 }
 
-/// zstd's own default: beyond it a recording becomes little smaller and much slower.
+/// zstd's default level: a higher level makes a recording little smaller and takes much longer.
 const LEVEL: i32 = 3;
 /// Bytes set aside for the reason why a recording ended.
 const NOTICE_BYTES: usize = 1024;
@@ -49,7 +49,7 @@ pub struct TapeWriter {
     segment: u32,
     file: File,
     stream: Encoder<'static, Vec<u8>>,
-    /// Bytes of lines that no frame holds yet.
+    /// Bytes of lines that are not in a frame yet.
     waiting_bytes: usize,
     segment_bytes: u64,
     run_bytes: u64,
@@ -106,7 +106,7 @@ impl TapeWriter {
         if self.waiting_bytes >= self.config.frame_bytes_max { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what waits, as one frame.
+    /// Writes the waiting lines as one frame.
     ///
     /// # Errors
     /// When the disk refuses or the bound is reached: the recording is over, see [`Self::stop`].
@@ -135,25 +135,25 @@ impl TapeWriter {
         Ok(())
     }
 
-    /// Ends it well.
+    /// Ends the recording without a notice.
     ///
     /// # Errors
-    /// When what waits cannot be written any more.
+    /// When the waiting lines cannot be written any more.
     pub fn end(mut self) -> Result<(), TapeError> {
         self.flush()?;
         let path = self.directory.join(NOTICE);
         std::fs::remove_file(&path).map_err(TapeError::io("remove", path))
     }
 
-    /// Ends it for a reason, which is kept beside it as far as the disk lets us.
+    /// Ends the recording and writes the reason beside it, as far as the disk allows.
     pub fn stop(mut self, why: &str) {
-        // Nothing can be done about a refusal here: the recording is over either way, and its reader sees the cut.
+        // The writer cannot handle an error here: the recording is over either way, and its reader sees the cut.
         let _ = self.file.set_len(self.segment_bytes);
         let _ = self.notice.seek(SeekFrom::Start(0));
         let _ = self.notice.write_all(&padded(why));
     }
 
-    /// Lets the oldest runs go until this one may grow by another segment.
+    /// Removes the oldest runs until this one may grow by another segment.
     fn make_room(&mut self) -> Result<(), TapeError> {
         let kept = |path: &PathBuf| *path != self.directory;
         let others: Vec<PathBuf> = runs(&self.root)?.into_iter().filter(kept).collect();
@@ -191,7 +191,7 @@ fn padded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Reads the notice of a run that did not end well.
+/// Reads the notice of a run that did not end cleanly.
 pub(crate) fn notice(directory: &Path) -> io::Result<Option<String>> {
     match std::fs::read(directory.join(NOTICE)) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),

@@ -1,7 +1,7 @@
-//! Before a session: who is there, a token for a certificate, a certificate for a newer one.
+//! Before a session: the server says what it is, and gives a certificate for a token, or a new certificate for an old one.
 //!
-//! The token travels in the header (`Authorization: Bearer rvi1.ID.SECRET`), never in a body that may be logged whole. The key
-//! is made on the machine and stays there; a request for a certificate travels.
+//! The token travels in the header (`Authorization: Bearer rvi1.ID.SECRET`), never in a body that may be logged whole.
+//! The machine makes the key and keeps it; only a request for a certificate travels.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,34 +11,36 @@ use super::text::{List, Sentence, Text, Word};
 /// A certificate, or a request for one, as PEM.
 pub type Pem = Text<{ 16 << 10 }>;
 
-/// Who answers here. A proxy or another server says something else.
+/// What the server says about itself. A proxy or another server answers something else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ping {
     /// [`super::PRODUCT`].
     pub product: Word,
     /// The program's version.
     pub version: Word,
-    /// Protocols that are spoken.
+    /// The protocols that the server speaks.
     pub protocols: List<u32, 16>,
-    /// The server's clock, RFC 3339. For a person who looks for a wrong clock; certificates are judged by the machine's own.
+    /// The server's clock, RFC 3339. An operator compares it to find a wrong clock; the machine judges
+    /// certificates by its own clock.
     pub time: Word,
 }
 
-/// A machine asks to be known.
+/// A machine asks to be enrolled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enrol {
-    /// The protocol it speaks.
+    /// The protocol that the machine speaks.
     pub protocol: u32,
     /// Which machine it is.
     pub identity: Identity,
-    /// What it says of itself.
+    /// What the machine reports about itself.
     #[serde(default)]
     pub facts: Facts,
-    /// The name that its node is to have; its host name where none is given.
+    /// The name for the machine's Node; its host name where none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<Word>,
-    /// A request for a certificate (PKCS 10), signed by the machine's own key: ECDSA P-256 or Ed25519. Its subject is not read.
+    /// A request for a certificate (PKCS 10), signed by the machine's own key: ECDSA P-256 or Ed25519. The
+    /// server ignores its subject.
     pub csr: Pem,
 }
 
@@ -46,30 +48,30 @@ pub struct Enrol {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Renew {
-    /// The protocol it speaks.
+    /// The protocol that the machine speaks.
     pub protocol: u32,
     /// A request for a certificate, by the same key or by the next one.
     pub csr: Pem,
 }
 
-/// The machine is known.
+/// The machine is enrolled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolled {
-    /// Its record; also the name in the certificate.
+    /// The machine's record, which is also the name in the certificate.
     pub machine: Word,
-    /// Its certificate.
+    /// The machine's certificate.
     pub certificate: Pem,
-    /// The authorities that this server is known by.
+    /// The certificate authorities of this server.
     pub authorities: Pem,
-    /// Their pins.
+    /// The pins of these authorities.
     pub ca_pins: List<Word, 8>,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// The certificate ends after so long, seconds from now on.
+    /// The certificate ends after this many seconds from now.
     pub ttl_s: u64,
-    /// Renew it after so long, seconds from now on.
+    /// The machine renews the certificate after this many seconds from now.
     pub renew_after_s: u64,
-    /// How to go on, for a person.
+    /// What to do next, for an operator.
     #[serde(default)]
     pub next: Sentence,
 }

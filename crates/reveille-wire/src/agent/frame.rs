@@ -1,9 +1,10 @@
-//! The frames of a session, whichever way they travel.
+//! The frames of a session, over a WebSocket or over polls.
 //!
-//! Each frame has a number, counted from 1 by its sender within a session. An agent keeps what it reported until the number was
-//! acknowledged and says it again in its next session; the server passes over what it has. So a report is neither lost with a
-//! connection nor counted twice. What the server sends is not repeated: a plan is sent again because the agent says what it
-//! holds, and an order that was lost is an order without an answer, which whoever gave it waits for no longer than he said.
+//! Each frame has a number, counted from 1 by its sender within a session. An agent keeps a report until the server
+//! acknowledged its number, and sends it again in the next session; the server skips what it already has. So a report is
+//! neither lost with a connection nor counted twice. The server does not repeat its frames. It sends a plan again because
+//! the agent says which plan it holds. An order that was lost is an order without an answer, and the caller waits for it
+//! no longer than the order's time limit.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,21 +28,21 @@ pub struct Numbered<F> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
 pub enum AgentFrame {
-    /// The first one of a session.
+    /// The first frame of a session.
     Hello(Hello),
     /// A stage was entered, left, or tried again.
     Stage(StageReport),
-    /// It lives.
+    /// The agent is alive.
     Heartbeat(Heartbeat),
     /// How a step of the plan is going.
     Step(StepOutcome),
-    /// What became of an order.
+    /// How an order ended.
     Done(Done),
     /// A part of the evidence.
     Evidence(EvidencePart),
     /// The join waits for a token.
     TokenWanted {},
-    /// Of a newer version; passed over.
+    /// A frame of a newer version, which the reader skips.
     #[serde(other)]
     Unknown,
 }
@@ -50,69 +51,70 @@ pub enum AgentFrame {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case")]
 pub enum ServerFrame {
-    /// The session stands.
+    /// The session is open.
     Welcome(Welcome),
-    /// What the machine is to be.
+    /// The files and the join that the machine needs.
     Plan(Plan),
-    /// For the join of the plan; replaces the one before.
+    /// A token for the join of the plan; it replaces the previous one.
     Token(Token),
-    /// Do this.
+    /// An order to the agent.
     Do(Order),
-    /// Not yet: why, what to do, and when there may be news.
+    /// The machine has to wait: why, what to do, and when to ask again.
     Wait(Refused),
-    /// No, and the session ends.
+    /// The server refuses, and the session ends.
     Refuse(Refused),
-    /// Who else is there to be asked.
+    /// Other machines that the agent can ask.
     Peers {
-        /// They.
+        /// The machines.
         peers: List<Peer, 256>,
     },
     /// Another machine claims to be this one.
     Rival(Rival),
-    /// Frames up to this number have been kept.
+    /// The server has stored the frames up to this number.
     Ack {
-        /// That number.
+        /// The last stored frame.
         up_to: u64,
     },
-    /// Of a newer version; passed over.
+    /// A frame of a newer version, which the reader skips.
     #[serde(other)]
     Unknown,
 }
 
-/// Who comes.
+/// Which machine opens the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The protocol it speaks.
+    /// The protocol that the agent speaks.
     pub protocol: u32,
     /// Which machine it is.
     pub identity: Identity,
-    /// What it says of itself.
+    /// What the machine reports about itself.
     #[serde(default)]
     pub facts: Facts,
-    /// The plan it holds.
+    /// The plan that the agent holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Held>,
-    /// Its node is in the API: no token is needed.
+    /// The machine's Node is in the API, so it needs no token.
     #[serde(default)]
     pub joined: bool,
 }
 
-/// A stage of the machine's way.
+/// A stage of the machine's way to a Ready node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageReport {
-    /// Higher than that of every report this agent made before, over all sessions and starts: what comes again is known by it.
+    /// Higher than the number of every report this agent made before, over all sessions and starts. The server recognises
+    /// repeated reports by it.
     pub seq: u64,
     /// Which stage.
     pub stage: StageWord,
-    /// It was entered, tried again, left.
+    /// Whether the stage was entered, tried again or left.
     pub step: StageStep,
-    /// How often it was tried.
+    /// How often the stage was tried.
     #[serde(default)]
     pub attempts: u32,
-    /// Why it is not left yet.
+    /// Why the stage is not left yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Trouble>,
-    /// When, on the machine's own clock. Shown, never subtracted.
+    /// When it happened, on the machine's own clock. The stamp is shown, never subtracted.
     #[serde(default)]
     pub stamp: Word,
 }
@@ -121,15 +123,15 @@ pub struct StageReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageStep {
-    /// It was begun.
+    /// The stage has begun.
     Entered,
-    /// It was tried and is not over.
+    /// The agent tried the stage, and it is not over.
     Tried,
-    /// It is over.
+    /// The stage is over.
     Left,
 }
 
-/// Why something did not go.
+/// Why something failed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Trouble {
     /// A word for programs.
@@ -139,39 +141,39 @@ pub struct Trouble {
     pub text: Sentence,
 }
 
-/// It lives.
+/// The agent is alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Where it is.
+    /// The stage of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<StageWord>,
-    /// Its node is in the API.
+    /// The machine's Node is in the API.
     #[serde(default)]
     pub joined: bool,
-    /// What it says of itself beyond that.
+    /// What else the agent reports about the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
 }
 
-/// What an agent says of its machine and of its own decisions. Words that a reader does not know say nothing.
+/// What an agent reports about its machine and its own decisions. A reader ignores words that it does not know.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Account {
-    /// Whether its kubelet runs: `runs`, `stopped`, `cannot-tell`.
+    /// Whether the kubelet runs: `runs`, `stopped`, `cannot-tell`.
     #[serde(default)]
     pub kubelet: Word,
-    /// Whether it reaches the API server: `answers`, `lost-by-all`, `lost-here`, `lost`, `cannot-tell`.
+    /// Whether the machine reaches the API server: `answers`, `lost-by-all`, `lost-here`, `lost`, `cannot-tell`.
     #[serde(default)]
     pub api: Word,
-    /// What it does about its node by itself.
+    /// What the agent does about its Node on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
-    /// Why it leaves its join alone.
+    /// Why the agent leaves the join of its machine alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
-    /// What may be asked of it: `restart-kubelet`, `rejoin`.
+    /// The orders that the agent accepts: `restart-kubelet`, `rejoin`.
     #[serde(default)]
     pub may: List<Word, 8>,
-    /// What the machine's provider told the machine that it will do to it, a sentence each: `rebalance: recommended at …`.
+    /// Maintenance that the cloud announced to the machine, one sentence each: `rebalance: recommended at …`.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub announced: List<Sentence, 8>,
 }
@@ -179,40 +181,40 @@ pub struct Account {
 /// What an agent does about its node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
-    /// What, as a clause.
+    /// What the agent does, as a clause.
     pub what: Word,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Of how many.
+    /// The number of attempts that are allowed.
     pub of: u32,
 }
 
-/// Why an agent leaves a join alone.
+/// Why an agent leaves the join of its machine alone: it neither joins it nor joins it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     /// `leaving`, `control-plane`, `another-cluster`, `other`.
     pub kind: Word,
-    /// In its words, secrets masked.
+    /// The reason in the agent's words, secrets masked.
     pub text: Sentence,
 }
 
-/// Something to do.
+/// An order to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Its number; the answer carries it back, and a second order of that number does nothing.
+    /// The number of the order; the answer carries it back, and a second order with that number does nothing.
     pub id: u64,
-    /// What.
+    /// What to do.
     pub verb: Verb,
-    /// An answer after this is not waited for, seconds.
+    /// The caller waits this many seconds for the answer.
     pub within_s: u32,
 }
 
-/// What became of an order.
+/// How an order ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// Of which.
+    /// The number of the order.
     pub id: u64,
-    /// How it ended.
+    /// The result.
     pub outcome: Ended,
     /// The end of its output, secrets masked.
     #[serde(default)]
@@ -223,23 +225,23 @@ pub struct Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// It was done, or is begun: whether it works is seen elsewhere. For a probe: the API server answers.
+    /// The agent did it, or began it; whether it works is seen elsewhere. For a probe: the API server answers.
     Done,
     /// There was nothing to do.
     AlreadySo,
-    /// It was tried and did not go. For a probe: the API server does not answer.
+    /// The agent tried, and it failed. For a probe: the API server does not answer.
     Failed,
-    /// The agent would not: its own reasons stand against it, in the output.
+    /// The agent refused for its own reasons, which are in the output.
     Declined,
 }
 
-/// A part of the evidence that an order asked for. All parts, put together in order, are one archive as base64: the doctor's
-/// bundle, gzip over tar. They come before the order's [`Done`].
+/// A part of the evidence that an order asked for. All parts in order are one archive as base64: the doctor's bundle,
+/// gzip over tar. The agent sends them before the order's [`Done`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidencePart {
-    /// Of which order.
+    /// The number of the order.
     pub id: u64,
-    /// Which part, from 0.
+    /// The number of the part, from 0.
     pub part: u32,
     /// How many there are, at most [`EvidencePart::PARTS_MAX`].
     pub of: u32,
@@ -251,10 +253,10 @@ pub struct EvidencePart {
 }
 
 impl EvidencePart {
-    /// Most parts of one archive: with the bound of each, 8 MiB of base64.
+    /// The most parts of one archive: with the limit of each part, 8 MiB of base64.
     pub const PARTS_MAX: u32 = 128;
 
-    /// An archive's base64 as parts; none where it has more than are taken.
+    /// Splits the base64 of an archive into parts; `None` where it has more parts than the server accepts.
     pub fn cut(id: u64, base64: &str, sha256: &Word) -> Option<Vec<Self>> {
         const BYTES: usize = 64 << 10;
         let of = u32::try_from(base64.len().div_ceil(BYTES).max(1)).ok()?;
@@ -270,19 +272,19 @@ impl EvidencePart {
     }
 }
 
-/// The session stands.
+/// The session is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
     /// The machine's record.
     pub machine: Word,
-    /// Which session of this machine it is; a higher one has taken over.
+    /// The number of the session of this machine; a higher number replaces it.
     pub session: u64,
-    /// A heartbeat is expected this often, seconds.
+    /// The server expects a heartbeat this often, seconds.
     pub heartbeat_s: u32,
-    /// Public keys by which this server is to be known from now on. More than one while an authority is replaced.
+    /// Public keys by which the agent recognises this server from now on. There is more than one while an authority is replaced.
     #[serde(default)]
     pub ca_pins: List<Word, 8>,
-    /// The highest stage report that was kept ([`StageReport::seq`]).
+    /// The highest stage report that the server has stored ([`StageReport::seq`]).
     #[serde(default)]
     pub reports_kept: u64,
 }
@@ -290,26 +292,26 @@ pub struct Welcome {
 /// A token for the join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// It.
+    /// The token.
     pub token: Secret,
-    /// It ends after so long, seconds.
+    /// The token ends after this many seconds.
     pub ttl_s: u32,
 }
 
 /// Another machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Its record: the name in its certificate, by which it is known when it answers.
+    /// The machine's record: the name in its certificate, by which the agent recognises it when it answers.
     #[serde(default)]
     pub machine: Word,
-    /// Its node's name.
+    /// The name of its Node.
     pub node_name: Word,
     /// Its failure domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Word>,
     /// Its addresses.
     pub addresses: List<Word, 8>,
-    /// Where its agent answers others ([`Facts::answers_at`]); none when it does not.
+    /// Where its agent answers other agents ([`Facts::answers_at`]); `None` when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers_at: Option<Word>,
 }
@@ -317,10 +319,10 @@ pub struct Peer {
 /// A machine that claims to be another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rival {
-    /// What both claim.
+    /// The part of the identity that both machines claim.
     pub part: super::identity::Part,
     /// The other one's identity.
     pub identity: Identity,
-    /// What the other one says of itself.
+    /// What the other machine reports about itself.
     pub facts: Facts,
 }

@@ -1,8 +1,9 @@
-//! Who a machine is, and what it says of itself.
+//! The identity of a machine, and the facts that it reports about itself.
 //!
-//! An identity is what does not change while the machine is the same one: the cloud's instance id, the system's machine id, the
-//! firmware's UUID. The boot id changes with each boot and tells two machines with one disk image apart. The key is not here: it
-//! is what the connection proved. The host name is an attribute, and so is everything else that a person can type.
+//! An identity consists of what does not change while the machine is the same one: the cloud's instance id, the system's
+//! machine id, the firmware's UUID. The boot id changes with each boot and tells two machines with one disk image apart.
+//! The key is not here, because the connection proved it. The host name is an attribute, and so is everything else that a
+//! person can type.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use super::text::{List, Word};
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The cloud's id of the instance; none where there is no cloud, or it does not say.
+    /// The cloud's id of the instance; `None` where there is no cloud, or the cloud does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<Word>,
     /// `/etc/machine-id`.
@@ -39,12 +40,12 @@ pub enum Part {
     BootId,
     /// The key that the connection proved.
     Key,
-    /// The name that the node is to have.
+    /// The name for the machine's Node.
     NodeName,
 }
 
 impl Part {
-    /// As a person says it.
+    /// The name of the part in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InstanceId => "instance id",
@@ -58,7 +59,7 @@ impl Part {
 }
 
 impl Identity {
-    /// The parts that last longer than a boot, those that say something.
+    /// The parts that last longer than a boot and have a usable value.
     pub fn lasting(&self) -> impl Iterator<Item = (Part, &str)> {
         let parts = [
             (Part::InstanceId, &self.instance_id),
@@ -68,20 +69,20 @@ impl Identity {
         parts.into_iter().filter_map(|(part, word)| Some((part, says_something(word.as_deref()?)?)))
     }
 
-    /// A part of it, where it says something.
+    /// A part of the identity, where it has a usable value.
     pub fn part(&self, wanted: Part) -> Option<&str> {
         self.lasting().find(|(part, _)| *part == wanted).map(|(_, word)| word)
     }
 
-    /// The first lasting part in which both say something and differ.
+    /// The first lasting part in which both have a value and the values differ.
     pub fn differs(&self, other: &Self) -> Option<Part> {
         let differ = |part, word| other.part(part).is_some_and(|theirs| normal(theirs) != normal(word));
         self.lasting().find(|(part, word)| differ(*part, word)).map(|(part, _)| part)
     }
 
-    /// The first lasting part that this one says and the other leaves out, so that nobody can compare it. The system UUID is the
-    /// firmware's, and a copy of a disk does not bring it along: where it is said and the same, the others may be left out, as
-    /// an instance id is while the metadata of its cloud does not answer.
+    /// The first lasting part that this identity has and the other lacks, so that the two cannot be compared. The system
+    /// UUID comes from the firmware, and a copy of a disk does not copy it. Where both have the same system UUID, the
+    /// other parts may be missing; an instance id is missing while the cloud's metadata service does not answer.
     pub fn left_out_by(&self, other: &Self) -> Option<Part> {
         let says = |part| other.part(part).is_some();
         if self.part(Part::SystemUuid).is_some() && says(Part::SystemUuid) {
@@ -90,17 +91,17 @@ impl Identity {
         self.lasting().find(|(part, _)| !says(*part)).map(|(part, _)| part)
     }
 
-    /// The first lasting part that both share.
+    /// The first lasting part that both have in common.
     pub fn shares(&self, other: &Self) -> Option<Part> {
         let same = |part, word| other.part(part).is_some_and(|theirs| normal(theirs) == normal(word));
         self.lasting().find(|(part, word)| same(*part, word)).map(|(part, _)| part)
     }
 }
 
-/// The one form of a word that names a machine, whatever kind of id it is: two words with one form are the same name.
+/// The normal form of a word that names a machine, for any kind of id: two words with one form are the same name.
 ///
-/// Lower case, without spaces around it, and a UUID without its dashes and braces: firmware, kubelet and clouds write the same
-/// UUID in each of these ways, and OpenStack's instance id is the system UUID of the guest.
+/// Lower case, without spaces around it, and a UUID without its dashes and braces. Firmware, kubelet and clouds write the
+/// same UUID in each of these ways. OpenStack's instance id is the system UUID of the guest.
 pub fn normal(word: &str) -> String {
     let lower = word.trim().to_lowercase();
     let digits: String = lower.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
@@ -108,7 +109,7 @@ pub fn normal(word: &str) -> String {
     if is_uuid { digits } else { lower }
 }
 
-/// Firmware and images that were never given an identity all say the same; that names nobody.
+/// Firmware and images without an identity of their own all carry the same placeholder, which identifies no machine.
 fn says_something(word: &str) -> Option<&str> {
     let digits = || word.chars().filter(|c| *c != '-');
     let first = digits().next()?;
@@ -118,7 +119,7 @@ fn says_something(word: &str) -> Option<&str> {
     said.then_some(word)
 }
 
-/// What a machine says of itself beside its identity. Shown and compared by people; nothing is allowed by it.
+/// What a machine reports about itself beside its identity. Operators see and compare it; it grants no rights.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// Its host name.
@@ -127,7 +128,7 @@ pub struct Facts {
     /// Its addresses.
     #[serde(default)]
     pub addresses: List<Word, 32>,
-    /// Its operating system, as `os-release` says it.
+    /// Its operating system, as in `os-release`.
     #[serde(default)]
     pub os: Word,
     /// Its kernel.
@@ -136,13 +137,13 @@ pub struct Facts {
     /// Its processor's architecture.
     #[serde(default)]
     pub arch: Word,
-    /// Its failure domain, where it knows it.
+    /// Its failure domain, where the machine knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Word>,
     /// The agent's version.
     #[serde(default)]
     pub agent: Word,
-    /// Where its agent answers other agents, as `ADDRESS:PORT`; none when it does not.
+    /// Where its agent answers other agents, as `ADDRESS:PORT`; `None` when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers_at: Option<Word>,
 }

@@ -1,25 +1,26 @@
-//! The border between an agent on a machine and the registration server: frames, answers, refusals and plans.
+//! The protocol between an agent on a machine and the registration server: frames, answers, refusals and plans.
 //!
 //! ```text
 //!  agent                                                            server
-//!    │  GET  /v1/ping                       (nobody need say who)     │   Ping: is this a Reveille at all, and which?
+//!    │  GET  /v1/ping                       (no credentials)          │   Ping: is this a Reveille at all, and which?
 //!    │  POST /v1/enrol    token + CSR ──────────────────────────────▶ │   Enrolled: a certificate of its own, or a Refused
 //!    │  GET  /v1/session  certificate, WebSocket ═══════════════════▶ │   one Numbered<AgentFrame> to a message,
 //!    │  POST /v1/poll     the same frames where no upgrade gets by ─▶ │   and Numbered<ServerFrame> back
 //!    │  POST /v1/renew    certificate + CSR ────────────────────────▶ │   Enrolled again
 //! ```
 //!
-//! JSON throughout, one number for the version of the protocol ([`PROTOCOL`]), which is also the first part of each path. What
-//! is added within a version is a new kind of frame or a new field, and whoever does not know it passes it over: an agent and a
-//! server of different ages work together. Two things are never passed over, because there an unknown word is an order that
-//! would be half obeyed: the steps of a plan, and what an enrolment asks for ([`plan::Step`], [`enrol::Enrol`]).
+//! All bodies are JSON. One number is the version of the protocol ([`PROTOCOL`]), and it is also the first part of each path. A
+//! change within a version adds a kind of frame or a field, and a reader skips what it does not know. So an agent and a server
+//! of different versions work together. Two things are never skipped: the steps of a plan, and the request of an enrolment
+//! ([`plan::Step`], [`enrol::Enrol`]). A reader that skipped an unknown word there would carry out only half of an order.
 //!
-//! Everything is bounded before it is kept: a frame by [`AGENT_FRAME_BYTES_MAX`] and [`SERVER_FRAME_BYTES_MAX`], a text by its
-//! type ([`text::Text`]), a list by [`text::List`]. Evidence, which is larger, travels in numbered parts. A refusal and a wait
-//! are one closed list ([`reason::Reason`]), each with its HTTP status, a sentence, what to do, and when to ask again.
+//! The reader checks limits before it keeps anything: a frame by [`AGENT_FRAME_BYTES_MAX`] and
+//! [`SERVER_FRAME_BYTES_MAX`], a text by its type ([`text::Text`]), a list by [`text::List`]. Evidence, which is larger,
+//! travels in numbered parts. Refusals and waits are one closed list ([`reason::Reason`]), each with its HTTP status, a
+//! sentence, what to do, and when to ask again.
 //!
-//! Not here: sockets, certificates, digests, and any decision. A machine's stamp of time is text ([`text::Word`]); it is shown
-//! and never subtracted.
+//! Not here: sockets, certificates, digests, and any decision. A machine's time stamp is text ([`text::Word`]), which is
+//! shown and never subtracted.
 
 pub mod allowed;
 pub mod enrol;
@@ -45,30 +46,30 @@ pub use refused::Refused;
 pub use text::{List, Secret, Text, Word};
 pub use words::{Distribution, Role, StageWord, Verb};
 
-/// The protocol that is spoken. Another number means another path and other frames.
+/// The version of the protocol. Another version has another path and other frames.
 pub const PROTOCOL: u32 = 1;
-/// What [`Ping::product`] says when the other side is one of ours.
+/// The value of [`Ping::product`] from a Reveille server.
 pub const PRODUCT: &str = "reveille";
 /// Longest frame from an agent, and longest body of its requests, bytes.
 pub const AGENT_FRAME_BYTES_MAX: usize = 256 << 10;
 /// Longest frame to an agent, bytes: a plan with its files is in it.
 pub const SERVER_FRAME_BYTES_MAX: usize = 1 << 20;
-/// Longest that a poll is held back when there is nothing to say, seconds. Under the idle limit of common proxies (30 s).
+/// The longest that the server holds a poll without an answer, seconds. It is below the idle limit of common proxies (30 s).
 pub const POLL_HOLD_S: u32 = 25;
 /// Most frames in one poll or its answer.
 pub const POLL_FRAMES_MAX: usize = 64;
 
 /// Paths of the server.
 pub mod path {
-    /// Who is there?
+    /// What the server is.
     pub const PING: &str = "/v1/ping";
-    /// A token for a certificate.
+    /// A certificate for a token.
     pub const ENROL: &str = "/v1/enrol";
-    /// A certificate for a newer one.
+    /// A new certificate for an old one.
     pub const RENEW: &str = "/v1/renew";
-    /// The connection that stays, as a WebSocket.
+    /// The session as a WebSocket.
     pub const SESSION: &str = "/v1/session";
-    /// The same by requests that are held back.
+    /// The session by long polls.
     pub const POLL: &str = "/v1/poll";
 }
 

@@ -1,12 +1,12 @@
-//! What one agent asks another: do you reach the API server? One fixed request, one short answer.
+//! What one agent asks another: whether it reaches the API server. There is one fixed request and one short answer.
 //!
 //! ```text
 //!  GET /v1/api HTTP/1.1        over TLS 1.3, both with the certificates that the registration server gave them
 //!  {"api":"answers","age_s":3}
 //! ```
 //!
-//! The answer is what the machine saw itself and how long ago, by its own clock between two of its own readings. Nothing else can
-//! be asked, and nothing can be ordered.
+//! The answer is what the machine itself saw and how long ago, by its own clock between two of its own readings. An agent
+//! cannot ask or order anything else.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use super::text::Word;
 
-/// All that is ever sent by who asks. No name of a host is in it: whom it is for, the certificate says.
+/// The whole request of the agent that asks. It has no host name, because the certificate identifies the receiver.
 pub const REQUEST: &[u8] = b"GET /v1/api HTTP/1.1\r\nhost: peer\r\nconnection: close\r\n\r\n";
 /// Longest answer, its head included, bytes.
 pub const ANSWER_BYTES_MAX: usize = 1024;
 
-/// Addresses of clouds at which their own services answer, the metadata among them, and never a machine: Alibaba's, Azure's.
+/// Addresses at which a cloud's own services answer, such as the metadata service, and never a machine: Alibaba's, Azure's.
 const OF_CLOUDS: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
-/// The same in IPv6, by their first 32 bits: EC2's, Google's and Scaleway's.
+/// The same in IPv6, by their first 32 bits: those of EC2, Google and Scaleway.
 const OF_CLOUDS_V6: [[u16; 2]; 3] = [[0xfd00, 0x0ec2], [0xfd20, 0x00ce], [0xfd00, 0x0042]];
 
-/// Where a machine says that it answers others; none where no machine can: link-local addresses, those of clouds' own services
-/// (metadata), multicast, unspecified and reserved ones, however they are written. An address of this machine itself
-/// (loopback) is one only where `may_be_here`.
+/// The address at which a machine says that its agent answers. `None` for addresses that no machine has, in any notation:
+/// link-local, multicast, unspecified, reserved, and those of clouds' own services (metadata). A loopback address of this
+/// machine is valid only with `may_be_here`.
 pub fn address(text: &str, may_be_here: bool) -> Option<SocketAddr> {
     let at: SocketAddr = text.parse().ok()?;
     let is_machines = match at.ip().to_canonical() {
@@ -47,9 +47,9 @@ fn is_machines_v6(ip: Ipv6Addr) -> bool {
     let parts = ip.segments();
     let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match parts {
-        // Written so an IPv4 address is one that is meant for it alone; nobody assigns these any more.
+        // This notation held an IPv4 address for that address alone; no network assigns these addresses any more.
         [0, 0, 0, 0, 0, 0, ..] => false,
-        // Translators and tunnels lead to the IPv4 address that is in it.
+        // A translator or a tunnel forwards to the IPv4 address in it.
         [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => is_machines(of(high, low)),
         _ => {
             let is_clouds = OF_CLOUDS_V6.contains(&[parts[0], parts[1]]);
@@ -61,7 +61,7 @@ fn is_machines_v6(ip: Ipv6Addr) -> bool {
 /// What a machine saw of the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saw {
-    /// `answers`, `silent`, or `cannot-tell`; a word that is not known says nothing.
+    /// `answers`, `silent`, or `cannot-tell`; the reader ignores a word that it does not know.
     pub api: Word,
     /// How long ago, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,11 +69,11 @@ pub struct Saw {
 }
 
 impl Saw {
-    /// It answered.
+    /// The API server answered.
     pub const ANSWERS: &'static str = "answers";
-    /// It did not.
+    /// The API server did not answer.
     pub const SILENT: &'static str = "silent";
-    /// Nobody looked yet.
+    /// The machine has not asked the API server yet.
     pub const CANNOT_TELL: &'static str = "cannot-tell";
 }
 

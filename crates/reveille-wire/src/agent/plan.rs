@@ -1,13 +1,13 @@
-//! A machine's plan: what it is to be, as files and one join, in order.
+//! A machine's plan: its files and its join, in order.
 //!
 //! ```text
-//!  template of the pool + machine ─▶ Plan { version, checksum, steps } ─▶ the agent counts the checksum itself, then applies
+//!  template of the pool + machine ─▶ Plan { version, checksum, steps } ─▶ the agent computes the checksum itself, then applies
 //!                                    Token { of plan version, secret } ─▶ beside it: renewed without another plan
 //! ```
 //!
-//! The checksum is the SHA-256 of [`Plan::canonical`]: every field by its name and length, so that no two plans write the same
-//! bytes and no change of how JSON is written changes it. The join's token is not in the plan: it is made when it is needed, dies
-//! within minutes, and a plan that changed with it would be applied again for nothing.
+//! The checksum is the SHA-256 of [`Plan::canonical`]: every field by its name and length. So no two plans have the same bytes,
+//! and another JSON notation does not change it. The join's token is not in the plan. The server makes it when the agent needs
+//! it, and it expires within minutes; with the token in it, the plan would change and be applied again for nothing.
 //!
 //! An unknown step or field refuses the plan as a whole. A plan cannot name a program to run.
 
@@ -21,42 +21,42 @@ use super::words::{Distribution, Role};
 /// Most steps of a plan.
 pub const STEPS_MAX: usize = 64;
 
-/// What a machine is to be.
+/// The files and the join of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Higher than that of every plan this machine had before.
+    /// Higher than the version of every plan this machine had before.
     pub version: u64,
     /// SHA-256 of [`Plan::canonical`], `sha256:` and hex.
     pub checksum: Word,
-    /// What of the cluster it runs.
+    /// The roles of the machine in the cluster.
     pub roles: List<Role, 3>,
-    /// What to do, in order; each step can be done again.
+    /// The steps, in order; each step can be repeated.
     pub steps: List<Step, STEPS_MAX>,
 }
 
-/// One step. Applied again it changes nothing.
+/// One step. A second application changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Step {
-    /// A file is to hold this.
+    /// Writes a file.
     WriteFile {
         /// Where: absolute, without `..`.
         path: Word,
         /// Its mode, as an octal text: `0600`.
         mode: Word,
-        /// `user:group`; the agent's own where none is given.
+        /// `user:group`; the agent's own user and group where none is given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<Word>,
-        /// What it holds.
+        /// The content of the file.
         content: Content,
-        /// Its content is shown nowhere.
+        /// The content is never shown.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         secret: bool,
     },
     /// The machine joins the cluster.
     Join(JoinOrder),
-    /// The kubelet's unit is restarted, when a step before changed something.
+    /// The agent restarts the kubelet's unit, when a step before changed something.
     RestartKubelet {},
 }
 
@@ -64,11 +64,11 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JoinOrder {
-    /// With what.
+    /// The distribution that the machine joins with.
     pub distribution: Distribution,
     /// The cluster's API server, `host:port`.
     pub server: Word,
-    /// Public keys that its chain must show one of, `sha256:` and hex, as kubeadm prints them.
+    /// Public keys, `sha256:` and hex as kubeadm prints them; the server's chain must hold one of them.
     pub ca_pins: List<Word, 8>,
     /// The node's name.
     pub node_name: Word,
@@ -78,12 +78,12 @@ pub struct JoinOrder {
     /// Taints of the node, `key=value:effect`.
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub taints: List<Word, 32>,
-    /// Configuration of the distribution's own kind, to be merged under what stands here.
+    /// Configuration of the distribution's own kind; the values of the plan override it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Content>,
 }
 
-/// Which plan an agent holds.
+/// The plan that an agent holds.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Held {
     /// Its version.
@@ -96,20 +96,20 @@ pub struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
-    /// It has begun.
+    /// The step has begun.
     Running,
-    /// It is as the step wants it, and was before.
+    /// The state was already as the step wants it.
     Unchanged,
-    /// It is as the step wants it now.
+    /// The state is now as the step wants it.
     Changed,
-    /// It is not, and the output says why.
+    /// The step failed, and the output says why.
     Failed,
 }
 
-/// What became of a step.
+/// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepOutcome {
-    /// Of which plan.
+    /// The version of the plan.
     pub plan: u64,
     /// Which step, from 0.
     pub step: u32,
@@ -121,7 +121,7 @@ pub struct StepOutcome {
 }
 
 impl Plan {
-    /// What the checksum is counted over: all but the version and itself.
+    /// The bytes under the checksum: all but the version and the checksum itself.
     pub fn canonical(&self) -> Vec<u8> {
         let mut out = Canon(b"reveille plan 1\n".to_vec());
         for role in self.roles.iter() {
@@ -167,7 +167,7 @@ impl JoinOrder {
     }
 }
 
-/// Names, lengths and bytes.
+/// Writes names, lengths and bytes.
 struct Canon(Vec<u8>);
 
 impl Canon {

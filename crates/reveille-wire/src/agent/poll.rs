@@ -1,8 +1,8 @@
-//! The session by requests that are held back, for machines behind something that blocks an upgrade.
+//! The session by long polls, for machines behind a proxy that blocks a WebSocket upgrade.
 //!
-//! The first poll has no session and begins with a hello; the answer names the session. From then on a poll says up to which
-//! number the agent has the server's frames, and brings what it has to say. The server holds it back until it has something to
-//! say or [`super::POLL_HOLD_S`] have passed. A poll that is repeated because its answer was lost gets the same frames again.
+//! The first poll has no session and begins with a hello; the answer names the session. From then on a poll acknowledges the
+//! server's frames up to a number and carries the agent's frames. The server holds the poll until it has frames or
+//! [`super::POLL_HOLD_S`] have passed. When an agent repeats a poll because the answer was lost, it gets the same frames again.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,10 +19,10 @@ pub struct Poll {
     /// The agent has the server's frames up to this number.
     #[serde(default)]
     pub ack: u64,
-    /// What the agent has to say.
+    /// The agent's frames.
     #[serde(default)]
     pub frames: List<Numbered<AgentFrame>, POLL_FRAMES_MAX>,
-    /// Longest to hold it back, seconds; the server's own bound counts when it is lower.
+    /// The longest that the server holds the poll, seconds; the server's own limit counts when it is lower.
     #[serde(default = "hold")]
     pub hold_s: u32,
 }
@@ -34,7 +34,7 @@ pub struct Polled {
     pub session: u64,
     /// The server has the agent's frames up to this number.
     pub ack: u64,
-    /// What the server has to say.
+    /// The server's frames.
     pub frames: List<Numbered<ServerFrame>, POLL_FRAMES_MAX>,
 }
 

@@ -1,17 +1,17 @@
-//! Reading what a peer sent: any bytes in, a value or a place out.
+//! Reads what a peer sent: takes any bytes and returns a value, or the place of the mistake.
 //!
-//! A mistake is told by where it is and what was expected there, without a word of what stood there: an error is logged, and
-//! what a peer sends by mistake may be a key.
+//! An error names the place of a mistake and what was expected there. It never quotes the input, because an error is
+//! logged and what a peer sends by mistake may be a key.
 //!
-//! Values are counted before any is made: a frame whose kind stands behind its fields is kept as a tree until the kind is read,
-//! and a tree of a million zeros is thirty times as large as its text.
+//! The reader counts the values before it makes any. When the kind of a frame stands behind its fields, serde keeps the
+//! fields as a tree until it reads the kind. A tree of a million zeros is thirty times as large as its text.
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::text::Word;
 
-/// Bytes that are not what they should be.
+/// Bytes that are not a valid frame or request.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {what}")]
 pub struct BadFrame {
@@ -21,14 +21,14 @@ pub struct BadFrame {
     pub what: Word,
 }
 
-/// Most values within one. A list of 256 peers has four thousand; a file in a plan is one, whatever stands in it.
+/// The most values within one frame. A list of 256 peers has four thousand; a file in a plan is one value, whatever its content.
 const VALUES_MAX: usize = 16 << 10;
 
 /// Reads one value of at most `bytes_max`.
 ///
 /// # Errors
 ///
-/// Where it is not one. Nothing that was sent is quoted.
+/// Where the bytes are no such value. The error does not quote the input.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], bytes_max: usize) -> Result<T, BadFrame> {
     if bytes.len() > bytes_max {
         let what = format!("{} bytes, and at most {bytes_max} are taken", bytes.len());
@@ -47,7 +47,7 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], bytes_max: usize) -> Result<T, Ba
     })
 }
 
-/// How many values there are at most: one more than there are commas and openings outside of texts.
+/// The most values that the bytes can hold: one more than there are commas and openings outside of texts.
 fn values(bytes: &[u8]) -> usize {
     let (mut count, mut in_text, mut is_escaped) = (1, false, false);
     for byte in bytes {
@@ -62,8 +62,8 @@ fn values(bytes: &[u8]) -> usize {
     count
 }
 
-/// Without what stands between quotes or backticks, unless it is a name of ours: serde puts ours between backticks after
-/// "missing field" and "expected", and the peer's everywhere else.
+/// Removes what stands between quotes or backticks, unless it is one of our names: serde puts ours between backticks
+/// after "missing field" and "expected", and the peer's everywhere else.
 fn unquoted(text: &str) -> String {
     let text = text.split(" at line ").next().unwrap_or(text);
     let mut out = String::new();
@@ -72,7 +72,7 @@ fn unquoted(text: &str) -> String {
         let (before, quoted) = rest.split_at(place);
         out.push_str(before);
         let quote = &quoted[..1];
-        // A quote within a quoted text would end it early: everything up to the last one of the kind goes.
+        // A quote within a quoted text would end it early, so the text up to the last quote of the kind is removed.
         let ours = quote == "`" && before.ends_with("missing field ");
         let end = if ours { quoted[1..].find(quote) } else { quoted[1..].rfind(quote) };
         let Some(end) = end else { return out };

@@ -1,8 +1,9 @@
-//! Why not, and why not yet: one closed list, for every answer of the server and for what the machine's side finds itself.
+//! Why a request fails or has to wait: one closed list for all answers of the server, and for what an agent itself finds.
 //!
-//! A refusal says what is so, whose turn it is, and when to ask again. Three different causes never share one code: a person who
-//! reads `WAIT_ROLE, missing control-plane` has nothing to guess. Codes that only the machine's side can give (nobody tells a
-//! client that it speaks with the wrong server) are in the same list, because the reader is the same.
+//! A refusal says what is wrong, what has to happen next, and when to ask again. Three different causes never share one
+//! code, so an operator who reads `WAIT_ROLE, missing control-plane` does not have to guess. Some codes come only from
+//! the machine, because no server can tell a client that it is the wrong server. They are in the same list, because the
+//! operator reads both.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,109 +11,110 @@ use super::identity::{Facts, Part};
 use super::text::{List, Sentence, Word};
 use super::words::Role;
 
-/// Why.
+/// Why a request fails or has to wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "snake_case")]
 pub enum Reason {
     /// No invitation has this token.
     TokenUnknown,
-    /// The invitation's time is over.
+    /// The invitation has expired.
     TokenExpired,
     /// The invitation has been used as often as it allows.
     TokenUsedUp,
-    /// The invitation came too often with identities of other machines, and opens nothing any more.
+    /// The token of the invitation came too often with identities of other machines, so the server no longer accepts it.
     TokenVoid,
-    /// A person took the invitation back.
+    /// An operator revoked the invitation.
     TokenRevoked,
-    /// The invitation is for something else.
+    /// The invitation is bound to something else.
     TokenForeign {
-        /// What it is bound to and this machine is not: `machine`.
+        /// What the invitation is bound to and this machine is not: `machine`.
         bound_to: Word,
     },
-    /// Another machine is known by what this one claims.
+    /// Another machine is enrolled with a part of the identity that this one claims.
     IdentityConflict {
-        /// What both claim.
+        /// The part that both claim.
         part: Part,
-        /// What the other says of itself. None of the ids that it is known by: who has its key and says them is taken for it.
+        /// What the other machine reports about itself, without its ids: a machine with its key and its
+        /// ids would be taken for it.
         facts: Box<Facts>,
     },
-    /// The machine leaves out what it is known by, so that it cannot be told from a copy.
+    /// The machine omits a part of its recorded identity, so that the server cannot tell it from a copy.
     IdentityIncomplete {
-        /// What it leaves out.
+        /// The part that is missing.
         part: Part,
     },
-    /// The machine's node was removed on purpose; it is not brought back.
+    /// The machine's Node was removed on purpose, and the server does not bring it back.
     NodeRemoved,
     /// The machine was removed from this server.
     MachineRemoved,
-    /// The machine's instance is gone for good, and its record was forgotten.
+    /// The machine's instance is gone for good, and the server has deleted its record.
     MachineForgotten,
-    /// No certificate was presented, or one of another authority.
+    /// The client presented no certificate, or one of another authority.
     CertificateUnknown,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     CertificateExpired,
-    /// The certificate's time has not begun: the server's clock was ahead when it gave it, or is behind now.
+    /// The certificate is not valid yet: the server's clock was ahead when it issued it, or is behind now.
     CertificateNotYetValid,
     /// The certificate's key is no longer the machine's.
     CertificateRevoked,
-    /// Machines of other roles have to be there first.
+    /// Machines of other roles have to join first.
     WaitRole {
-        /// Which.
+        /// The roles that are missing.
         missing: List<Role, 3>,
     },
     /// There is no plan for this machine yet.
     WaitPlan {
-        /// Why not.
+        /// The reason.
         why: Sentence,
     },
-    /// The join's token is being made.
+    /// The server is waiting for the join's token.
     WaitToken {
-        /// What it waits for.
+        /// What the token waits for.
         why: Sentence,
     },
-    /// More than is taken: frames, requests, machines.
+    /// The client sent more than the server accepts: frames, requests, machines.
     TooMany {
-        /// Of what.
+        /// What there are too many of.
         of: Word,
     },
-    /// A frame or a request is not one.
+    /// A frame or a request is not valid.
     BadFrame {
-        /// Where.
+        /// The place of the mistake.
         place: Word,
         /// What is wrong there.
         what: Word,
     },
-    /// Another protocol.
+    /// The client speaks another protocol.
     Version {
-        /// Which are spoken here.
+        /// The protocols that this server speaks.
         spoken: List<u32, 16>,
     },
-    /// A WebSocket was asked for in a way that is not one.
+    /// The request for a WebSocket upgrade is not valid.
     UpgradeRequired,
     /// There is nothing at this path, or not for this method.
     NoSuchPath,
-    /// A newer session of this machine has taken over.
+    /// A newer session of this machine has replaced this one.
     Replaced,
-    /// The server stops, or cannot keep what it would have to remember.
+    /// The server stops, or cannot store what it would have to remember.
     Unavailable,
-    /// Found by the machine: the presented chain holds none of the pinned keys.
+    /// Found by the machine: the server's certificate chain holds none of the pinned keys.
     CaPinMismatch {
         /// The pins of the chain that was presented, leaf first.
         presented: List<Word, 8>,
     },
-    /// Found by the machine: something answers that is not this program.
+    /// Found by the machine: another program answers.
     NotReveille(Answered),
-    /// Found by the machine: a proxy answers in the server's place.
+    /// Found by the machine: a proxy answers instead of the server.
     ProxyAnswered(Answered),
-    /// Of a newer version.
+    /// A reason of a newer version.
     #[serde(other)]
     Other,
 }
 
-/// What answered in the server's place.
+/// What answered instead of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Answered {
-    /// Its HTTP status; 0 when it was no HTTP.
+    /// Its HTTP status; 0 when it did not speak HTTP.
     pub status: u16,
     /// Its `Server` or `Via` header.
     #[serde(default)]
@@ -120,13 +122,13 @@ pub struct Answered {
     /// Its content type.
     #[serde(default)]
     pub content_type: Word,
-    /// How its answer begins, as text, secrets masked.
+    /// The beginning of its answer, as text, secrets masked.
     #[serde(default)]
     pub begins: Word,
 }
 
 impl Reason {
-    /// Its code.
+    /// The code of the reason.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::TokenUnknown => "TOKEN_UNKNOWN",
@@ -161,7 +163,7 @@ impl Reason {
         }
     }
 
-    /// The HTTP status that it is given with. Those that only the machine's side gives have none of their own: 0.
+    /// The HTTP status of the answer. Reasons that only the machine finds have none: 0.
     pub const fn status(&self) -> u16 {
         match self {
             Self::TokenUnknown
@@ -187,22 +189,22 @@ impl Reason {
         }
     }
 
-    /// When to ask again; none where nothing comes of asking before a person did something.
+    /// When to ask again; `None` where asking again is useless before an operator acted.
     pub const fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::WaitRole { .. } | Self::WaitPlan { .. } => Some(30),
             Self::WaitToken { .. } => Some(5),
             Self::TooMany { .. } | Self::Unavailable => Some(10),
-            // The first one of two may be the same machine before a reboot, and is forgotten when it has been silent.
+            // The first of the two may be the same machine before a reboot; the server drops it once it is silent.
             Self::IdentityConflict { part: Part::BootId, .. } => Some(60),
-            // What could not be read may be there when it is read again.
+            // A part that the machine could not read may be readable the next time.
             Self::IdentityIncomplete { .. } => Some(60),
             Self::CertificateNotYetValid | Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
             _ => None,
         }
     }
 
-    /// True when it is only a matter of waiting.
+    /// True when the machine only has to wait.
     pub const fn is_wait(&self) -> bool {
         matches!(self, Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. })
     }

@@ -1,27 +1,27 @@
-//! A refusal as it travels: the reason by its code, and beside it what a person reads who does not know the list.
+//! A refusal in JSON: the code of the reason, and text for a person who does not know the list of codes.
 //!
 //! ```text
 //!  Reason ─▶ Refused {code, says, next, retry_after_s} ─▶ JSON ─▶ an agent's log, or a person with curl
 //! ```
 //!
-//! Whoever refuses may say it in other words than the reason's own, where he knows more of the case; the code stays.
+//! The sender may replace the reason's own sentence where it knows more about the case; the code stays.
 
 use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
 use super::text::Sentence;
 
-/// A reason with all that a reader needs who does not know the list.
+/// A reason with the text for a reader who does not know the list of codes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Why.
+    /// The reason.
     #[serde(flatten)]
     pub reason: Reason,
-    /// That, as a sentence.
+    /// The reason as a sentence.
     pub says: Sentence,
     /// What to do.
     pub next: Sentence,
-    /// Ask again after so long, seconds; none: not before somebody did something.
+    /// The client asks again after this many seconds; `None`: not before an operator acted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u32>,
 }

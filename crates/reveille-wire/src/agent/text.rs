@@ -1,9 +1,8 @@
-//! Texts and lists that cannot grow: what a peer wrote is refused by its length before it is kept.
+//! Texts and lists with a size limit: the reader refuses a peer's text by its length before it keeps it.
 //!
-//! [`Text`] refuses what is longer than its bound and takes control characters out. A [`Word`] is one line besides, and nothing
-//! in it turns or hides text, so that no name can forge a line of a log or reorder a table.
-//! [`List`] stops reading at its bound. [`Secret`] is a text that shows itself to nobody: it is written to JSON, because it
-//! has to travel, and to nothing else.
+//! [`Text`] refuses a text that is longer than its limit and replaces control characters. A [`Word`] is also a single line
+//! without characters that turn or hide text, so that no name can forge a log line or reorder a table. [`List`] stops
+//! reading at its limit. [`Secret`] is a text that is written to JSON, because it has to travel, and to nothing else.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,11 +12,11 @@ use reveille_core::model::hidden::is_hidden;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A text of at most `MAX` bytes, without control characters; of several lines with tabs in them where `LINES` says so.
+/// A text of at most `MAX` bytes, without control characters; with `LINES` it may have several lines and tabs.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<const MAX: usize, const LINES: bool = true>(Arc<str>);
 
-/// A name, an id, a stamp: one line, all of which is seen.
+/// A name, an id, a time stamp: one line, all of it visible.
 pub type Word = Text<256, false>;
 /// A sentence or two.
 pub type Sentence = Text<1024>;
@@ -27,7 +26,7 @@ pub type Tail = Text<8192>;
 pub type Content = Text<{ 512 << 10 }>;
 
 impl<const MAX: usize, const LINES: bool> Text<MAX, LINES> {
-    /// As much of `text` as fits, cut at a character, control characters replaced.
+    /// The beginning of `text` that fits, cut at a character, with control characters replaced.
     pub fn cut(text: &str) -> Self {
         let is_kept = |c: char| match LINES {
             true => !c.is_control() || matches!(c, '\n' | '\t'),
@@ -44,7 +43,7 @@ impl<const MAX: usize, const LINES: bool> Text<MAX, LINES> {
         Self(Arc::from(kept))
     }
 
-    /// The end of `text`, where it is longer than fits: the last line is what says why.
+    /// The end of `text`, where it is too long: the last line tells the reason.
     pub fn tail(text: &str) -> Self {
         let from = text.len().saturating_sub(MAX);
         let from = (from..=text.len()).find(|place| text.is_char_boundary(*place)).unwrap_or(text.len());
@@ -109,14 +108,14 @@ impl<'de, const MAX: usize, const LINES: bool> Deserialize<'de> for Text<MAX, LI
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<MAX, LINES>, E> {
                 if text.len() > MAX {
-                    // Its length, not its content: an error is logged.
+                    // The error gives the length, not the content, because errors are logged.
                     return Err(E::custom(format_args!(
                         "a text of {} bytes, and {MAX} are taken",
                         text.len()
                     )));
                 }
                 let read = Text::cut(text);
-                // What was replaced may take more bytes than before; then it was cut, and a cut value is another value.
+                // A replaced character may take more bytes than before. Then the text was cut, and a cut value is another value.
                 let grew = text.chars().count() != read.0.chars().count();
                 if grew {
                     Err(E::custom("a text with hidden characters that does not fit"))
@@ -134,12 +133,12 @@ impl<'de, const MAX: usize, const LINES: bool> Deserialize<'de> for Text<MAX, LI
 pub struct List<T, const MAX: usize>(Vec<T>);
 
 impl<T, const MAX: usize> List<T, MAX> {
-    /// The first `MAX` of them.
+    /// The first `MAX` items.
     pub fn first(items: impl IntoIterator<Item = T>) -> Self {
         Self(items.into_iter().take(MAX).collect())
     }
 
-    /// There are none.
+    /// True when there are no items.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -192,17 +191,17 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for List<T, MA
     }
 }
 
-/// A text that nobody may read by accident.
+/// A text that no log, error or Debug output shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Text<4096>);
 
 impl Secret {
-    /// Takes it in.
+    /// Wraps the text.
     pub fn new(text: &str) -> Self {
         Self(Text::cut(text))
     }
 
-    /// Shows it, for the one place that uses it.
+    /// Returns the text, for the one place that uses it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Closed lists of words that both sides know: stages, roles, verbs, distributions.
+//! Closed lists of words that agent and server know: stages, roles, verbs, distributions.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for StageWord {
     }
 }
 
-/// What of a cluster a machine is to run.
+/// A role of a machine in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -59,11 +59,11 @@ impl fmt::Display for Role {
     }
 }
 
-/// What an agent can be asked to do. There is no shell among them, and no path or argument of the server's choice.
+/// An order to an agent. There is no shell among the orders, and no path or argument of the server's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// Join after the plan it holds, or come back.
+    /// Join after the plan that the agent holds, or join again.
     Join,
     /// Restart the kubelet's unit.
     RestartKubelet,
@@ -91,7 +91,7 @@ impl fmt::Display for Verb {
     }
 }
 
-/// What a machine joins with: which programs, paths and units.
+/// The distribution of a machine, which decides its programs, paths and units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {

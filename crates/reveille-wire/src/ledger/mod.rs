@@ -1,36 +1,36 @@
-//! The ledger's lines: how a [`Record`] of the engine is written down, one JSON object each, and read back the same.
+//! The ledger's lines: how a [`Record`] of the engine becomes one JSON object, and how it is read back unchanged.
 //!
 //! ```text
 //!   Record ─▶ to_wire ─▶ LedgerLine ─▶ {"v":2,"t":"opened","at":"2026-10-19T09:12:13.042Z", …}
 //!   Record ◀─ from_wire ◀─ LedgerLine ◀─ any JSON
 //! ```
 //!
-//! `v` is the version of the format, `t` says which record it is; the fields are those of the record itself (`serde` on
-//! the core's types), short, stable and for `jq`. Times are RFC 3339, numbers are numbers, and everything that is one of
-//! a closed list is its word.
+//! `v` is the version of the format, and `t` names the kind of record. The fields are those of the record itself (`serde`
+//! on the core's types), short, stable and suited to `jq`. Times are RFC 3339, numbers are numbers, and a value of a
+//! closed list is its word.
 //!
-//! Tolerance goes one way only. *Older lines are always read*: a field that is added later carries `#[serde(default)]`,
-//! so that a line without it means what it meant when it was written. *Newer lines are refused*, each with the reason and
-//! what to do: a field, a word or a version that this program does not know is never skipped, because what is skipped
-//! here is forgotten by the engine. A change of what an existing field means raises [`VERSION`] and keeps a reader for
-//! the one before, from the first release on: there was none when version 2 came, so that nothing of version 1 is read.
+//! *Older lines are always read*: a field that is added later carries `#[serde(default)]`, so that a line without it
+//! keeps its meaning. *Newer lines are refused*, each with the reason and what to do. The reader never skips a field, a
+//! word or a version that it does not know, because the engine would forget what is skipped. A change of what an existing
+//! field means raises [`VERSION`] and keeps a reader for the version before, from the first release on. There was no
+//! release before version 2, so nothing reads version 1.
 //!
-//! Reading JSON into a [`LedgerLine`] never fails, so that a line from a newer version is not taken for a damaged one by
-//! whoever keeps the file; it is [`from_wire`] that refuses it, and says what it does not know. Where lines are kept,
-//! made durable and checked is not this module's business.
+//! Reading JSON into a [`LedgerLine`] never fails, so that the store does not take a line from a newer version for a
+//! damaged one. [`from_wire`] refuses such a line and says what it does not know. Not here: where lines are kept, made
+//! durable and checked.
 
 use reveille_core::record::Record;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use thiserror::Error;
 
-/// The version of the format that is written, and the newest that is read.
+/// The version of the format that this code writes, and the newest that it reads.
 pub const VERSION: u64 = 2;
-/// The oldest version of the format that is read.
+/// The oldest version of the format that this code reads.
 const OLDEST: u64 = 2;
 
-/// One line of the ledger: a record in the format of this version, or JSON that this version cannot read. The latter is
-/// written back as it was; [`from_wire`] says what is the matter with it.
+/// One line of the ledger: a record in the format of this version, or JSON that this version cannot read. The writer
+/// keeps such JSON unchanged; [`from_wire`] says what is wrong with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LedgerLine(Line);
 
@@ -44,7 +44,8 @@ enum Line {
     Other(Value),
 }
 
-/// Why a line is not a record of ours. Nothing of the ledger may be used then: what follows may rest on this line.
+/// Why a line is not a record of this version. The caller must not use any of the ledger then, because later lines may
+/// depend on this one.
 #[derive(Debug, Error)]
 pub enum FromWireError {
     /// Not an object with a `v`.
@@ -55,7 +56,7 @@ pub enum FromWireError {
         "this record is of version {found}, and this program reads version {VERSION}. Use the program that wrote it"
     )]
     Version {
-        /// Which.
+        /// The version.
         found: Value,
     },
     /// A kind, a field or a word that this version does not have.
@@ -63,9 +64,9 @@ pub enum FromWireError {
         "the record {kind} cannot be read: {source}. A newer program wrote it; use that one, or a newer one"
     )]
     Newer {
-        /// Which.
+        /// The kind.
         kind: Value,
-        /// What is not known of it.
+        /// What this version does not know about it.
         source: serde_json::Error,
     },
     /// A known kind with fields that are missing or of another shape.
@@ -86,7 +87,7 @@ pub fn to_wire(record: &Record) -> LedgerLine {
 /// The record of a line.
 ///
 /// # Errors
-/// When the line is of another version, of an unknown kind, or says something that this version has no word for.
+/// When the line is of another version, of an unknown kind, or holds something that this version does not know.
 pub fn from_wire(line: LedgerLine) -> Result<Record, FromWireError> {
     match line.0 {
         Line::Known(record) => Ok(record),
@@ -112,7 +113,7 @@ fn parse(value: &Value) -> Result<Record, FromWireError> {
     })
 }
 
-/// What serde does not know was added by somebody; what it misses or cannot read was broken.
+/// A newer program added what serde does not know; a field that is missing or unreadable is damage.
 pub(crate) fn is_newer(error: &serde_json::Error) -> bool {
     let said = error.to_string();
     said.starts_with("unknown field") || said.starts_with("unknown variant")

@@ -1,13 +1,14 @@
-//! What reached the engine, as JSON, with long lists as what changed in them.
+//! The events of the engine as JSON, with long lists written as their changes.
 //!
 //! ```text
 //!   {"snapshot":{"cloud":"os","scope":"full","instances":[{"keep":[0,1000]}],"ports":…}}
-//!   {"leases":{"nodes":[{"keep":[0,1000]}],"same":[17,4]}}          everybody but the 18th and the 23rd renewed
+//!   {"leases":{"nodes":[{"keep":[0,1000]}],"same":[17,4]}}          all but the 18th and the 23rd renewed
 //!   {"looked":{"look":3,"answer":{"found":{"console":"…"}}}}   {"applied":{…}}   "tick"
 //! ```
 //!
-//! Of a lease only one thing is kept: whether it was renewed since the list before. The engine looks at nothing else, the
-//! text is another machine's clock, and ten thousand of them every ten seconds would be most of a recording.
+//! The recording keeps only one fact of a lease: whether the node renewed it since the list before. The engine uses
+//! nothing else, and the time stamp comes from another machine's clock. Ten thousand of them every ten seconds would fill
+//! most of a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -70,7 +71,7 @@ pub(crate) enum WireEvent {
     Tick,
 }
 
-/// What a targeted read came to.
+/// The result of a targeted read.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Result<Answer, ReadError>")]
 enum Answered {
@@ -88,20 +89,20 @@ pub(crate) struct WireSnapshot {
     scope: Scope,
     #[serde(rename = "tookMs")]
     took: Span,
-    /// The service's own clock, where it told.
+    /// The service's own clock, where the service reported it.
     #[serde(default, rename = "begunS", skip_serializing_if = "Option::is_none")]
     begun: Option<ServiceTime>,
     instances: Vec<Edit<Arc<Instance>>>,
     ports: Vec<Edit<(InstanceId, Arc<Port>)>>,
     #[serde(default, rename = "inUse", skip_serializing_if = "Vec::is_empty")]
     in_use: Vec<Edit<IpNet>>,
-    /// None where they were left out.
+    /// `None` where the listing left them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<Edit<Arc<SecurityGroup>>>>,
     routers: Vec<Edit<Arc<Router>>>,
 }
 
-/// The lists of one project, as they were last.
+/// The last lists of one project.
 #[derive(Clone, Debug, Default)]
 struct Project {
     full: Shelf<Arc<Instance>>,
@@ -121,7 +122,7 @@ impl Project {
     }
 }
 
-/// All long lists as they were last: the same at the writer's and at the reader's end.
+/// The last state of all long lists, the same for the writer and the reader.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shelves {
     projects: BTreeMap<CloudName, Project>,
@@ -130,7 +131,7 @@ pub(crate) struct Shelves {
 }
 
 impl Shelves {
-    /// Writes.
+    /// Converts an event for writing.
     pub(crate) fn out(&mut self, event: &Event) -> WireEvent {
         match event {
             Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, took } } => {
@@ -185,7 +186,7 @@ impl Shelves {
         }
     }
 
-    /// Reads.
+    /// Converts an event that was read.
     pub(crate) fn back(&mut self, wire: WireEvent) -> Result<Event, Broken> {
         let fact = match wire {
             WireEvent::Snapshot(snapshot) => return self.snapshot_back(*snapshot),

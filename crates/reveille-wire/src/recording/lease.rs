@@ -1,7 +1,7 @@
-//! Lists of node leases, written as who is in them and who did *not* renew since the list before.
+//! Lists of node leases, written as the nodes in them and the nodes that did *not* renew since the list before.
 //!
-//! The reader counts renewals instead of reading times, because all that matters of one is that it happened. A node that left
-//! the list and came back begins anew, as it does in the engine.
+//! The reader counts renewals and reads no times, because only the renewal matters. For a node that left the list and
+//! came back the count starts again, as it does in the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 use super::Broken;
 use super::list::{Edit, Shelf};
 
-/// A list of leases. Places are counted from the one before, the first from the beginning.
+/// A list of leases. Each position is relative to the one before, the first to the beginning of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct WireLeases {
     nodes: Vec<Edit<NodeName>>,
-    /// Those that are as they were; everybody else renewed.
+    /// The leases that did not change; all others were renewed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     same: Vec<usize>,
-    /// Instead, where most are as they were: those that renewed.
+    /// Used instead where most did not change: the leases that were renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     renewed: Option<Vec<usize>>,
 }
 
-/// The leases as they were last.
+/// The leases of the last list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseShelf {
     nodes: Shelf<NodeName>,
@@ -34,7 +34,7 @@ pub(crate) struct LeaseShelf {
 }
 
 impl LeaseShelf {
-    /// Writes.
+    /// Converts a list for writing.
     pub(crate) fn put(&mut self, leases: &Leases) -> WireLeases {
         let same: Vec<usize> = self.unchanged(leases);
         self.last = leases.clone();
@@ -47,7 +47,7 @@ impl LeaseShelf {
         WireLeases { nodes, same: Vec::new(), renewed: Some(gaps(renewed)) }
     }
 
-    /// Places of leases that say what they said in the list before.
+    /// Positions of leases that are the same as in the list before.
     fn unchanged(&self, leases: &Leases) -> Vec<usize> {
         let mut by_name: Option<BTreeMap<&NodeName, Renewal>> = None;
         let mut same = Vec::new();
@@ -63,7 +63,7 @@ impl LeaseShelf {
         same
     }
 
-    /// Reads.
+    /// Converts a list that was read.
     pub(crate) fn take(&mut self, wire: WireLeases) -> Result<Leases, Broken> {
         let names = self.nodes.take(wire.nodes)?;
         let is_same: Box<dyn Fn(usize) -> bool> = match wire.renewed {

@@ -1,13 +1,13 @@
-//! Long lists that hardly change, written as what changed.
+//! Long lists that rarely change, written as their changes.
 //!
 //! ```text
 //!   before  a b c d e
 //!   now     a b X d e f   ─▶   {"keep":[0,2]} {"new":X} {"keep":[3,2]} {"new":f}
 //! ```
 //!
-//! Writer and reader hold the list as it was last. A list that did not change is one entry, however long it is; order is
-//! kept exactly, because the engine may see it. Entries that are equal are found at their old place first and by their key
-//! after that, so a quiet list costs one comparison for each entry.
+//! Writer and reader keep the last list. A list without changes is one entry, whatever its length. The order is kept
+//! exactly, because the engine may see it. Equal entries are searched at their old position first and by their key after
+//! that, so a quiet list costs one comparison for each entry.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use super::Broken;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Edit<T> {
-    /// So many entries of the list before, from that place on.
+    /// This many entries of the list before, from that position on.
     Keep(usize, usize),
-    /// An entry that was not there, or was otherwise.
+    /// An entry that is new or has changed.
     New(T),
 }
 
-/// A list as it was last.
+/// The last state of a list.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf<T> {
     items: Vec<T>,
@@ -38,7 +38,7 @@ impl<T> Default for Shelf<T> {
 }
 
 impl<T: Clone + PartialEq> Shelf<T> {
-    /// What changed, and from here on the new list is the one before.
+    /// Returns the changes, and keeps the new list for the next call.
     pub(crate) fn put<K: Ord>(&mut self, now: &[T], key: impl Fn(&T) -> K) -> Vec<Edit<T>> {
         let edits = edits(&self.items, now, key);
         if !matches!(edits.as_slice(), [Edit::Keep(0, all)] if *all == self.items.len()) {
@@ -47,7 +47,7 @@ impl<T: Clone + PartialEq> Shelf<T> {
         edits.into_iter().map(|edit| edit.map(|index| now[index].clone())).collect()
     }
 
-    /// The list that these edits make of the one before.
+    /// Applies these edits to the last list.
     pub(crate) fn take(&mut self, edits: Vec<Edit<T>>) -> Result<Vec<T>, Broken> {
         let mut items = Vec::with_capacity(self.items.len());
         for edit in edits {
@@ -74,7 +74,7 @@ impl<W> Edit<W> {
     }
 }
 
-/// What changed; new entries by their place in `now`.
+/// The changes; new entries by their position in `now`.
 fn edits<T: PartialEq, K: Ord>(before: &[T], now: &[T], key: impl Fn(&T) -> K) -> Vec<Edit<usize>> {
     let mut edits: Vec<Edit<usize>> = Vec::new();
     let mut places: Option<BTreeMap<K, usize>> = None;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     fn put(shelf: &mut Shelf<Arc<str>>, text: &str) -> String {
-        // The key is the first letter: `b1` and `b2` are one thing that changed.
+        // The key is the first letter: `b1` and `b2` are one entry that changed.
         serde_json::to_string(&shelf.put(&list(text), |item| item.chars().next())).unwrap()
     }
 

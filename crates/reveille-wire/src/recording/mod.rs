@@ -1,4 +1,4 @@
-//! Recordings: everything that a replay needs to decide the same again, one JSON object on each line.
+//! Recordings: all that a replay needs to make the same decisions again, one JSON object on each line.
 //!
 //! ```text
 //!   {"recording":{"format":2,"program":"0.1.0","engine":"9f3a…","roster":{…},"start":{…},"restored":{…}}}
@@ -6,13 +6,13 @@
 //!   {"n":2,"at":"2026-10-19T09:12:13.050Z","in":"tick"}
 //! ```
 //!
-//! The engine is a function of its roster, how it was started, what it remembered, and the events in order with their
-//! times; those are the header and `in`. `out` is what it asked for then, to be compared. Lists that hardly change are
-//! written as what changed (`list`), so a quiet fleet costs next to nothing; a reader therefore begins at the first line.
+//! The engine is a function of its roster, its start, its memory, and the events in order with their times; those are the
+//! header and `in`. `out` is what the engine asked for then, for comparison. Lists that rarely change are written as
+//! their changes (`list`), so a quiet fleet costs next to nothing. A reader therefore begins at the first line.
 //!
-//! Tolerance is the ledger's (`crate::ledger`): older recordings are read, a field or an event that this version does not
-//! know is refused and never skipped. Secrets are out before anything comes here; nothing here looks for them. Where the
-//! lines are kept, compressed and checked is not this module's business, and neither is what a replay concludes.
+//! Compatibility is as in the ledger (`crate::ledger`): older recordings are read, and a field or an event that this
+//! version does not know is refused and never skipped. Secrets are removed before data comes here, and nothing here
+//! searches for them. Not here: where the lines are kept, compressed and checked, and what a replay concludes.
 
 mod event;
 mod lease;
@@ -33,26 +33,26 @@ use thiserror::Error;
 use crate::ledger::is_newer;
 use event::{Shelves, WireEvent};
 
-/// The version of the format that is written, and the newest that is read.
+/// The version of the format that this code writes, and the newest that it reads.
 pub const FORMAT: u64 = 2;
-/// The oldest version of the format that is read.
+/// The oldest version of the format that this code reads.
 const OLDEST: u64 = 2;
 
-/// What stands at the beginning of a recording.
+/// The first line of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Header {
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the recording.
     pub program: String,
-    /// What the engine decides by, as a hash of its source: equal hashes decide alike.
+    /// A hash of the engine's source: equal hashes make equal decisions.
     pub engine: String,
-    /// What it is a recording of: `run`, `demo`, or what it was cut from.
+    /// The origin of the recording: `run`, `demo`, or the recording that it was cut from.
     pub of: String,
     /// The roster as the engine got it.
     pub roster: Roster,
     /// How the engine was started.
     pub start: Start,
-    /// What it remembered; nothing where it began without a ledger.
+    /// The memory that the engine was restored from; `None` where it began without a ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Memory>,
 }
@@ -61,9 +61,9 @@ pub struct Header {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Memory {
-    /// When.
+    /// The time of the restore.
     pub now: Time,
-    /// When the process before was last known to be alive.
+    /// When the previous process was last known to be alive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_alive: Option<Time>,
     /// The ledger's records.
@@ -77,50 +77,50 @@ pub struct Step {
     pub number: u64,
     /// Its time.
     pub at: Time,
-    /// What came in.
+    /// The event that came in.
     pub event: Event,
-    /// What was asked for.
+    /// The effects that the engine asked for.
     pub effects: Vec<Effect>,
 }
 
 /// One line of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// The first one.
+    /// The first line.
     Header(Box<Header>),
-    /// Every other.
+    /// Every other line.
     Step(Box<Step>),
 }
 
 /// Why a line cannot be replayed.
 #[derive(Debug, Error)]
 pub enum Broken {
-    /// Not a recording's line.
+    /// The line is not a line of a recording.
     #[error("it is no line of a recording: {0}")]
     Json(serde_json::Error),
-    /// Another format.
+    /// The recording has another format.
     #[error(
         "it is of format {found}, and this program reads format {FORMAT}. Replay it with the program that wrote it"
     )]
     Format {
-        /// Which.
+        /// The format.
         found: Value,
     },
     /// An event, an effect, a field or a word that this version does not have.
     #[error("{0}. A newer program wrote it; replay it with that one, or a newer one")]
     Newer(serde_json::Error),
-    /// It rests on an earlier line that is not there.
+    /// The line refers to an earlier line that is missing.
     #[error("it refers to a list that no earlier line holds")]
     Reference,
-    /// A line is missing or there twice.
+    /// A line is missing or duplicated.
     #[error("it is step {found}, and step {expected} should stand here")]
     Order {
-        /// What should stand here.
+        /// The number that the line should have.
         expected: u64,
-        /// What does.
+        /// The number that it has.
         found: u64,
     },
-    /// The first line is no header.
+    /// The first line is not a header.
     #[error("a recording begins with its header, and this is none")]
     NoHeader,
 }
@@ -147,7 +147,7 @@ impl Writer {
     /// The first line, without its newline.
     ///
     /// # Errors
-    /// When it cannot be written as JSON, which is a fault of ours.
+    /// When the header cannot be written as JSON, which is a bug in this program.
     pub fn header(&self, header: &Header) -> Result<Vec<u8>, serde_json::Error> {
         #[derive(Serialize)]
         struct Formatted<'h> {
@@ -165,7 +165,7 @@ impl Writer {
     /// The next step's line, without its newline.
     ///
     /// # Errors
-    /// When it cannot be written as JSON, which is a fault of ours.
+    /// When the step cannot be written as JSON, which is a bug in this program.
     pub fn step(
         &mut self,
         at: Time,
@@ -195,7 +195,7 @@ impl Reader {
     /// Reads the next line.
     ///
     /// # Errors
-    /// When it is not the line that should stand here, or says what this version does not know.
+    /// When the line is not the expected one, or holds something that this version does not know.
     pub fn read(&mut self, line: &[u8]) -> Result<Line, Broken> {
         if !self.begun {
             self.begun = true;

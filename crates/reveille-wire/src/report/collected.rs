@@ -1,10 +1,10 @@
-//! What a machine sent, or said, because a person asked for it.
+//! What an agent sent because an operator asked for it.
 
 use serde::{Deserialize, Serialize};
 
 use reveille_core::model::time::Time;
 
-/// How an order of a person ended.
+/// How an operator's order ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CollectedReport {
@@ -19,17 +19,17 @@ pub struct CollectedReport {
     /// Its id in its cloud, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// `done`, `already-so`, `failed`, `declined`, `unanswered`, or `broken`: what came is not what was sent.
+    /// `done`, `already-so`, `failed`, `declined`, `unanswered`, or `broken`: the digest of what arrived is wrong.
     pub outcome: String,
-    /// What the machine says, or why it says nothing; secrets masked.
+    /// What the agent says, or why it says nothing; secrets masked.
     pub says: String,
-    /// The archive, where there is one.
+    /// The path of the archive, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// How long it is.
+    /// The size of the archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Its digest, counted here: `sha256:` and hex digits.
+    /// Its digest, computed by the controller: `sha256:` and hex digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }

@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A check-up.
+/// The checks of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorReport {
-    /// The name of the Node that the machine is, or would be; not there when it could not be read.
+    /// The name of the machine's Node, existing or planned; not there when it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// What is joined, or to be joined, as `host:port`.
+    /// The API servers that the machine has joined or is to join, as `host:port`.
     pub servers: Vec<String>,
-    /// Who says so: `the command line`, or a file.
+    /// The source of the addresses: `the command line`, or a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_by: Option<String>,
-    /// The id of the check to see to first; not there when none failed.
+    /// The id of the check to fix first; not there when none failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
-    /// How many checks came to what.
+    /// How many checks had which result.
     pub summary: DoctorSummary,
-    /// Every check, in the order in which one rests on another.
+    /// Every check; a check comes after those that it depends on.
     pub checks: Vec<CheckReport>,
     /// What the machine's logs prove, best first.
     pub findings: Vec<LogFindingReport>,
@@ -27,19 +27,19 @@ pub struct DoctorReport {
     pub logs: Vec<LogReport>,
 }
 
-/// How many checks came to what.
+/// How many checks had which result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorSummary {
     /// As it should be.
     pub passed: u32,
-    /// Not as it should be; a machine joins all the same.
+    /// Not as it should be; the machine can still join.
     pub warned: u32,
-    /// Not as it should be; a machine does not join or stay.
+    /// Not as it should be; the machine cannot join or stay.
     pub failed: u32,
     /// Not judged.
     pub skipped: u32,
-    /// What they rest on could not be read.
+    /// The data of the check could not be read.
     pub cannot_tell: u32,
 }
 
@@ -47,17 +47,17 @@ pub struct DoctorSummary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
-    /// Its name, which stays.
+    /// The id of the check, which never changes.
     pub id: String,
     /// Name of the stage where a machine stops when it fails.
     pub stage: String,
-    /// Ids of the checks that it rests on.
+    /// Ids of the checks that this one depends on.
     pub rests_on: Vec<String>,
     /// `passed`, `warned`, `failed`, `skipped` or `cannot-tell`.
     pub result: String,
     /// What was found, or why it was not judged, as a clause.
     pub says: String,
-    /// What it was found by, a line each.
+    /// The lines that the result is based on.
     pub evidence: Vec<String>,
     /// The cause's label: `swap-enabled`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct CheckReport {
     /// What to do, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// The same, as commands to copy.
+    /// The remedy as commands to copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
 }
@@ -85,11 +85,11 @@ pub struct LogFindingReport {
     pub stage: String,
     /// `possible`, `likely` or `sure`.
     pub confidence: String,
-    /// What is amiss, as a clause.
+    /// What is wrong, as a clause.
     pub title: String,
     /// Lines that prove it.
     pub evidence: Vec<LogLineReport>,
-    /// What to do, in words.
+    /// What to do, as text.
     pub remedy: String,
 }
 
@@ -101,9 +101,9 @@ pub struct LogLineReport {
     pub source: String,
     /// Its line, from 1.
     pub line: u64,
-    /// The line, masked.
+    /// The line, secrets masked.
     pub text: String,
-    /// How often lines like it were seen.
+    /// How often the log has lines like it.
     pub times: u64,
 }
 

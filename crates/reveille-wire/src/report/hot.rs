@@ -1,36 +1,37 @@
-//! What is written without end, and who may be writing it.
+//! Which objects are written in a loop, and which clients may be writing them.
 
 use serde::{Deserialize, Serialize};
 
 use reveille_core::model::time::Time;
 
-/// What `hot` found.
+/// The result of `hot`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotReport {
-    /// When it was made.
+    /// When the report was made.
     pub at: Time,
-    /// `host:port` of the API server that was looked at; nothing where a file was judged alone.
+    /// `host:port` of the API server; not there where only a file was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// How long it was looked at, seconds.
+    /// How long `hot` watched the API server, seconds.
     pub looked_s: u64,
     /// Kinds whose objects were counted.
     pub kinds: u64,
-    /// What is hot, hottest first.
+    /// The hot objects, hottest first.
     pub verdicts: Vec<HotVerdict>,
-    /// How full the API server is.
+    /// How much memory the API server uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pressure: Option<PressureReport>,
-    /// What could not be told, and why.
+    /// What `hot` could not find out, and why.
     pub notes: Vec<String>,
 }
 
-/// One thing that is hot.
+/// One hot object or kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotVerdict {
-    /// In a roll or a `why`: `host:port` of Rancher's API server, where it is there and not in the roster's own cluster.
+    /// In a `status` or a `why`: `host:port` of Rancher's API server, where the object is there and not in
+    /// the roster's own cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_rancher: Option<String>,
     /// Group of the kind; empty for the core group.
@@ -40,33 +41,33 @@ pub struct HotVerdict {
     /// Its namespace, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The object; nothing where the evidence does not tell which one of its kind.
+    /// The object; not there where the evidence does not identify it within its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// `hot`, or `warm`: above what may last, and not seen for long enough to be sure.
+    /// `hot`, or `warm`: above the sustained limit, but not seen for long enough to be sure.
     pub heat: String,
-    /// Since when, as far as we looked.
+    /// Since when, as far as `hot` watched.
     pub since: Time,
-    /// How often, by each witness, the most telling first.
+    /// How often, by each kind of evidence, the strongest first.
     pub rates: Vec<HotRate>,
-    /// What it looks like, as a name that stays.
+    /// The pattern of the writes, as a name that never changes.
     pub class: String,
-    /// What that means.
+    /// What the pattern means.
     pub means: String,
-    /// Who may be writing. Suspected, never proved.
+    /// Clients that may be writing. They are suspected, never proved.
     pub suspects: Vec<HotSuspect>,
-    /// What changes.
+    /// The fields that change.
     pub fields: Vec<HotField>,
-    /// The machine behind it.
+    /// The machine that the object belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<HotMachine>,
-    /// What is to be known of the evidence.
+    /// Limits of the evidence.
     pub notes: Vec<String>,
     /// What to do, in order.
     pub first_aid: Vec<String>,
 }
 
-/// Writes in a time, as one witness tells them.
+/// Writes over a time, from one kind of evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotRate {
@@ -74,22 +75,22 @@ pub struct HotRate {
     pub by: String,
     /// Writes.
     pub writes: u64,
-    /// In so many seconds; zero when there is only one moment.
+    /// The time in seconds; zero when there is only one moment.
     pub over_s: f64,
-    /// Writes in a second; nothing when there is only one moment.
+    /// Writes per second; not there when there is only one moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_s: Option<f64>,
 }
 
-/// Somebody who may be the cause.
+/// A client that may be the cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotSuspect {
     /// A field manager, or program, user and address.
     pub name: String,
-    /// Writes of it that were seen.
+    /// Its writes that were seen.
     pub writes: u64,
-    /// Where: `managedFields` or `audit-log`.
+    /// The evidence: `managedFields` or `audit-log`.
     pub seen_in: String,
 }
 
@@ -97,13 +98,13 @@ pub struct HotSuspect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotField {
-    /// Where.
+    /// The path of the field.
     pub path: String,
-    /// How often it changed while it was followed.
+    /// How often the field changed while `hot` followed it.
     pub changes: u32,
-    /// How often a value came back that another had replaced.
+    /// How often a client wrote a value back that another client had replaced.
     pub returns: u32,
-    /// Values, shortened, secrets hidden, and who wrote each.
+    /// Values, shortened, secrets masked, and the writers of each.
     pub values: Vec<HotValue>,
 }
 
@@ -113,11 +114,11 @@ pub struct HotField {
 pub struct HotValue {
     /// The value.
     pub value: String,
-    /// Who wrote it.
+    /// The clients that wrote it.
     pub by: Vec<String>,
 }
 
-/// The machine behind an object.
+/// The machine that an object belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotMachine {
@@ -134,18 +135,18 @@ pub struct HotMachine {
     pub addresses: Vec<String>,
 }
 
-/// How full an API server is.
+/// How much memory an API server uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PressureReport {
     /// Memory that it holds, bytes.
     pub resident_bytes: u64,
-    /// How much more than when the look began, bytes.
+    /// Its growth since the watch began, bytes.
     pub grown_bytes: i64,
     /// Memory that its heap uses, bytes.
     pub heap_bytes: u64,
-    /// Requests that it turned away while we looked.
+    /// Requests that it rejected while `hot` watched.
     pub rejected: u64,
-    /// Memory is short, or will be soon, or requests are turned away.
+    /// Memory is low, or will be soon, or the API server rejects requests.
     pub is_high: bool,
 }

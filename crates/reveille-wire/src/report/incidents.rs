@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::{Ago, AskedReport, AttemptReport, FindingReport, In, SourceReport, TriedReport};
 
-/// What was amiss, and what came of it.
+/// The problems, and how each ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IncidentsReport {
@@ -15,7 +15,7 @@ pub struct IncidentsReport {
     pub roster: String,
     /// When the report was made.
     pub at: Time,
-    /// What all of this rests on.
+    /// The data sources of the report.
     #[serde(default)]
     pub sources: Vec<SourceReport>,
     /// Open ones first, the newest first among each.
@@ -25,39 +25,40 @@ pub struct IncidentsReport {
     pub tried: Vec<TriedReport>,
 }
 
-/// One fault of one subject.
+/// One problem of one machine or other object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IncidentReport {
     /// Its number: `inc-7`.
     pub id: String,
-    /// About what, by its name for people.
+    /// The name of the object, for people.
     pub label: String,
-    /// About what, by its id: an instance's, a node's, `group …`, `router …`, `pool …`, `cloud …`, `cluster`.
+    /// The id of the object: an instance's, a Node's, `group …`, `router …`, `pool …`, `cloud …`, `cluster`.
     pub subject: String,
-    /// What is amiss: `never-joined`.
+    /// The kind of problem: `never-joined`.
     pub kind: String,
     /// The pool that it is charged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// Since when, as far as we have seen.
+    /// Since when, as far as the controller has seen.
     pub since: Ago,
-    /// What was concluded, the one to act on first.
+    /// The causes that were found, the one to act on first.
     pub findings: Vec<FindingReport>,
     /// What was tried, in order.
     pub attempts: Vec<AttemptReport>,
-    /// Not tried again before this.
+    /// The controller does not try again before this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<In>,
-    /// True when everything was tried and a person is asked.
+    /// True when all allowed repairs were tried and manual action is needed.
     pub given_up: bool,
-    /// A person asked for a repair now.
+    /// An operator asked for a repair now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedReport>,
-    /// Its machine is kept for a look, and not deleted before this.
+    /// The machine is kept for an inspection, and not deleted before this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_until: Option<In>,
-    /// It has looked well since then, and closes when that has held, or when a person confirms it.
+    /// The machine has been healthy since then. The incident closes when that has lasted long enough, or when
+    /// an operator confirms it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub well: Option<Ago>,
     /// How it ended (`mended`, `recovered`, `subject-gone`, `superseded`); not there while it is open.

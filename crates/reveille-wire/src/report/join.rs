@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use reveille_core::model::time::Time;
 
-/// A join from its first look to its end.
+/// A join from its first check to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinReport {
@@ -12,12 +12,12 @@ pub struct JoinReport {
     pub node: String,
     /// How it ended.
     pub ended: JoinEnded,
-    /// Why, in words; nothing when it joined.
+    /// Why, as text; not there when the machine joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// From the first look to the end, seconds.
+    /// From the first check to the end, seconds.
     pub took_s: u64,
-    /// For so long the node had to be Ready, seconds.
+    /// How long the Node had to stay Ready, seconds.
     pub stay_s: u64,
     /// What happened, in order.
     pub events: Vec<JoinEvent>,
@@ -27,26 +27,26 @@ pub struct JoinReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum JoinEnded {
-    /// The node is there, Ready, and has stayed.
+    /// The Node exists, is Ready, and has stayed Ready.
     Joined,
-    /// Nothing was done to the machine, for a reason that a person has to settle.
+    /// The agent did nothing to the machine, for a reason that an operator has to settle.
     LeftAlone,
-    /// Who answers as the API server is not who was meant.
+    /// Another server answers at the address of the API server.
     Stranger,
-    /// Attempts are used up.
+    /// All attempts failed.
     GaveUp,
-    /// Time was over.
+    /// The time limit has passed.
     Late,
 }
 
-/// One thing that happened.
+/// One event of the join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinEvent {
     /// When, by this machine's clock.
     pub at: Time,
-    /// Who says it: `check`, `api`, `node`, `agent` or `program`.
+    /// The source of the event: `check`, `api`, `node`, `agent` or `program`.
     pub of: String,
-    /// What, with secrets masked.
+    /// What happened, with secrets masked.
     pub text: String,
 }

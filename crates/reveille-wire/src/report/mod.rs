@@ -1,15 +1,15 @@
-//! What the looking commands print for programs: `--output json` and `--output yaml`.
+//! What the reading commands print for programs: `--output json` and `--output yaml`.
 //!
 //! ```text
 //!   core's state ─▶ (the binary fills) RollReport, WhyReport, PlanReport, IncidentsReport ─▶ Document ─▶ JSON or YAML
 //!                                          └▶ the same structs feed the tables for people
 //! ```
 //!
-//! Plain structs, free to construct, with no logic but the naming of core values. Names are camelCase and stay: fields
-//! may be added within an `apiVersion`, none is renamed, removed or given another meaning, and readers should pass over
-//! what they do not know. Times come twice: as RFC 3339, and as seconds from the moment the report was made, so that no
-//! reader has to own a clock that agrees with ours. What nobody knows is left out or says `unknown`; it is never
-//! guessed. Words for people are found elsewhere.
+//! The reports are plain structs without logic, except for the naming of core values. Names are camelCase and stay:
+//! within an `apiVersion`, fields may be added, and none is renamed, removed or given another meaning. Readers should
+//! skip fields that they do not know. Times come twice: as RFC 3339, and as seconds from the moment of the report, so
+//! that no reader needs a clock that agrees with ours. An unknown value is left out or says `unknown`; it is never
+//! guessed. Text for people is made elsewhere.
 
 mod collected;
 mod doctor;
@@ -65,27 +65,27 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum Report {
-    /// Who is here, who is missing.
+    /// All machines and their problems.
     RollReport(RollReport),
-    /// Why one machine is missing.
+    /// Why one machine is not a Ready node.
     WhyReport(Box<WhyReport>),
-    /// What would be done now.
+    /// What the controller would do now.
     PlanReport(PlanReport),
     /// What is wrong with a machine.
     DoctorReport(Box<DoctorReport>),
-    /// What was amiss, and what came of it.
+    /// The problems, and how each ended.
     IncidentsReport(IncidentsReport),
-    /// What a machine sent because a person asked.
+    /// What an agent sent because an operator asked for it.
     CollectedReport(CollectedReport),
-    /// What is written without end.
+    /// Objects that are written in a loop.
     HotReport(Box<HotReport>),
     /// What a join did, and how it ended.
     JoinReport(JoinReport),
-    /// What is amiss with Rancher's records.
+    /// What is wrong with Rancher's records.
     RancherReport(RancherReport),
-    /// What an order to mend a record comes to.
+    /// The steps of a repair of a Rancher record.
     RancherRepairReport(RancherRepairReport),
-    /// What a repair that is given up leaves behind.
+    /// What an abandoned repair leaves behind.
     RancherAbandonReport(RancherAbandonReport),
 }
 
@@ -110,7 +110,7 @@ impl Document {
     /// JSON over several lines, with a newline at the end.
     ///
     /// # Errors
-    /// None that is known: every report is made of text, numbers, lists and maps with text keys.
+    /// None that is known: every report consists of text, numbers, lists and maps with text keys.
     pub fn to_json(&self) -> Result<String, WriteReportError> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -1,4 +1,4 @@
-//! What several reports share: moments, sources, findings, tries, holds.
+//! Parts that several reports share: moments, sources, findings, attempts, blocked repairs.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use reveille_core::model::incident::{Asked, Confidence, Evidence, Finding, Machi
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A moment that has been.
+/// A moment in the past.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ago {
-    /// When, on our clock.
+    /// When, on the controller's clock.
     pub at: Time,
     /// Seconds from then to the making of the report; not negative.
     pub ago_s: f64,
 }
 
-/// A moment to come.
+/// A moment in the future.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct In {
-    /// When, on our clock.
+    /// When, on the controller's clock.
     pub at: Time,
     /// Seconds from the making of the report to then; 0 when it is due.
     pub in_s: f64,
@@ -42,12 +42,12 @@ impl In {
     }
 }
 
-/// Seconds with milliseconds behind the point.
+/// Seconds with milliseconds as decimals.
 fn seconds(span: Span) -> f64 {
     span.ms as f64 / 1000.0
 }
 
-/// How a machine is named across reports: `CLOUD/INSTANCE-ID`, or `node/NAME` where no instance stands behind it.
+/// The name of a machine in all reports: `CLOUD/INSTANCE-ID`, or `node/NAME` for a Node without an instance.
 pub fn key_text(key: &MachineKey) -> String {
     match key {
         MachineKey::Instance(cloud, id) => format!("{cloud}/{id}"),
@@ -55,25 +55,25 @@ pub fn key_text(key: &MachineKey) -> String {
     }
 }
 
-/// One source of truth and how far it can be believed.
+/// One data source, and whether it is fresh and complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceReport {
     /// `cluster`, or the roster's name of the cloud.
     pub name: String,
-    /// When it last said everything; not there when it never did.
+    /// The last complete answer; not there when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<Ago>,
-    /// True when its last answer was whole.
+    /// True when the last answer was complete.
     pub complete: bool,
-    /// True when absence may be judged from it.
+    /// True when the controller may judge from it that a machine is missing.
     pub trusted: bool,
     /// Why not, when it is not trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
 }
 
-/// What was concluded, and from what.
+/// A cause that was found, and its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingReport {
@@ -81,26 +81,26 @@ pub struct FindingReport {
     pub cause: String,
     /// The cause's code: `RV104`.
     pub code: String,
-    /// What is amiss, as a clause.
+    /// What is wrong, as a clause.
     #[serde(alias = "says")]
     pub title: String,
-    /// What a person would do about it.
+    /// What an operator can do about it.
     pub remedy: String,
-    /// The same, as commands to copy.
+    /// The remedy as commands to copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// What to collect next when it is not sure.
+    /// What to collect next when the cause is not sure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collect: Vec<String>,
     /// Name of the stage where the machine stopped.
     pub stage: String,
     /// `possible`, `likely` or `sure`.
     pub confidence: String,
-    /// What speaks for it, strongest first.
+    /// Evidence for the cause, strongest first.
     pub evidence: Vec<EvidenceReport>,
-    /// What speaks against it.
+    /// Evidence against the cause.
     pub against: Vec<EvidenceReport>,
-    /// What follows from it and ends with it.
+    /// Problems that this cause produces and that end with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<Self>,
 }
@@ -121,37 +121,37 @@ pub struct EvidenceReport {
     /// How often lines like it were seen there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// The sign of the catalogue that it carries.
+    /// The sign of the catalogue that the text matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sign: Option<String>,
 }
 
-/// One try.
+/// One attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptReport {
     /// The intent: `int-9`.
     pub intent: String,
-    /// What was to be done.
+    /// The action.
     pub what: String,
     /// When it was decided.
     pub decided: Ago,
     /// When the call ended; not there while it is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ago>,
-    /// What the call said.
+    /// The outcome of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// When a fresh read judged it; not there before.
+    /// When a fresh read confirmed or refuted it; not there before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Ago>,
-    /// True when it held.
+    /// True when the effect was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
-    /// What the fresh read saw.
+    /// What the fresh read returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
-    /// True once the call was made, whatever came of it; one that was dropped before never was.
+    /// True once the call was made, whatever its outcome; an attempt that was dropped before its call never has it.
     #[serde(default)]
     pub requested: bool,
     /// True when a fresh read found its effect.
@@ -159,46 +159,46 @@ pub struct AttemptReport {
     pub verified: bool,
 }
 
-/// A person's request for a repair now.
+/// An operator's request for a repair now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AskedReport {
     /// When it was seen.
     pub seen: Ago,
-    /// In the person's words.
+    /// The text of the request.
     pub value: String,
 }
 
-/// How often one kind of repair was asked for and how often a fresh read found its effect. Where the two drift apart,
-/// calls are accepted and nothing happens.
+/// How often one kind of repair was requested, and how often a fresh read found its effect. A growing difference means
+/// that the API accepts calls that have no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TriedReport {
     /// Which repair: `membership`, `pod-rules`, `reboot`.
     pub repair: String,
-    /// Calls made.
+    /// The number of calls.
     pub requested: u32,
-    /// Of these, effects that a fresh read found.
+    /// The number of calls whose effect a fresh read found.
     pub verified: u32,
 }
 
-/// Something that is not done, and why.
+/// A repair that is not done, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldReport {
-    /// What.
+    /// The repair.
     pub what: String,
     /// Every reason, the strongest first.
     pub why: Vec<String>,
 }
 
-/// A standing "hands off".
+/// A pause of repairs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PauseReport {
     /// What it covers: `roster`, `pool/NAME` or `machine/NAME`.
     pub scope: String,
-    /// Who said so.
+    /// Who set the pause.
     pub by: String,
     /// Why.
     pub reason: String,
@@ -239,7 +239,7 @@ impl FindingReport {
 }
 
 impl EvidenceReport {
-    /// A fact of the core, as seen from `now`.
+    /// A piece of evidence of the core, as seen from `now`.
     pub fn new(fact: &Evidence, now: Time) -> Self {
         Self {
             source: fact.source.to_string(),
@@ -260,7 +260,7 @@ impl AskedReport {
 }
 
 impl AttemptReport {
-    /// A try of the core, as seen from `now`.
+    /// An attempt of the core, as seen from `now`.
     pub fn new(attempt: &Attempt, now: Time) -> Self {
         let (ending, readback) = (attempt.ending.as_ref(), attempt.readback.as_ref());
         Self {

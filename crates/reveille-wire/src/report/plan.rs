@@ -1,11 +1,11 @@
-//! The plan: what would be done now, and why not more. It is complete: every open incident is in exactly one list.
+//! The plan: what the controller would do now, and why not more. It is complete: every open incident is in exactly one list.
 
 use serde::{Deserialize, Serialize};
 
 use super::parts::{HeldReport, In, PauseReport, SourceReport, TriedReport};
 use reveille_core::model::time::Time;
 
-/// What would be done now.
+/// What the controller would do now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanReport {
@@ -13,23 +13,23 @@ pub struct PlanReport {
     pub roster: String,
     /// When the report was made.
     pub at: Time,
-    /// How many of each.
+    /// How many incidents are in each list.
     pub summary: PlanSummary,
-    /// What all of this rests on: nothing planned means nothing amiss only where these can be believed.
+    /// The data sources: an empty plan means that there is no problem only where all sources can be trusted.
     #[serde(default)]
     pub sources: Vec<SourceReport>,
-    /// What people, or our own caution, said "hands off" about.
+    /// Pauses that operators set, or that the controller set for safety.
     #[serde(default)]
     pub pauses: Vec<PauseReport>,
-    /// What is done now.
+    /// What the controller does now.
     pub acts: Vec<ActReport>,
-    /// What would be done, if nothing stood against it.
+    /// Repairs that something blocks.
     pub held: Vec<PlanHeldReport>,
-    /// What is not due yet, or under way.
+    /// Incidents whose repair is not due yet, or under way.
     pub waits: Vec<WaitReport>,
-    /// What only a person can go on with.
+    /// Incidents that need manual action.
     pub asks: Vec<AskReport>,
-    /// What nothing can be decided of, because a source cannot be believed.
+    /// Incidents without a decision, because a data source cannot be trusted.
     pub blind: Vec<BlindReport>,
     /// What was tried so far, by kind of repair, as far back as the ledger reaches.
     #[serde(default)]
@@ -54,87 +54,87 @@ pub struct PlanSummary {
     pub blind: usize,
 }
 
-/// Something that is done now.
+/// An action now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActReport {
-    /// For which incident: `inc-7`.
+    /// The incident: `inc-7`.
     pub incident: String,
-    /// About what, by its name for people.
+    /// The name of the object, for people.
     pub subject: String,
-    /// What amiss: `never-joined`.
+    /// The kind of problem: `never-joined`.
     pub kind: String,
     /// The pool that it is charged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// The call, in words.
     pub call: String,
-    /// True when a mistake would cost somebody a running machine or its Node.
+    /// True when a mistake would destroy a running machine or its Node.
     pub destructive: bool,
 }
 
-/// Something that is held back.
+/// A blocked repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanHeldReport {
-    /// For which incident.
+    /// The incident.
     pub incident: String,
-    /// About what.
+    /// The object.
     pub subject: String,
-    /// What amiss.
+    /// The kind of problem.
     pub kind: String,
     /// The pool that it is charged to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// What is not done, cheapest first, each with every reason.
+    /// The blocked repairs, cheapest first, each with every reason.
     pub held: Vec<HeldReport>,
 }
 
-/// Something that is not due yet, or under way.
+/// An incident whose repair is not due yet, or under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitReport {
-    /// For which incident.
+    /// The incident.
     pub incident: String,
-    /// About what.
+    /// The object.
     pub subject: String,
-    /// What amiss.
+    /// The kind of problem.
     pub kind: String,
-    /// Until when; not there when it waits for an answer and not for a time.
+    /// Until when; not there when the controller waits for an answer and not for a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<In>,
     /// Why.
     pub why: String,
-    /// What would be done then, if it is still so; not there when something is under way, or only a person could go on.
+    /// The next repair, if the problem persists; not there when a repair is under way, or when only an operator could go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<String>,
 }
 
-/// Something that only a person can go on with.
+/// An incident that needs manual action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AskReport {
-    /// For which incident.
+    /// The incident.
     pub incident: String,
-    /// About what.
+    /// The object.
     pub subject: String,
-    /// What amiss.
+    /// The kind of problem.
     pub kind: String,
     /// What to do.
     pub how: String,
 }
 
-/// Something that nothing can be decided of.
+/// An incident without a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlindReport {
-    /// For which incident.
+    /// The incident.
     pub incident: String,
-    /// About what.
+    /// The object.
     pub subject: String,
-    /// What amiss.
+    /// The kind of problem.
     pub kind: String,
-    /// Which source cannot be believed, and why.
+    /// Which data source cannot be trusted, and why.
     pub why: String,
 }
 

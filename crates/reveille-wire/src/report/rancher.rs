@@ -4,39 +4,39 @@ use serde::{Deserialize, Serialize};
 
 use reveille_core::model::time::Time;
 
-/// A look at the clusters of a Rancher.
+/// The records of the clusters of a Rancher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherReport {
-    /// Its API server, as `host:port`.
+    /// Rancher's API server, as `host:port`.
     pub server: String,
     /// Clusters, by id.
     pub clusters: Vec<RancherClusterReport>,
-    /// Machines of clusters that are provisioned the modern way and are not ready, by namespace and name.
+    /// Machines of clusters that Rancher provisions with v2 (Cluster API) and that are not ready, by namespace and name.
     pub machines: Vec<RancherMachineReport>,
     /// How many such machines there are.
     pub machines_seen: u32,
-    /// What could not be read beside clusters, each with the reason.
+    /// What could not be read outside the clusters, each with the reason.
     pub unread: Vec<String>,
 }
 
-/// Rancher's records of a roster's cluster, looked at when a roll or a `why` was asked for.
+/// Rancher's records of a roster's cluster, read for a `status` or a `why`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherLookReport {
-    /// Its API server, as `host:port`; not there when there was no way to it.
+    /// Rancher's API server, as `host:port`; not there when it could not be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// The cluster's id there, which is the namespace of its records; not there when it was not found.
+    /// The cluster's id in Rancher, which is the namespace of its records; not there when it was not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What people call it, or what the roster calls it.
+    /// The display name of the cluster, or its name in the roster.
     pub name: String,
-    /// Machines whose records are amiss; in a `why`, the one that was asked for alone.
+    /// Machines with broken records; in a `why`, only the machine of the question.
     pub troubles: Vec<RancherTroubleReport>,
-    /// Machines that are provisioned the modern way and are not ready; in a `why`, the one that was asked for alone.
+    /// Machines of v2 provisioning (Cluster API) that are not ready; in a `why`, only the machine of the question.
     pub machines: Vec<RancherMachineReport>,
-    /// What could not be read, each with the reason: what rests on it is not judged.
+    /// What could not be read, each with the reason: nothing that depends on it is judged.
     pub unread: Vec<String>,
 }
 
@@ -46,28 +46,28 @@ pub struct RancherLookReport {
 pub struct RancherClusterReport {
     /// Its id, which is the namespace of its records.
     pub id: String,
-    /// What people call it.
+    /// The display name of the cluster.
     pub name: String,
-    /// Its driver, as Rancher writes it; empty when it was never initialised.
+    /// Its driver, as in Rancher's record; empty when the cluster was never initialised.
     pub driver: String,
-    /// `managed`: nodes register; `mirrored`: records mirror nodes; `unset`: it has no driver yet.
+    /// `managed`: nodes register; `mirrored`: records mirror Nodes; `unset`: the cluster has no driver yet.
     pub kind: String,
     /// How many records there are; not there when they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u32>,
-    /// How many records are there beside them, and cannot be decoded.
+    /// The number of records that could not be decoded, which `records` does not count.
     #[serde(default)]
     pub garbled: u32,
     /// How many Nodes there are; not there when they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// What is amiss, by machine.
+    /// The problems, by machine.
     pub troubles: Vec<RancherTroubleReport>,
-    /// What could not be read of it, each with the reason: what rests on it is not judged.
+    /// What could not be read of the cluster, each with the reason: nothing that depends on it is judged.
     pub unread: Vec<String>,
 }
 
-/// What is amiss with one machine.
+/// The problem of one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherTroubleReport {
@@ -78,12 +78,12 @@ pub struct RancherTroubleReport {
     pub node: Option<String>,
     /// Its addresses.
     pub addresses: Vec<String>,
-    /// What was found, by predicate.
+    /// The findings, by predicate.
     pub findings: Vec<RancherFindingReport>,
-    /// The healthy record that it is shown beside.
+    /// A healthy record for comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sibling: Option<String>,
-    /// The fields in which they differ.
+    /// The fields in which the two records differ.
     pub differs: Vec<RancherDifferenceReport>,
 }
 
@@ -95,9 +95,9 @@ pub struct RancherFindingReport {
     pub predicate: String,
     /// `high` or `medium`.
     pub certainty: String,
-    /// What is so, as a clause.
+    /// What is wrong, as a clause.
     pub says: String,
-    /// What it rests on.
+    /// The fields that the finding is based on.
     pub evidence: Vec<RancherEvidenceReport>,
     /// What it means for the machine and its cluster.
     pub means: String,
@@ -111,11 +111,11 @@ pub struct RancherFindingReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherEvidenceReport {
-    /// Whose.
+    /// The object.
     pub of: String,
-    /// Which.
+    /// The path of the field.
     pub field: String,
-    /// What it said.
+    /// The value that was read.
     pub value: String,
 }
 
@@ -123,15 +123,15 @@ pub struct RancherEvidenceReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherDifferenceReport {
-    /// Which.
+    /// The path of the field.
     pub field: String,
-    /// Of the healthy one.
+    /// The value of the healthy record.
     pub healthy: String,
-    /// Of this one.
+    /// The value of this record.
     pub this: String,
 }
 
-/// A machine of a cluster that is provisioned the modern way.
+/// A machine of v2 provisioning (Cluster API).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherMachineReport {
@@ -144,17 +144,17 @@ pub struct RancherMachineReport {
     /// Its Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Its phase, as it is written.
+    /// Its phase, as in Rancher's record.
     pub phase: String,
-    /// How far it came: `infrastructure`, `check-in`, `plan`, `probes`, `node`, `not-ready`, `deleting`.
+    /// Its progress: `infrastructure`, `check-in`, `plan`, `probes`, `node`, `not-ready`, `deleting`.
     pub stage: String,
-    /// Why not further.
+    /// Why it does not continue.
     pub cause: String,
-    /// What to look at.
+    /// What to check first.
     pub first: String,
 }
 
-/// A repair that was begun and is given up: what was done, what is so, what is left to a person.
+/// A repair that was begun and then abandoned: its steps, the present state, and what an operator has to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherAbandonReport {
@@ -164,13 +164,13 @@ pub struct RancherAbandonReport {
     pub node: String,
     /// `evict` or `mend`.
     pub way: String,
-    /// What was meant, in order.
+    /// The planned steps, in order.
     pub steps: Vec<RancherStepReport>,
-    /// What is so now, as far as it could be looked at.
+    /// The present state, as far as it could be read.
     pub now: Vec<String>,
-    /// What is left to a person, in order.
+    /// What an operator has to do, in order.
     pub left: Vec<String>,
-    /// Whether it is ended, so that another repair may begin.
+    /// Whether the repair has ended, so that another repair may begin.
     pub ended: bool,
 }
 
@@ -178,15 +178,15 @@ pub struct RancherAbandonReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherStepReport {
-    /// When it was meant.
+    /// When the step was planned.
     pub at: Time,
-    /// What.
+    /// The step.
     pub what: String,
     /// How it ended.
     pub ended: String,
 }
 
-/// What an order to mend a record comes to.
+/// The steps of a repair of a Rancher record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RancherRepairReport {
@@ -196,10 +196,10 @@ pub struct RancherRepairReport {
     pub node: String,
     /// `evict` or `mend`.
     pub way: String,
-    /// What would be done, in order.
+    /// The steps, in order.
     pub steps: Vec<String>,
-    /// What stands against it; nothing is begun unless there is none.
+    /// What blocks the repair; it begins only when this is empty.
     pub against: Vec<String>,
-    /// What an edit in place writes: `this` stands there now, `healthy` would.
+    /// What an edit in place writes: `this` is the present value, `healthy` the new one.
     pub writes: Vec<RancherDifferenceReport>,
 }

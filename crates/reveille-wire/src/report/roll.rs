@@ -1,4 +1,4 @@
-//! The roll: one row for every machine, and how far the sources can be believed.
+//! The status report: one row for every machine, and the state of the data sources.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::parts::{Ago, PauseReport, SourceReport};
 use super::rancher::RancherLookReport;
 use reveille_core::model::time::Time;
 
-/// Who is here, who is missing.
+/// All machines and their problems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollReport {
@@ -19,40 +19,40 @@ pub struct RollReport {
     pub summary: RollSummary,
     /// The cluster first, then the clouds by name.
     pub sources: Vec<SourceReport>,
-    /// What people, or our own caution, said "hands off" about.
+    /// Pauses that operators set, or that the controller set for safety.
     #[serde(default)]
     pub pauses: Vec<PauseReport>,
-    /// Who does not answer first, then who cannot be told, then who is excused, then the others; by name.
+    /// Machines that are not Ready first, then unknown, then excused, then Ready ones; by name.
     pub machines: Vec<MachineReport>,
-    /// What happens next, one line each; empty when all answer.
+    /// What happens next, one line each; empty when all machines are Ready.
     pub next: Vec<String>,
-    /// What is amiss with Rancher's records of these machines; not there unless the roster names a Rancher.
+    /// What is wrong with Rancher's records of these machines; not there unless the roster names a Rancher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rancher: Option<Box<RancherLookReport>>,
-    /// What a running controller sees written without end in the cluster and in Rancher's, hottest first.
+    /// Objects that are written in a loop in the cluster and in Rancher's, as a running controller sees them, hottest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot: Vec<HotVerdict>,
-    /// Where it should see that and does not, and why.
+    /// Where the controller should watch for such objects and cannot, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot_unread: Vec<String>,
-    /// That the controller relies on being the only one of its roster, and why; not there while a Lease proves it.
+    /// Why the controller assumes that it is the only one for its roster; not there while a Lease proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<String>,
 }
 
-/// How many answer.
+/// How many machines have which state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollSummary {
-    /// Rows of the roll; the sum of the others.
+    /// Rows of the report; the sum of the others.
     pub machines: u32,
-    /// Those that answer.
+    /// Machines that are Ready.
     pub answer: u32,
-    /// Those that are proved absent.
+    /// Machines that are proved missing or not Ready.
     pub absent: u32,
-    /// Those of which nobody can tell.
+    /// Machines whose state is unknown.
     pub unknown: u32,
-    /// Those that nobody should expect: being built, or leaving on purpose.
+    /// Machines that are not expected to be Ready: under construction, or leaving on purpose.
     #[serde(default)]
     pub excused: u32,
 }
@@ -61,7 +61,7 @@ pub struct RollSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineReport {
-    /// Its name for people: the instance's, else the node's. Not unique.
+    /// Its name for people: the instance's, else the Node's. Names are not unique.
     pub name: String,
     /// Its identity, see [`super::key_text`].
     pub key: String,
@@ -71,18 +71,18 @@ pub struct MachineReport {
     /// Its failure domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// Whether it answers.
+    /// Whether the machine is Ready.
     pub answers: Answers,
-    /// Name of the stage where it stands; not there when nobody can tell.
+    /// The stage that the machine has reached; not there when it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// The kind of fault (`never-joined`, `vanished`, …), `ready` when there is none, `unknown` when nobody can tell,
-    /// `excused` when nobody should expect it.
+    /// The kind of problem (`never-joined`, `vanished`, …), `ready` when there is none, `unknown` when the state is
+    /// unknown, `excused` when the machine is not expected to be Ready.
     pub state: String,
-    /// Since when that is so, as far as we have seen.
+    /// Since when, as far as the controller has seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Ago>,
-    /// What is the matter, in one line; empty when nothing is.
+    /// The problem, in one line; empty when there is none.
     pub what: String,
     /// Its node's name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,17 +95,17 @@ pub struct MachineReport {
     pub cloud: Option<String>,
 }
 
-/// Whether a machine answers the roll.
+/// Whether a machine is Ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answers {
-    /// It does not: proved.
+    /// The machine is proved missing or not Ready.
     No,
-    /// Nobody can tell.
+    /// The state of the machine is unknown.
     Unknown,
-    /// It is not here, and nobody should expect it: it is being built, or leaves on purpose.
+    /// The machine is not Ready and is not expected to be: it is under construction, or leaves on purpose.
     Excused,
-    /// It is there and Ready.
+    /// The machine has a Node that is Ready.
     Yes,
 }
 

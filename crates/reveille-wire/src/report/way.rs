@@ -1,4 +1,4 @@
-//! A machine's way through the stages as a timeline, told from two sides, and what is known of its agent.
+//! The timeline of a machine through the stages, from two sides, and the state of its agent.
 
 use reveille_core::model::time::Time;
 use reveille_core::model::trace::Passage;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::parts::{Ago, In};
 use super::why::StageState;
 
-/// The timeline, and who told it.
+/// The timeline, and the agent that reported a part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WayReport {
-    /// In order of when each was entered.
+    /// The stages, in the order in which the machine entered them.
     pub passages: Vec<PassageReport>,
-    /// Its agent, as far as this process has heard one.
+    /// The agent, if this process has received a report from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentReport>,
 }
@@ -24,40 +24,40 @@ pub struct WayReport {
 pub struct PassageReport {
     /// Its name.
     pub stage: String,
-    /// Who tells it.
+    /// The side that reports it.
     pub by: Side,
-    /// When we saw, or heard, that it is there.
+    /// When the stage was seen or reported as entered.
     pub entered: Ago,
-    /// When we saw, or heard, that it went on; not there while it has not.
+    /// When the stage was seen or reported as left; not there while the machine is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Ago>,
-    /// How often it came there, or tried there.
+    /// How often the machine entered the stage, or tried it.
     pub attempts: u32,
-    /// Something is done if it has not gone on by then.
+    /// The controller acts if the machine has not left the stage by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<In>,
-    /// The last thing that went wrong there.
+    /// The last error in the stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<StageErrorReport>,
 }
 
-/// Which side tells.
+/// The side that reports a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Side {
-    /// Clouds and cluster, as we see them.
+    /// The clouds and the cluster, as the controller reads them.
     Outside,
     /// The agent on the machine.
     Agent,
 }
 
-/// The fourteen stages, each with what both sides know of it; shown where it is asked for.
+/// The fourteen stages, each with the reports of both sides; included on request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimelineReport {
     /// All of them, in order.
     pub rows: Vec<TimelineRow>,
-    /// Nothing is heard of its agent; not there while it is heard, or where there is none.
+    /// The agent is silent; not there while it reports, or where there is no agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<SilenceReport>,
 }
@@ -72,55 +72,55 @@ pub struct TimelineRow {
     pub number: usize,
     /// Whether the machine passed it.
     pub state: StageState,
-    /// As clouds and cluster show it.
+    /// The stage as clouds and cluster show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<PassageReport>,
-    /// As its agent tells it.
+    /// The stage as the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<PassageReport>,
 }
 
-/// A time without a word, which goes on.
+/// A silence of the agent that has not ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SilenceReport {
-    /// When it was heard last.
+    /// When the agent reported last.
     pub since: Ago,
-    /// Where it stood then.
+    /// The stage of the machine at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
 }
 
-/// What went wrong in a stage.
+/// An error in a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StageErrorReport {
-    /// The typed word for it.
+    /// The code of the error.
     pub code: String,
-    /// In words.
+    /// The error as text.
     pub text: String,
 }
 
-/// What is known of a machine's agent.
+/// The state of a machine's agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentReport {
-    /// As whoever registered it knows it.
+    /// The id of the machine in the registration server.
     pub id: String,
-    /// When it was heard last.
+    /// When the agent reported last.
     pub heard: Ago,
-    /// It has not been heard for so long that nothing is expected of it.
+    /// The agent has been silent for so long that the controller expects nothing from it.
     pub silent: bool,
-    /// Why it leaves its join alone, where it does.
+    /// Why the agent leaves the join of its machine alone, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<String>,
-    /// What it does about its node by itself just now.
+    /// What the agent does about its Node on its own at the moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_work: Option<String>,
 }
 
 impl PassageReport {
-    /// A passage as seen from `now`; `deadline` counts where the machine stands, and nowhere else.
+    /// A passage as seen from `now`; `deadline` counts only for the stage that the machine is in.
     pub fn new(passage: &Passage, by: Side, deadline: Option<Time>, now: Time) -> Self {
         let error = passage.error.as_ref();
         Self {

@@ -1,4 +1,4 @@
-//! One machine: where it stopped, why, what was done, what comes next, and what is held back.
+//! One machine: where it stopped, why, what the controller did, what comes next, and what is blocked.
 
 use reveille_core::model::stage::Stage;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::roll::MachineReport;
 use super::way::{TimelineReport, WayReport};
 use reveille_core::model::time::Time;
 
-/// Why one machine is missing.
+/// Why one machine is not a Ready node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WhyReport {
@@ -19,42 +19,42 @@ pub struct WhyReport {
     pub roster: String,
     /// When the report was made.
     pub at: Time,
-    /// Its row of the roll.
+    /// Its row of the status report.
     pub machine: MachineReport,
     /// All fourteen stages, in order.
     pub stages: Vec<StageReport>,
-    /// Its way through them, told by two sides; not there where no agent ever spoke of it.
+    /// Its timeline, from two sides; not there where no agent ever reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<WayReport>,
-    /// The stages one by one; not there unless it was asked for.
+    /// The stages one by one; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<TimelineReport>,
-    /// What was concluded, the one to act on first.
+    /// The causes that were found, the one to act on first.
     pub findings: Vec<FindingReport>,
-    /// What people asked for, in order.
+    /// What operators asked for, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<AskedReport>,
     /// What was tried, in order.
     pub done: Vec<AttemptReport>,
-    /// What its agent sent or said because a person asked, the newest last; as far as this host keeps it.
+    /// What its agent sent because an operator asked, the newest last, as far as this host keeps it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collected: Vec<CollectedReport>,
-    /// What a running controller sees written without end about it.
+    /// Objects about this machine that are written in a loop, as a running controller sees them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot: Vec<HotVerdict>,
-    /// Where it should see that and does not, and why.
+    /// Where the controller should watch for such objects and cannot, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot_unread: Vec<String>,
-    /// What comes next; not there when nothing is amiss.
+    /// What comes next; not there when there is no problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextReport>,
-    /// What is not done, and why.
+    /// Blocked repairs, and why.
     pub held: Vec<HeldReport>,
-    /// What would not help, and why.
+    /// Repairs that would not help, and why.
     pub no_use: Vec<HeldReport>,
-    /// What all of this rests on.
+    /// The data sources of the report.
     pub sources: Vec<SourceReport>,
-    /// What is amiss with Rancher's records of it; not there unless the roster names a Rancher.
+    /// What is wrong with Rancher's records of the machine; not there unless the roster names a Rancher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rancher: Option<Box<RancherLookReport>>,
 }
@@ -69,7 +69,7 @@ pub struct StageReport {
     pub number: usize,
     /// Whether the machine passed it.
     pub state: StageState,
-    /// What is known of it beyond that: a time, what it waits for.
+    /// What else is known about the stage: a time, or what the machine waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -78,11 +78,11 @@ pub struct StageReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StageState {
-    /// It did.
+    /// The machine passed it.
     Passed,
-    /// It stopped here.
+    /// The machine stopped here.
     Stopped,
-    /// Nobody can tell, or it has not come so far.
+    /// The state is unknown, or the machine has not come so far.
     Unknown,
 }
 
@@ -90,12 +90,12 @@ pub enum StageState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NextReport {
-    /// In words.
+    /// The next step, as text.
     pub what: String,
-    /// Not before this; not there when it is done at once, or when a person is asked.
+    /// Not before this time; not there when it happens at once, or when manual action is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<In>,
-    /// What would be done then, if it is still so; not there when something is under way, or only a person could go on.
+    /// The next repair, if the problem persists; not there when a repair is under way, or when only an operator could go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<String>,
 }

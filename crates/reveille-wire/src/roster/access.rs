@@ -1,7 +1,7 @@
 //! `spec.access`: service users and the roles that they must hold on a cloud's project.
 //!
-//! A user is named once for each cloud, by id or by name; a name may need its domain. Roles are the roster's whole word on
-//! what is missing, so a user without roles says nothing. Nothing is assigned until `repair` says `act`.
+//! A roster names a user once for each cloud, by id or by name; a name may need its domain. A roster lists all roles that
+//! a user needs, so a user without roles is a mistake. The controller assigns no role until `repair` says `act`.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn service_user(item: &Field<'_>, clouds: &Clouds, complaints: &mut Complaints) 
     Some(ServiceUser { cloud: cloud?, user: Arc::new(user?), roles: roles? })
 }
 
-/// Where there is one cloud only, it needs no saying.
+/// A roster with only one cloud does not have to name it here.
 fn only_cloud(section: &Section<'_>, clouds: &Clouds, complaints: &mut Complaints) -> Option<CloudName> {
     let mut names = clouds.keys();
     match (names.next(), names.next()) {
@@ -74,7 +74,7 @@ fn only_cloud(section: &Section<'_>, clouds: &Clouds, complaints: &mut Complaint
     }
 }
 
-/// A user by id or name. Plain text in the form of a Keystone id is an id; a map says otherwise.
+/// A user by id or name. Plain text in the form of a Keystone id is an id; a map states which it is.
 fn user_ref(field: &Field<'_>, complaints: &mut Complaints) -> Option<UserRef> {
     const WHAT: &str = "a user's name or id";
     if !matches!(field.tree.kind, Kind::Map(_)) {
@@ -127,7 +127,7 @@ fn role_list(field: &Field<'_>, complaints: &mut Complaints) -> Vec<RoleRef> {
     roles
 }
 
-/// A role by id or name, told apart as users are.
+/// A role by id or name, distinguished as users are.
 fn role_ref(item: &Field<'_>, complaints: &mut Complaints) -> Option<RoleRef> {
     const WHAT: &str = "a role's name or id";
     if !matches!(item.tree.kind, Kind::Map(_)) {
@@ -150,7 +150,7 @@ fn role_ref(item: &Field<'_>, complaints: &mut Complaints) -> Option<RoleRef> {
     }
 }
 
-/// 32 hexadecimal digits, 64 of users that a directory holds, or a UUID.
+/// 32 hexadecimal digits, 64 for users from a directory (LDAP), or a UUID.
 fn is_keystone_id(text: &str) -> bool {
     let hex = text.chars().all(|c| c.is_ascii_hexdigit());
     (hex && matches!(text.len(), 32 | 64)) || is_uuid(text)

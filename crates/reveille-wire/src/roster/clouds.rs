@@ -1,8 +1,8 @@
-//! `spec.cluster` and `spec.clouds`: where credentials and addresses are to be found.
+//! `spec.cluster` and `spec.clouds`: where to find credentials and addresses.
 //!
-//! Nothing is opened here: the roster names entries of other files (kubeconfig, clouds.yaml), and no secret stands in a
-//! roster. Two entries that name the same project would show every machine twice, so they are refused as far as the
-//! names tell; two names of one project can only be found by asking.
+//! The reader opens no other file: the roster names entries of other files (kubeconfig, clouds.yaml) and holds no secret.
+//! Two entries for the same project would show every machine twice. The reader refuses them where their names show it;
+//! only the cloud can tell that two names mean one project.
 
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ fn kind(section: &Section<'_>, origin: &Origin<'_>, complaints: &mut Complaints)
     }
 }
 
-/// Credentials come from the usual chain (environment, profile, web identity, instance role): none stands in a roster.
+/// Credentials come from the usual chain (environment, profile, web identity, instance role); a roster holds none.
 fn ec2(field: &Field<'_>, complaints: &mut Complaints) -> Option<CloudRef> {
     let section = Section::open(field, EC2, complaints)?;
     let region = section.require("region", "name the region, as in eu-central-1", complaints);
@@ -128,7 +128,7 @@ fn ec2(field: &Field<'_>, complaints: &mut Complaints) -> Option<CloudRef> {
     })
 }
 
-/// A word of letters, digits and "-", "_", ".": of a whole tag key, or an address, only its part belongs here.
+/// A word of letters, digits and "-", "_", "."; not a whole tag key or address, of which only one part belongs here.
 fn plain(field: &Field<'_>, what: &str, complaints: &mut Complaints) -> Option<String> {
     let text = field.text(what, complaints)?;
     if text.len() <= 128 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {

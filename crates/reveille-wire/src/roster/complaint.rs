@@ -1,12 +1,12 @@
 //! What is wrong with a roster file: every mistake with its place, its field, and what to write instead.
 //!
-//! Readers push [`Complaint`]s into [`Complaints`] and go on, so that one look at the file names all of them. A file
-//! with a single complaint gives no roster at all: a half-understood roster would guard half a cluster. The list is
-//! bounded; what does not fit is counted.
+//! Readers add [`Complaint`]s to [`Complaints`] and go on, so that one pass over the file finds all mistakes. A file with
+//! a single complaint gives no roster at all: a half-understood roster would guard half a cluster. The list has a limit;
+//! complaints beyond it are only counted.
 
 use std::fmt;
 
-/// Where something stands in the file, both counted from 1. Zero where nobody knows.
+/// A position in the file, line and column counted from 1. Zero where the position is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// Line.
@@ -15,7 +15,7 @@ pub struct Place {
     pub column: u32,
 }
 
-/// Where a part of an accepted roster is written, for complaints that only looking can give rise to. As text:
+/// Where a part of an accepted roster is written, for complaints that arise only after reading the clouds. As text:
 /// `file:line:column: field`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -58,7 +58,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// More than this many at once help nobody.
+    /// A person cannot use more complaints than this at once.
     pub const COMPLAINTS_MAX: usize = 100;
 }
 
@@ -93,7 +93,7 @@ pub(super) fn sentence(clause: &str) -> String {
     chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).chain(end.chars()).collect()
 }
 
-/// The name and place of one field, kept along with its value for complaints that come later.
+/// The path and position of one field, kept with its value for later complaints.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Spot {
     pub(super) at: Place,
@@ -113,7 +113,7 @@ impl Spot {
     }
 }
 
-/// Where complaints are gathered while a file is read.
+/// Collects complaints while a file is read.
 #[derive(Debug, Default)]
 pub(super) struct Complaints {
     list: Vec<Complaint>,

@@ -1,4 +1,4 @@
-//! One file from its text to its rosters: documents, headers, and what concerns several rosters at once.
+//! Reads one file into its rosters: documents, headers, and checks across several rosters.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::{
     API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, hot, network, pools, rancher, timing,
 };
 
-/// Reads, checks, and gives all or nothing.
+/// Reads and checks the text; returns all rosters or none.
 pub(super) fn read(text: &str, origin: &Origin<'_>) -> Result<Vec<CheckedRoster>, Refusal> {
     let mut complaints = Complaints::default();
     let rosters = match tree::read(text) {
@@ -53,7 +53,7 @@ fn documents(trees: &[Tree], origin: &Origin<'_>, complaints: &mut Complaints) -
     read.into_iter().map(|(checked, _)| checked).collect()
 }
 
-/// Two rosters that look for the same cluster mark in the same project would both act on the same machines.
+/// Two rosters with the same cluster mark in the same project would both act on the same machines.
 fn shared_marks(read: &[(CheckedRoster, Spot)], complaints: &mut Complaints) {
     let mut holders: Vec<(&CloudRef, &Mark, &RosterName)> = Vec::new();
     for (checked, spot) in read {
@@ -124,7 +124,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     Some((CheckedRoster { roster, cluster, clouds, rancher, hot, written }, named?.spot))
 }
 
-/// Whether a document is ours at all. The fields of a foreign one are not looked at: every one would be a complaint.
+/// Whether a document is a roster at all. The fields of another document are not checked: each would give a complaint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Header {
     Ours,

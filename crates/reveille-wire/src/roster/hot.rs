@@ -1,8 +1,8 @@
-//! `spec.hot`: which kinds of the cluster are watched for objects that are written without end, all the time that `run` runs;
-//! and `spec.rancher.hot`, the same of the cluster that Rancher itself runs in.
+//! `spec.hot`: the kinds of the cluster that `run` watches all the time for objects that are written in a loop.
+//! `spec.rancher.hot` has the same for the cluster that Rancher itself runs in.
 //!
-//! Without the first, Node objects are watched, by the watch that is there anyway; without the second, nothing is. Whether an
-//! API server has a kind only it can tell.
+//! Without `spec.hot`, the controller watches Node objects, through the watch that it has anyway. Without
+//! `spec.rancher.hot`, it watches nothing in Rancher's cluster. Only the API server can tell whether it has a kind.
 
 use super::HotRef;
 use super::complaint::{Complaints, quote};
@@ -37,7 +37,7 @@ fn kind(field: &Field<'_>, complaints: &mut Complaints) -> Option<String> {
 }
 
 impl Field<'_> {
-    /// So many a second, as thousandths.
+    /// A number of writes per second, as thousandths.
     fn rate(&self, complaints: &mut Complaints) -> Option<u32> {
         let text = self.text("a number of writes in a second", complaints)?;
         let rate = text.parse::<f64>().ok().filter(|rate| (0.001..=10_000.0).contains(rate));

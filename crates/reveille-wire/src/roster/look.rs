@@ -1,11 +1,12 @@
-//! What only looking can tell: whether a roster's marks match the machines that they are meant for.
+//! A check that needs the clouds: whether a roster's marks match the machines that they are meant for.
 //!
-//! A mark that matches nobody is mostly a slip of the keyboard, and a mark that matches everybody is the way other
-//! people's machines get deleted. Both read well in the file. So whoever starts to act first lists a project whole,
-//! unfiltered, and asks [`matches_warning`]. The answer is about the marks only; it says nothing of any machine.
+//! A mark that matches no instance is usually a typing mistake. A mark that matches every instance would let the
+//! controller delete machines of other owners. Both look right in the file. So the controller lists the whole project
+//! without a filter before it acts for the first time, and calls [`matches_warning`]. The answer is about the marks only;
+//! it says nothing about a single machine.
 //!
 //! ```text
-//!  everybody's instances ─▶ Crowd (how many carry what) ─▶ matches_warning ─▶ complaint: file, line, field, instead
+//!  all instances ─▶ Crowd (how many carry what) ─▶ matches_warning ─▶ complaint: file, line, field, instead
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,7 @@ use reveille_core::model::roster::{Pool, Roster};
 
 use super::complaint::{Written, sentence};
 
-/// Who is in a project, counted by what they carry. Who is leaving does not count.
+/// The instances of a project, counted by their marks. Instances that are being deleted do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crowd {
     by_marks: BTreeMap<Arc<BTreeSet<Mark>>, usize>,
@@ -35,7 +36,7 @@ impl Crowd {
         crowd
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         for (marks, count) in &other.by_marks {
@@ -55,7 +56,7 @@ impl Crowd {
     }
 }
 
-/// Something odd about which instances a pool's marks match.
+/// A suspicious match between a pool's marks and the instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchWarning {
     /// Which pool.
@@ -64,25 +65,25 @@ pub struct MatchWarning {
     pub seen: usize,
     /// How many of them carry the pool's marks.
     pub matched: usize,
-    /// What is odd.
+    /// What is suspicious.
     pub odd: Odd,
 }
 
-/// What is odd about a match.
+/// How a match is suspicious.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Odd {
     /// No instance carries the pool's marks.
     Nobody,
-    /// Those that carry them say of themselves that they are of several clusters, by these marks.
+    /// The instances with the marks name several clusters, by these marks.
     OtherClusters(Vec<Mark>),
-    /// Every instance carries them, and nothing in the cluster's mark tells which cluster it means.
+    /// Every instance carries the marks, and nothing in the cluster's mark tells which cluster it means.
     Nameless(Mark),
-    /// Every instance carries them; nothing says that it should not be so.
+    /// Every instance carries the marks, and nothing shows that this is wrong.
     Everybody,
 }
 
 impl MatchWarning {
-    /// True when nothing may be acted on in the pool until a person has changed the marks.
+    /// True when the controller must not act in the pool until an operator has changed the marks.
     pub const fn forbids_acting(&self) -> bool {
         !matches!(self.odd, Odd::Everybody)
     }
@@ -123,15 +124,15 @@ impl MatchWarning {
         }
     }
 
-    /// The same as a complaint about the roster: file, line, field, what is wrong, what to write instead.
+    /// The warning as a complaint about the roster: file, line, field, what is wrong, what to write instead.
     pub fn complaint(&self, written: Option<&Written>) -> String {
         let text = format!("{}. {}", self.wrong(), sentence(self.instead()));
         written.map_or_else(|| text.clone(), |written| format!("{written}: {text}"))
     }
 }
 
-/// Compares the marks of the cloud's pools with everybody who is in its project, strangers included. An empty project
-/// gives no warning: nothing can be learned from it.
+/// Compares the marks of the cloud's pools with all instances of its project, also those of other owners. An empty
+/// project gives no warning, because it proves nothing.
 pub fn matches_warning(roster: &Roster, cloud: &CloudName, there: &Crowd) -> Vec<MatchWarning> {
     if there.count() == 0 {
         return Vec::new();
@@ -149,7 +150,7 @@ fn warning(roster: &Roster, pool: &Pool, there: &Crowd) -> Option<MatchWarning> 
         Odd::Nobody
     } else {
         let mut signs = contradictions(&ours);
-        // A mark that names its cluster is only contradicted by its own key, unless it is on everything.
+        // Only another value of its own key contradicts a mark that names its cluster, unless every instance carries the mark.
         if let (Some((key, _)), true) = (naming_a_cluster(mark), matched < seen) {
             signs.retain(|sign| naming_a_cluster(sign).is_some_and(|(other, _)| other == key));
         }
@@ -163,13 +164,13 @@ fn warning(roster: &Roster, pool: &Pool, there: &Crowd) -> Option<MatchWarning> 
     Some(MatchWarning { pool: pool.name.clone(), seen, matched, odd })
 }
 
-/// Whether a mark speaks of a cluster at all, or at least of this roster.
+/// Whether a mark mentions a cluster, or at least this roster.
 fn tells_which(mark: &Mark, roster: &Roster) -> bool {
     let text = mark.to_string().to_lowercase();
     text.contains("cluster") || text.contains(&roster.name.as_str().to_lowercase())
 }
 
-/// Marks that name a cluster, where the instances do not all name the same.
+/// Marks that name a cluster, where the instances name different ones.
 fn contradictions(there: &Crowd) -> Vec<Mark> {
     let mut by_key: BTreeMap<&str, BTreeMap<&str, &Mark>> = BTreeMap::new();
     for mark in there.by_marks.keys().flat_map(|marks| marks.iter()) {
@@ -247,8 +248,8 @@ mod tests {
         let table: [(&str, Vec<Arc<Instance>>, Option<bool>); 10] = [
             ("an empty project teaches nothing", instances(&[]), None),
             ("all that is left is leaving", instances(&[(Deleting, &[])]), None),
-            ("nobody", instances(&[(Active, &["k8s-cluster=prod"]), (Active, &["pool=w"])]), Some(true)),
-            ("nobody but strangers", instances(&[(Active, &[]), (Active, &["web"])]), Some(true)),
+            ("no instance", instances(&[(Active, &["k8s-cluster=prod"]), (Active, &["pool=w"])]), Some(true)),
+            ("no instance but strangers", instances(&[(Active, &[]), (Active, &["web"])]), Some(true)),
             ("some", instances(&[(Active, ours), (Active, &[])]), None),
             (
                 "some, of two clusters",
@@ -261,8 +262,8 @@ mod tests {
                 None,
             ),
             ("the only one", instances(&[(Active, ours)]), None),
-            ("everybody", instances(&[(Active, ours), (Active, ours)]), Some(false)),
-            ("everybody, also of another cluster", instances(&[(Active, ours), (Active, other)]), Some(true)),
+            ("every instance", instances(&[(Active, ours), (Active, ours)]), Some(false)),
+            ("every instance, of two clusters", instances(&[(Active, ours), (Active, other)]), Some(true)),
         ];
         for (case, seen, expected) in table {
             let warnings = warn(&seen);

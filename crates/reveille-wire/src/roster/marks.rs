@@ -1,9 +1,9 @@
-//! `owned`: the marks on an instance that prove whose it is.
+//! `owned`: the marks on an instance that prove its owner.
 //!
-//! One mark for the cluster, one for the pool, each a tag or one metadata pair, held to what the cloud itself accepts: a
-//! mark that can never be on an object would match nothing for ever and nobody would know why. Tags of EC2 are pairs: there
-//! `tag: key=value` and `metadata: {key: value}` mean the same, and the cluster's key alone means any value of it. An empty
-//! mark would match everything, which is how other people's machines get deleted; there is none.
+//! A pool has one mark for the cluster and one for the pool. Each is a tag or one metadata pair, within the limits of the
+//! cloud. A mark that no object can carry would match nothing, and no error would tell the operator why. Tags of EC2 are
+//! pairs: there `tag: key=value` and `metadata: {key: value}` mean the same, and the cluster's key alone means any value of
+//! it. An empty mark is not allowed: it would match everything, and the controller could delete machines of other owners.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::section::{Field, Section};
 use super::shape::{OWNED, OWNED_POOL};
 use super::tree::Kind;
 
-/// Marks of a pool, with the places where they are written.
+/// Marks of a pool, with the positions where they are written.
 #[derive(Clone, Debug)]
 pub(super) struct Owned {
     pub(super) marks: Ownership,
@@ -110,13 +110,13 @@ fn tag_of_ec2(field: &Field<'_>, text: &str, cluster: &str, complaints: &mut Com
     None
 }
 
-/// Whether `key=value` is a tag of EC2 that is read back as this pair.
+/// Whether `key=value` is a tag of EC2 that the reader turns into this pair.
 pub(super) fn is_plain_pair_of_ec2(key: &str, value: &str) -> bool {
     let taken = fits_ec2(key, EC2_KEY_CHARS_MAX) && fits_ec2(value, EC2_VALUE_CHARS_MAX);
     taken && !key.is_empty() && !key.contains('=')
 }
 
-/// As the reference of EC2 has it.
+/// From the EC2 reference.
 const EC2_KEY_CHARS_MAX: usize = 128;
 const EC2_VALUE_CHARS_MAX: usize = 256;
 const EC2_TAGS: &str =
@@ -159,7 +159,7 @@ fn metadata(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaint
     Some(Mark::Metadata(Arc::from(key.text.as_str()), Arc::from(text)))
 }
 
-/// A pool as far as the question "whose is this machine" goes.
+/// The part of a pool that decides which machines it owns.
 pub(super) struct Claimant<'p> {
     pub(super) pool: &'p str,
     pub(super) cloud: &'p str,

@@ -1,14 +1,14 @@
-//! The roster file: who should answer the roll, as people write it down.
+//! The roster file: the machines that should be Ready nodes, as operators write them down.
 //!
 //! ```text
 //!   text ─▶ tree ─▶ sections and scalars ─▶ timing, clouds, network, pools ─▶ CheckedRoster
 //!                        └──────────────┴──────── complaints ───────────────▶ Refusal
 //! ```
 //!
-//! A file is one or several YAML documents, each one roster. It is checked as a whole: every mistake is found in one
-//! reading and named with line, column, field and what to write instead, and a file with any mistake gives nothing.
-//! What only the clouds can tell (does a mark match anybody?) is asked in [`look`], after looking. [`render`] writes a
-//! file that this reader accepts. Nothing here opens a connection, and no secret stands in a roster.
+//! A file is one or several YAML documents, each one roster. The reader checks it as a whole: one pass finds every
+//! mistake and names it with line, column, field and what to write instead. A file with any mistake gives no roster.
+//! [`look`] checks what only the clouds can tell (whether a mark matches an instance), after the clouds were read.
+//! [`render`] writes a file that this reader accepts. Nothing here opens a connection, and a roster holds no secret.
 
 mod access;
 mod clouds;
@@ -44,7 +44,7 @@ pub use pools::MIN_UNLESS_WRITTEN;
 pub const API_VERSION: &str = "reveille.dev/v1alpha1";
 /// `kind` of a roster.
 pub const KIND: &str = "Roster";
-/// A longer file is no roster.
+/// A longer file is refused.
 pub const FILE_BYTES_MAX: u64 = 1_048_576;
 
 /// A roster that may be used, and where its cluster and clouds are reached.
@@ -58,9 +58,9 @@ pub struct CheckedRoster {
     pub clouds: BTreeMap<CloudName, CloudRef>,
     /// The Rancher that has records of the cluster.
     pub rancher: Option<RancherRef>,
-    /// Kinds of the cluster whose writes are watched all the time.
+    /// Kinds of the cluster whose writes the controller watches all the time.
     pub hot: Option<HotRef>,
-    /// Where each pool's marks are written.
+    /// Where the marks of each pool are written.
     pub written: BTreeMap<PoolName, Written>,
 }
 
@@ -73,54 +73,54 @@ pub struct ClusterRef {
     pub context: Option<String>,
 }
 
-/// A Rancher, and how far it may be mended.
+/// A Rancher, and which repairs of its records are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RancherRef {
     /// A kubeconfig of its management cluster; `None`: the usual one.
     pub kubeconfig: Option<PathBuf>,
     /// A context of it; `None`: its current one.
     pub context: Option<String>,
-    /// Id or name of the roster's cluster there.
+    /// Id or name of the roster's cluster in Rancher.
     pub cluster: String,
-    /// Kinds of the management cluster whose writes are watched all the time; `None`: nothing is watched there.
+    /// Kinds of the management cluster whose writes the controller watches all the time; `None`: it watches none.
     pub hot: Option<HotRef>,
-    /// Where its etcd is asked for its members; `None`: machines that hold etcd are left alone.
+    /// Where to ask the cluster's etcd for its members; `None`: machines that hold etcd are not repaired.
     pub etcd: Option<EtcdRef>,
-    /// Machines may be taken out and registered anew.
+    /// Machines may be removed and registered again.
     pub evict: Mode,
     /// Records may be edited in place.
     pub mend: Mode,
-    /// Two looks that have to agree are so far apart; `None`: half a minute.
+    /// The time between two reads that have to agree; `None`: half a minute.
     pub looks_apart: Option<Span>,
-    /// A record that was edited gets its plan within this time, or the edit is taken back; `None`: ten minutes.
+    /// Rancher has to write the plan of an edited record within this time, or the edit is undone; `None`: ten minutes.
     pub plan_within: Option<Span>,
 }
 
-/// Where the members of a cluster's etcd are, and with what they are asked. Files alone: no key stands in a roster.
+/// The members of a cluster's etcd, and the credentials for them. The roster names files only, and holds no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdRef {
     /// `https://HOST:PORT` of each member.
     pub endpoints: Vec<String>,
-    /// Certificates of the authority that signed theirs.
+    /// Certificates of the authority that signed the members' certificates.
     pub ca: PathBuf,
-    /// The certificate that is shown.
+    /// The client certificate.
     pub cert: PathBuf,
-    /// Its key.
+    /// The key of the client certificate.
     pub key: PathBuf,
 }
 
-/// Kinds of a cluster whose objects are watched for writes without end.
+/// Kinds of a cluster whose objects are watched for writes in a loop.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HotRef {
-    /// As people write them: `PLURAL` or `PLURAL.GROUP`; none: all that are counted.
+    /// `PLURAL` or `PLURAL.GROUP`; empty: all kinds that can be counted.
     pub kinds: Vec<String>,
-    /// Writes of one object that may last, in 1000 s; `None`: as the detector has it.
+    /// Writes of one object in 1000 s that are allowed to last; `None`: the detector's default.
     pub sustained_per_1000_s: Option<u32>,
-    /// Writes of one object from which it is hot at once, in 1000 s; `None`: as the detector has it.
+    /// Writes of one object in 1000 s that are hot at once; `None`: the detector's default.
     pub at_once_per_1000_s: Option<u32>,
 }
 
-/// Where a cloud and the credentials for it are. Two that are equal are one and the same project.
+/// Where a cloud and the credentials for it are. Two equal values are one and the same project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CloudRef {
     /// An entry of a clouds.yaml.
@@ -134,9 +134,9 @@ pub enum CloudRef {
     Ec2 {
         /// The region.
         region: String,
-        /// The profile whose account and rights are used; `None`: the usual chain of credentials.
+        /// The profile whose account and permissions are used; `None`: the usual chain of credentials.
         profile: Option<String>,
-        /// Where the API is; `None`: the region's own, or what `AWS_ENDPOINT_URL` says.
+        /// The endpoint of the API; `None`: the region's own, or the value of `AWS_ENDPOINT_URL`.
         endpoint: Option<String>,
         /// The id in the tag key `kubernetes.io/cluster/<id>`: only machines that carry it are listed.
         cluster: String,
@@ -144,28 +144,28 @@ pub enum CloudRef {
 }
 
 impl CloudRef {
-    /// How long after an instance was first seen its cloud may still deny that it exists. `None`: its answers agree at once.
+    /// How long a cloud may deny that an instance exists after it was first seen. `None`: the answers of the cloud agree at once.
     pub const fn settles_within(&self) -> Option<Span> {
         match self {
             Self::OpenStack { .. } => None,
-            // What one part of EC2 has made, another may not know for minutes ("eventual consistency" in its reference).
+            // One part of EC2 may not know for minutes what another part has created ("eventual consistency" in its reference).
             Self::Ec2 { .. } => Some(Span::from_min(5)),
         }
     }
 }
 
-/// Where a roster's text is from.
+/// The origin of a roster's text.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'o> {
-    /// The file's name, as it shall stand in messages.
+    /// The file's name for messages.
     pub name: &'o str,
-    /// Relative paths in the roster start here.
+    /// Relative paths in the roster are relative to this directory.
     pub dir: &'o Path,
-    /// `~/` in the roster starts here; `None`: such paths are refused.
+    /// `~/` in the roster means this directory; `None`: such paths are refused.
     pub home: Option<&'o Path>,
 }
 
-/// Why a roster file gives no roster.
+/// Why a roster file was not accepted.
 #[derive(Debug, Error)]
 pub enum ReadRosterError {
     /// The file could not be read.

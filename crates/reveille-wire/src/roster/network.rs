@@ -1,8 +1,8 @@
-//! `spec.network`: the pod network as the project must carry it.
+//! `spec.network`: the pod network that the project must carry.
 //!
-//! Pod ranges are whole networks that do not lie in each other. A router belongs to exactly one cloud, which needs no
-//! saying when there is one only. Where a router carries pod routes, ports must let pod addresses out, so address pairs
-//! are on unless switched off.
+//! Pod ranges are whole networks that do not overlap. A router belongs to exactly one cloud; a roster with one cloud does
+//! not have to name it. Where a router carries pod routes, ports must let pod addresses out, so address pairs are on
+//! unless the roster switches them off.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! `spec.pools`: who should answer, and what may be done when they do not.
+//! `spec.pools`: the machines that should be Ready nodes, and which repairs are allowed when they are not.
 //!
-//! Every pool is read alone, then all together: names, marks that contest each other, clouds that nobody uses. Deadlines
-//! are held against the rhythm of looking, because a deadline shorter than one look would strike before anybody looked.
-//! What is not written takes the core's default; a roster starts by proposing.
+//! The reader checks every pool alone, then all together: names, marks that conflict with each other, clouds that no pool
+//! uses. It compares deadlines with the polling intervals, because a deadline shorter than one interval would pass before
+//! the controller read the cloud once. A missing field takes the core's default; a roster starts by proposing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn groups(field: &Field<'_>, complaints: &mut Complaints) -> Vec<GroupRef> {
     groups
 }
 
-/// A group by name or id. Plain text in the form of an id (a UUID; `sg-…` of EC2) is one; `{name: …}` says otherwise.
+/// A group by name or id. Plain text in the form of an id (a UUID; `sg-…` of EC2) is an id; `{name: …}` makes it a name.
 fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
     const WHAT: &str = "a security group's name or id";
     if !matches!(item.tree.kind, Kind::Map(_)) {
@@ -163,12 +163,12 @@ fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
     }
 }
 
-/// True for text that is read as a group's id where nothing says whether it is one.
+/// True for text that the reader takes for a group's id without further information.
 pub(super) fn is_group_id(text: &str) -> bool {
     is_uuid(text) || is_ec2_group(text)
 }
 
-/// True for text in the form of a group's id on EC2; no group's name may begin so there.
+/// True for text in the form of a group's id on EC2; there no group's name may begin like this.
 fn is_ec2_group(text: &str) -> bool {
     text.strip_prefix("sg-")
         .is_some_and(|digits| matches!(digits.len(), 8 | 17) && digits.chars().all(|c| c.is_ascii_hexdigit()))
@@ -226,7 +226,7 @@ fn deadlines(pool: &Section<'_>, timing: &Timing, complaints: &mut Complaints) -
     deadlines
 }
 
-/// Keys of taints; what a taint's value or effect is says nothing of what it waits for.
+/// Keys of taints; the value or effect of a taint does not tell what it waits for.
 fn taints(field: &Field<'_>, complaints: &mut Complaints) -> Vec<Arc<str>> {
     let mut taints: Vec<Arc<str>> = Vec::new();
     for item in field.items("taints", complaints) {
@@ -260,7 +260,7 @@ const ALWAYS_THERE: [&str; 7] = [
     "node.kubernetes.io/out-of-service",
 ];
 
-/// How failed machines are kept for a look.
+/// How long failed machines are kept for an inspection.
 fn keep(field: &Field<'_>, complaints: &mut Complaints) -> Option<Keep> {
     const HASTY: &str = "a machine cannot be looked at in less";
     const NONE: &str = "write 1 or more; to keep none take keep out";

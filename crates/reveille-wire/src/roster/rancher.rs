@@ -1,8 +1,8 @@
-//! `spec.rancher`: the Rancher that has records of the roster's cluster, and how far they may be mended.
+//! `spec.rancher`: the Rancher that has records of the roster's cluster, and which repairs of them are allowed.
 //!
-//! Where it is stands in a kubeconfig, as for `spec.cluster`. What may be done is said here and nowhere else, and is to propose
-//! unless somebody writes otherwise. Where etcd is named, each member is: one that nobody asks is one that is not well. What is
-//! watched there for writes without end is read as `spec.hot` is.
+//! A kubeconfig says where Rancher is, as for `spec.cluster`. Only this section allows repairs, and the default is to
+//! propose. A roster that names etcd has to name each member, because a member that the repair does not ask counts as
+//! unhealthy. `spec.rancher.hot` has the same form as `spec.hot`.
 
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
@@ -13,9 +13,9 @@ use super::section::{Field, Section};
 use super::shape::{RANCHER, RANCHER_ETCD, RANCHER_HOT, RANCHER_REPAIR};
 use super::{EtcdRef, Origin, RancherRef};
 
-/// Two looks that are nearer to each other are one.
+/// Two reads that are closer together count as one.
 const LOOKS_APART_MIN: Span = Span::from_s(3);
-/// A host is planned within seconds, where the cluster's update is short.
+/// Rancher plans a host within seconds, where the cluster's update is short.
 const PLAN_WITHIN_MIN: Span = Span::from_s(20);
 
 /// Reads `spec.rancher`.

@@ -1,9 +1,9 @@
-//! A proposed roster as a file with comments, for `init`.
+//! Writes a proposed roster as a file with comments, for `init`.
 //!
-//! [`Proposal`] is what was found by looking, with notes on how it was found; [`render`] writes it so that a person can
-//! read it from top to bottom and change it, and so that [`super::read`] accepts it. The marks and numbers come from the
-//! proposal; the words around them from here. A proposal that no roster can hold (a tag with a comma) is written as
-//! it is: the reader names the mistake, this module does not repeat its checks.
+//! [`Proposal`] holds what `init` found in the cluster and the clouds, with notes on how it was found. [`render`] writes
+//! it so that an operator can read it from top to bottom and change it, and so that [`super::read`] accepts it. The marks
+//! and numbers come from the proposal, the explanations from here. A proposal that no roster can hold (a tag with a
+//! comma) is written as it is: the reader names the mistake, and this module does not repeat its checks.
 
 use std::fmt::Write;
 
@@ -18,24 +18,24 @@ use super::pools::is_group_id;
 use super::{API_VERSION, CloudRef, ClusterRef, KIND};
 use crate::duration;
 
-/// A roster as it might be, and where each part of it was found.
+/// A proposed roster, and where each part of it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// Its name.
     pub name: RosterName,
-    /// One line each, at the top: what was looked at, when, by which command.
+    /// One line each, at the top of the file: what was read, when, by which command.
     pub notes: Vec<String>,
     /// Where the cluster's API is.
     pub cluster: ClusterRef,
-    /// The clouds, in the order in which they shall stand.
+    /// The clouds, in the order of the file.
     pub clouds: Vec<ProposedCloud>,
     /// The pod network.
     pub network: ProposedNetwork,
-    /// The pools, in the order in which they shall stand.
+    /// The pools, in the order of the file.
     pub pools: Vec<ProposedPool>,
-    /// Pools that nothing proves yet: written as comments, below the others, to be taken up by a person.
+    /// Pools without proof: written as comments below the others, for an operator to enable.
     pub commented: Vec<ProposedPool>,
-    /// How much may be done at once.
+    /// How many repairs are allowed at once.
     pub limits: Limits,
 }
 
@@ -57,7 +57,7 @@ pub struct ProposedNetwork {
     pub pod_ranges: Vec<IpNet>,
     /// The router that carries pod routes; `None`: the field is left out.
     pub router: Option<ProposedRouter>,
-    /// Routers that might be meant: written as comments.
+    /// Routers that may be the right one: written as comments.
     pub candidates: Vec<ProposedRouter>,
     /// One line each.
     pub notes: Vec<String>,
@@ -70,7 +70,7 @@ pub struct ProposedRouter {
     pub cloud: CloudName,
     /// Its id.
     pub id: RouterId,
-    /// Why it is thought of.
+    /// Why the router is proposed.
     pub why: String,
 }
 
@@ -81,17 +81,17 @@ pub struct ProposedPool {
     pub name: PoolName,
     /// Its cloud.
     pub cloud: CloudName,
-    /// What proves ownership.
+    /// The marks that prove ownership.
     pub owned: Ownership,
     /// Groups that every port must carry.
     pub groups: Vec<GroupRef>,
     /// The fewest machines.
     pub min: u32,
-    /// The join deadline; `None`: never act.
+    /// The join deadline; `None`: the controller never acts.
     pub join_within: Option<Span>,
-    /// What may be done.
+    /// The allowed repairs.
     pub repair: Repair,
-    /// Whether a machine that a group of its cloud keeps may be replaced, through that group; `None`: the field is left out.
+    /// Whether a machine of an Auto Scaling group may be replaced through that group; `None`: the field is left out.
     pub through_group: Option<bool>,
     /// One line each.
     pub notes: Vec<String>,
@@ -139,12 +139,12 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// Lines of the file as comments in their place: taking the `# ` away makes them count.
+    /// Writes lines of the file as comments in their place: removing the `# ` enables them.
     fn comment(&mut self, text: &str) {
         for line in text.lines() {
             let plain = line.trim_start();
             let indent = &line[..line.len() - plain.len()];
-            // Comments too, so that an editor takes the whole block up at once.
+            // Comments get a second `#`, so that an editor can uncomment the whole block at once.
             self.line(format_args!("{indent}# {plain}"));
         }
     }
@@ -268,7 +268,7 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
     }
 }
 
-/// The mark as people know it there: a tag of EC2 is a pair, and is written `key=value` where that is read as the same pair.
+/// The mark in its usual notation: a tag of EC2 is a pair, written `key=value` where the reader turns it into the same pair.
 fn spelled(mark: &Mark, at: Option<&CloudRef>) -> Mark {
     match (mark, at) {
         (Mark::Metadata(key, value), Some(CloudRef::Ec2 { .. })) if is_plain_pair_of_ec2(key, value) => {

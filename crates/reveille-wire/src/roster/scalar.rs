@@ -1,9 +1,9 @@
 //! Single values: text, numbers, shares, lengths of time, switches, modes, networks, paths.
 //!
-//! Each reader takes a [`Field`] and gives the value, or a complaint and nothing. They are strict where a lenient
-//! reading could do harm and say what to write: a share needs its `%`, a length of time its unit. The one spelling that
-//! is forgiven is a mode of `off` that some tool between author and file turned into `false` or `no`: it can only mean
-//! the same, and it is the harmless direction. `on` is not forgiven, because it does not say how far.
+//! Each reader takes a [`Field`] and returns the value, or adds a complaint and returns nothing. The readers are strict
+//! where a lenient reading could do harm, and say what to write: a share needs its `%`, a length of time its unit. They
+//! accept one other spelling: a mode of `off` that a tool between author and file turned into `false` or `no`. It can only
+//! mean the same, and it is the harmless direction. They refuse `on`, because it does not say how far repairs may go.
 
 use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ use super::section::Field;
 use super::tree::Kind;
 use crate::duration::{self, DurationError};
 
-/// Longer than this is a slip of the keyboard.
+/// A longer time is a typing mistake.
 pub(super) const SPAN_MAX: Span = Span::from_min(30 * 24 * 60);
 
 impl<'t> Field<'t> {
-    /// The scalar as written. `what` names what belongs here.
+    /// The scalar as written. `what` names the expected value, for the complaint.
     fn scalar(&self, what: &str, complaints: &mut Complaints) -> Option<&'t str> {
         match &self.tree.kind {
             Kind::Text(text) => Some(text),
@@ -41,7 +41,7 @@ impl<'t> Field<'t> {
         }
     }
 
-    /// Text that is not empty and has no blanks around it or control characters within.
+    /// Text that is not empty, without blanks around it and without control characters.
     pub(super) fn text(&self, what: &str, complaints: &mut Complaints) -> Option<&'t str> {
         let text = self.scalar(what, complaints)?;
         if text.trim().is_empty() {
@@ -56,7 +56,7 @@ impl<'t> Field<'t> {
         Some(text)
     }
 
-    /// A name of ours: lower-case letters, digits, `-` and `.`, at most 63 characters.
+    /// A name that the roster defines: lower-case letters, digits, `-` and `.`, at most 63 characters.
     pub(super) fn name(&self, what: &str, complaints: &mut Complaints) -> Option<&'t str> {
         let text = self.text(what, complaints)?;
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -165,7 +165,7 @@ impl<'t> Field<'t> {
         }
     }
 
-    /// What may be done: `off`, `propose`, `act`.
+    /// The mode of a repair: `off`, `propose`, `act`.
     pub(super) fn mode(&self, complaints: &mut Complaints) -> Option<Mode> {
         let text = self.scalar("off, propose or act", complaints)?;
         match text {
@@ -210,7 +210,7 @@ impl<'t> Field<'t> {
         Some(net)
     }
 
-    /// A path: as it is when absolute, under `home` after `~/`, else under `dir`.
+    /// A path: unchanged when absolute, under `home` after `~/`, else under `dir`.
     pub(super) fn path(
         &self,
         dir: &Path,

@@ -1,7 +1,7 @@
-//! Reading one map of the file: its known fields, and a complaint for every other.
+//! Reads one map of the file: its known fields, and a complaint for every other field.
 //!
-//! A [`Section`] is opened over a tree with its [`Shape`]; fields are then taken by name, each as a [`Field`] that knows
-//! its place and path. A field that is there but empty is a mistake, not a default: somebody meant to write something.
+//! A [`Section`] opens a tree with its [`Shape`]. The readers then take fields by name, each as a [`Field`] that knows
+//! its position and path. A field without a value is a mistake, not a default: its author meant to write a value.
 
 use super::complaint::{Complaints, Spot};
 use super::shape::Shape;
@@ -24,7 +24,7 @@ pub(super) struct Section<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// Opens a field as a map, complaining about every name that does not belong there. `None` when it is no map.
+    /// Opens a field as a map, with a complaint for every name that does not belong there. `None` when it is no map.
     pub(super) fn open(field: &Field<'t>, shape: Shape, complaints: &mut Complaints) -> Option<Self> {
         let Kind::Map(entries) = &field.tree.kind else {
             let (wrong, fields) = (field.tree.noun(), shape.fields.join(", "));
@@ -57,7 +57,7 @@ impl<'t> Section<'t> {
         self.fields.iter().find(|(known, _)| *known == name).map(|(_, field)| field.clone())
     }
 
-    /// True when a field is there without a value, which was complained about already.
+    /// True when a field has no value; the complaint about it was added already.
     pub(super) fn has_empty(&self) -> bool {
         !self.empty.is_empty()
     }

@@ -1,12 +1,12 @@
 //! Which fields a roster file has, section by section: one table.
 //!
-//! The readers take their field names from here, so that "unknown field" and "did you mean" can never disagree with
-//! what is read. A name that is right in another section is told where it belongs.
+//! The readers take their field names from this table, so that "unknown field" and "did you mean" always agree with what
+//! is read. For a name of another section, the complaint says where it belongs.
 
 /// A section: a map with a closed set of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Its path for people.
+    /// Its path in messages.
     pub(super) path: &'static str,
     /// Its fields.
     pub(super) fields: &'static [&'static str],
@@ -126,7 +126,7 @@ const ALL: [Shape; 28] = [
 ];
 
 impl Shape {
-    /// What to say instead of a field that is not there.
+    /// What a complaint suggests instead of an unknown field.
     pub(super) fn instead_of(self, name: &str) -> String {
         if let Some(near) = nearest(name, self.fields) {
             return format!("did you mean {near:?}?");
@@ -138,7 +138,7 @@ impl Shape {
     }
 }
 
-/// The known word that the author most likely meant, if one is near enough to be no insult.
+/// The known word that the author most likely meant, if one is similar enough.
 pub(super) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let meant = plain(word);

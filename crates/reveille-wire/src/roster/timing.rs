@@ -1,8 +1,8 @@
-//! `spec.timing` and `spec.limits`: how old, how often, how much.
+//! `spec.timing` and `spec.limits`: ages, intervals and limits.
 //!
-//! Every number is checked alone, then against its neighbours: a listing that goes stale before the next one is due
-//! would blind us between any two of them, a backoff that begins above its end never grows. What is not written takes
-//! the core's default, and the neighbours are compared with that.
+//! The reader checks every number alone, then against related numbers. A listing that goes stale before the next one is
+//! due would leave the controller without data between the two. A backoff that begins above its end never grows. A
+//! missing field takes the core's default, and related numbers are compared with that.
 
 use reveille_core::model::roster::{Limits, Timing};
 use reveille_core::model::time::Span;
@@ -92,7 +92,7 @@ fn spans(section: &Section<'_>, timing: &mut Timing, complaints: &mut Complaints
     }
 }
 
-/// Compares what belongs together. The complaint stands at whichever of the two is written.
+/// Compares related numbers. The complaint is at the position of the number that the roster has.
 fn neighbours(section: &Section<'_>, timing: &Timing, complaints: &mut Complaints) {
     struct Pair {
         low: (&'static str, Span),

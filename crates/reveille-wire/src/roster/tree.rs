@@ -1,9 +1,9 @@
-//! The file as it stands: texts, lists and maps, each with the place where it was written.
+//! The file as it is written: texts, lists and maps, each with its position.
 //!
-//! Reading straight into typed structs would stop at the first mistake and lose where the others are, so the YAML is
-//! read into this tree first and looked at in peace. Scalars stay the text that the author wrote: `off` is the word,
-//! never a boolean, and `1.10` never becomes `1.1`, whatever a YAML version thinks of them. Meaning is given later,
-//! by whoever knows what belongs where. Size and depth are bounded before anything is kept.
+//! A direct conversion into typed structs would stop at the first mistake and lose the positions of the others. So the
+//! YAML parser fills this tree first. Scalars stay the text that the author wrote: `off` is the word, never a boolean,
+//! and `1.10` never becomes `1.1`, whatever a YAML version makes of them. The readers of the sections give each value its
+//! meaning later. The parser limits size and depth before it keeps anything.
 
 use std::fmt;
 
@@ -56,11 +56,11 @@ impl Tree {
     }
 }
 
-/// Why the text is not YAML that we read.
+/// Why the text is not acceptable YAML.
 pub(super) struct NotYaml {
     /// Where, when the parser knows.
     pub(super) at: Place,
-    /// The parser's words, one line.
+    /// The parser's message, one line.
     pub(super) text: String,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Tree>, NotYaml> {
     Ok(raws.into_iter().map(|raw| resolve(raw, text)).collect())
 }
 
-/// The parser's words without their place, fit for one line.
+/// The parser's message without its position, in one line.
 fn words(error: &serde_saphyr::Error) -> String {
     let said = serde_saphyr::UserMessageFormatter.format_message(error.without_snippet());
     said.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
@@ -100,7 +100,7 @@ fn place(location: Location) -> Place {
     Place { line: number(location.line()), column: number(location.column()) }
 }
 
-/// A node as serde hands it over: values that YAML takes for something else than text have lost their spelling.
+/// A node as serde returns it: a value that YAML does not take for text has lost its spelling.
 #[derive(Debug)]
 enum Raw {
     Nothing,
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for RawVisitor {
     }
 }
 
-/// Gives every node its place, and every typed scalar its spelling back.
+/// Gives every node its position, and every typed scalar its original spelling.
 fn resolve(raw: Spanned<Raw>, source: &str) -> Tree {
     let at = place(raw.defined);
     let kind = match raw.value {

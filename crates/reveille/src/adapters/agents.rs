@@ -1,13 +1,14 @@
-//! The agents on the machines, as the driver reaches them: what they report comes in, what is asked of them goes out.
+//! The agents on the machines for the driver: it receives their reports and sends them the engine's requests.
 //!
 //! ```text
 //!  registration server ─▶ AgentReports::said, parted, deaf ─▶ its own queue (bounded) ─▶ the driver's inbox ─▶ engine host
 //!  engine's Call::AskAgent ─▶ AgentOrders::ask ─▶ Asking, over a bounded queue ─▶ registration server ─▶ Answered ─▶ Done
 //! ```
 //!
-//! Plain types on both sides, so that neither knows how the other is built. Whoever serves the queue answers each [`Asking`]
-//! once; one that is dropped counts as "nobody knows whether it arrived". Where nobody serves it, asking says that no agent is
-//! connected. The fencing number was compared before an ask comes here, and goes along for whoever passes it on.
+//! Both sides use plain types, so that neither knows how the other is built. The registration server serves the queue and
+//! answers each [`Asking`] once; for a request that was dropped it is unknown whether it arrived. Where no registration
+//! server runs, each request gets the answer that no agent is connected. The driver compared the fence before a request
+//! comes here, and the request carries it along.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,59 +23,59 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Asks that may wait for whoever passes them on. More than the engine ever has under way at once.
+/// Requests that may wait for the registration server. The engine never has as many under way at once.
 pub(crate) const ASKS_MAX: usize = 64;
 /// Facts that wait for one driver.
 const FACTS_MAX: usize = 1024;
-/// An agent answers that it took the ask, not that it is done: seconds.
+/// The agent answers in this time that it accepted the request, not that it finished it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Something to be asked of one agent.
+/// A request to one agent.
 #[derive(Debug)]
 #[allow(dead_code, reason = "the fence goes along for whoever passes it on")]
 pub(crate) struct Asking {
-    /// The same number is the same ask, however often it arrives.
+    /// Requests with the same number are the same request, however often they arrive.
     pub(crate) intent: IntentId,
-    /// Who asks.
+    /// The fence of the controller that asks.
     pub(crate) fence: Fence,
-    /// Whom.
+    /// The agent.
     pub(crate) agent: AgentId,
-    /// Which machine it must be on.
+    /// The machine that the agent must be on.
     pub(crate) instance: InstanceId,
-    /// What for.
+    /// The request itself.
     pub(crate) ask: Ask,
-    /// Where the answer goes.
+    /// The channel for the answer.
     pub(crate) answer: oneshot::Sender<Answered>,
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "an agent that has nothing to do cannot say so yet")]
 pub(crate) enum Answered {
-    /// The agent has it, and begins.
+    /// The agent accepted the request, and begins.
     Taken,
-    /// It has nothing to do: its node is there and Ready.
+    /// The agent has nothing to do: its Node exists and is Ready.
     AlreadySo(Arc<str>),
-    /// It leaves its join alone, and says why.
+    /// The agent leaves the join of its machine alone, and says why.
     Holds(Arc<str>),
-    /// It was not asked: not connected, or too busy.
+    /// The agent was not asked: it is not connected, or too busy.
     NotAsked(Arc<str>),
 }
 
-/// Where the engine's asks go.
+/// The channel for the engine's requests to agents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AgentOrders {
     asks: Option<mpsc::Sender<Asking>>,
 }
 
 impl AgentOrders {
-    /// A mouth, and the queue that somebody has to serve.
+    /// A sender for requests, and the queue that the registration server has to serve.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Asking>) {
         let (asks, queue) = mpsc::channel(ASKS_MAX);
         (Self { asks: Some(asks) }, queue)
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub(crate) async fn ask(&self, intent: IntentId, fence: Fence, call: Call) -> Outcome {
         let Call::AskAgent(AskAgent { instance, agent, ask, .. }) = call else {
             return Outcome::Refused { text: Arc::from("this is nothing to ask of an agent") };
@@ -96,11 +97,12 @@ impl AgentOrders {
     }
 }
 
-/// Through which reports reach one engine, which takes them in at its own pace.
+/// Delivers the reports of agents to one engine, which takes them at its own pace.
 ///
-/// An engine whose disk does not answer takes nothing in. Waiting for it would keep the reports of every other roster from their
-/// engines, so that nothing here waits: what a full queue has no room for is lost, and before that could make a machine silent,
-/// its engine is told that no agent is heard, and that they are again once it has taken in what waited.
+/// An engine whose disk hangs takes no reports. If this channel waited for it, the reports of all other rosters would
+/// wait too, so sending never waits. A report that finds a full queue is lost. The engine is then told that no agent can
+/// be heard, before the loss can make a machine look silent. Once the engine has taken the waiting reports, it is told
+/// that agents can be heard again.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentReports {
     inbox: mpsc::Sender<Event>,
@@ -110,14 +112,14 @@ pub(crate) struct AgentReports {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Something found no room since the engine was told so.
+    /// A report found no room since the engine was last told so.
     lost: AtomicBool,
-    /// The server hears nothing, whatever the queue holds.
+    /// The server cannot hear any agent, whatever the queue holds.
     is_deaf: AtomicBool,
 }
 
 impl AgentReports {
-    /// Reports for the driver with this inbox.
+    /// A channel for reports to the driver with this inbox.
     pub(crate) fn new(inbox: mpsc::Sender<Event>) -> Self {
         let (queue, facts) = mpsc::channel(FACTS_MAX);
         let state = Arc::default();
@@ -130,18 +132,18 @@ impl AgentReports {
         self.tell(AgentFact::Said { agent, report: Arc::new(report) })
     }
 
-    /// An agent's connection ended.
+    /// The connection of an agent ended.
     pub(crate) fn parted(&self, agent: AgentId, why: Arc<str>) -> bool {
         self.tell(AgentFact::Parted { agent, why })
     }
 
-    /// The server listens, for the first time or again.
+    /// The server accepts connections of agents, for the first time or again.
     pub(crate) fn listening(&self) -> bool {
         self.state.is_deaf.store(false, Ordering::Release);
         self.tell(AgentFact::Listening)
     }
 
-    /// It does not, and why.
+    /// The server accepts no connections, and why.
     pub(crate) fn deaf(&self, error: ReadError) -> bool {
         self.state.is_deaf.store(true, Ordering::Release);
         self.tell(AgentFact::Deaf(error))
@@ -155,7 +157,7 @@ impl AgentReports {
     }
 }
 
-/// Gives one engine what waits for it, until one of the two ends.
+/// Passes waiting reports to one engine, until one of the two ends.
 async fn pass_on(inbox: mpsc::Sender<Event>, mut facts: mpsc::Receiver<AgentFact>, state: Arc<State>) {
     let mut catches_up = false;
     while let Some(fact) = facts.recv().await {
@@ -223,7 +225,7 @@ mod tests {
                 let asking = queue.recv().await.expect("it is asked");
                 assert_eq!((asking.intent, asking.ask), (IntentId(7), Ask::Rejoin));
                 if let Some(answered) = answered {
-                    asking.answer.send(answered).expect("somebody waits");
+                    asking.answer.send(answered).expect("the request waits for its answer");
                 }
             };
             let (outcome, ()) = tokio::join!(orders.ask(IntentId(7), Fence(2), call()), serve);

@@ -1,8 +1,8 @@
-//! A project of a cloud as a world, of whatever kind, shared by every roster that names the same one.
+//! The adapter for a project of a cloud, of any provider, shared by every roster that names the same project.
 //!
-//! Logging in may fail when we start and succeed later, so the connection is a value that the poller puts here once it
-//! has one: until then reads fail as unavailable and calls as "not now". Calls and reads use the same connection as the
-//! listings, so that one token and one view of the service serve all. What kinds there are, `kinds` knows.
+//! A login may fail at the start and succeed later. So the poller stores the connection here once it has one; until then
+//! reads fail as unavailable and calls as "not now". Calls and reads use the same connection as the listings, so that
+//! they share one token and one view of the service. `providers` knows which kinds of clouds there are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::poller::Reader;
 use super::providers::{self, Connected, Listing, Wants};
 use crate::driver::ownership_check::Strangers;
 
-/// The world.
+/// The adapter.
 pub(crate) struct Cloud {
     entry: Arc<str>,
     project: watch::Receiver<Option<Connected>>,
@@ -49,7 +49,7 @@ impl Adapter for Cloud {
     }
 }
 
-/// A project that was connected once, or not: for looking once, where nobody connects later.
+/// A project for a one-time look: it is connected or not, because no poller connects it later.
 pub(crate) struct Once {
     /// Name of the entry, for people.
     pub(crate) entry: Arc<str>,
@@ -89,12 +89,13 @@ fn not_connected(entry: &str) -> ReadError {
     ReadError { kind: ReadErrorKind::Unavailable, text: Arc::from(text), retry_after: None }
 }
 
-/// How often everybody in the project is counted, ours or not. Marks change seldom.
+/// How often the poller counts all instances of the project, also those of other owners. Marks seldom change.
 const COUNT_PERIOD: Duration = Duration::from_secs(3600);
-/// Longest that counting may take: a third of what a listing has, which the listing without it needs then.
+/// The longest that counting may take: a third of the time limit of a listing. If it fails, the listing
+/// without it needs the rest.
 const COUNT_WITHIN: Duration = Duration::from_secs(60);
 
-/// Lists the project; logs in first when nobody has.
+/// Lists the project, and logs in first if there is no connection yet.
 pub(crate) struct CloudReader {
     name: CloudName,
     at: CloudRef,
@@ -107,7 +108,7 @@ pub(crate) struct CloudReader {
 }
 
 impl CloudReader {
-    /// A reader, its world, and what makes it list at once. `project` is a connection that is there already.
+    /// A reader, its adapter, and the trigger of an immediate listing. `project` is a connection that exists already.
     pub(crate) fn new(
         name: CloudName,
         at: CloudRef,
@@ -123,7 +124,8 @@ impl CloudReader {
         (Self { name, at, entry, wants, listing, project, strangers, counted_at: None }, adapter, kick)
     }
 
-    /// What those carry who are of no roster, counted with the first full listing and then hourly, where that can be done.
+    /// The marks of instances that belong to no roster. They are counted with the first full listing and then hourly,
+    /// where the provider allows it.
     pub(crate) fn strangers(&self) -> Strangers {
         self.strangers.subscribe()
     }
@@ -146,11 +148,11 @@ impl Reader for CloudReader {
         if !now_full || self.counted_at.is_some_and(|at| at.elapsed() < COUNT_PERIOD) {
             return listing.list(now_full).await;
         }
-        // Whether it succeeds or not: a project that is too large to be counted is still to be watched.
+        // The time is stored whether or not the count succeeds: a project that is too large to be counted must still be watched.
         self.counted_at = Some(Instant::now());
         let why = match timeout(COUNT_WITHIN, listing.list_with_strangers()).await {
             Ok(Ok((snapshot, strangers))) => {
-                // Told before the snapshot is: whoever gets that one can hold it against this.
+                // The count is published before the snapshot, so that the receiver of the snapshot can compare it with the count.
                 self.strangers.send_replace(Some(Arc::new(Crowd::of(&strangers))));
                 return Ok(snapshot);
             }
@@ -178,7 +180,7 @@ mod tests {
     use super::super::providers::{Project, Unwanted};
     use super::*;
 
-    /// A project that cannot be counted: it fails, or does not end. It notes what it was asked for.
+    /// A project that cannot be counted: the count fails, or never ends. The project records the requests.
     #[derive(Clone, Default)]
     struct Huge {
         fails_with: Option<ReadError>,

@@ -1,7 +1,7 @@
-//! A Kubernetes cluster as a world.
+//! The adapter for a Kubernetes cluster.
 //!
-//! The adapter does the work; this only gives it the shape that the driver asks for. Nodes are watched, not listed, so
-//! there is nothing to list at once.
+//! `reveille_kube` does the work; this module only gives it the interface of the driver. Nodes are watched, not listed,
+//! so there is nothing to list at once.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -11,7 +11,7 @@ use reveille_kube::Cluster;
 
 use super::Adapter;
 
-/// The world.
+/// The adapter.
 pub(crate) struct ClusterAdapter(pub(crate) Cluster);
 
 impl Adapter for ClusterAdapter {

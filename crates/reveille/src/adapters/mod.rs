@@ -1,12 +1,12 @@
-//! The outside as the driver reaches it: something that can be looked at, changed, and listed.
+//! The clouds and clusters for the driver: each can be read, changed, and listed.
 //!
 //! ```text
 //!  Look, Call ─▶ Adapters ─▶ the cloud of that name, or the cluster ─▶ its adapter
 //! ```
 //!
-//! [`Adapter`] is the seam between the driver and the adapters: projects of clouds and clusters stand behind it in
-//! production, small fakes in tests of the driver. [`Desk`] bounds what is asked of one world at the same time, over
-//! all rosters that share it. Nothing here decides or retries; every answer is an adapter's, or "nobody answered".
+//! [`Adapter`] is the interface between the driver and the adapters: projects of clouds and clusters in production, small
+//! fakes in tests of the driver. [`Desk`] limits the requests to one adapter at the same time, over all rosters that
+//! share it. Nothing here decides or retries; every answer comes from an adapter, or says that there was no answer.
 
 pub(crate) mod agents;
 pub(crate) mod cloud;
@@ -24,9 +24,9 @@ use reveille_core::event::Answer;
 use reveille_core::model::id::CloudName;
 use tokio::sync::Semaphore;
 
-/// One outside world: a project of a cloud, or a cluster.
+/// One project of a cloud, or one cluster.
 pub(crate) trait Adapter: Send + Sync {
-    /// Reads one thing afresh.
+    /// Reads one thing again from its API.
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>>;
     /// Makes one change.
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome>;
@@ -34,34 +34,34 @@ pub(crate) trait Adapter: Send + Sync {
     fn list_now(&self);
 }
 
-/// Calls that one world is asked for at the same time.
+/// The most calls to one adapter at the same time.
 const CALLS_AT_ONCE: usize = 8;
-/// Reads that one world is asked for at the same time.
+/// The most reads from one adapter at the same time.
 const LOOKS_AT_ONCE: usize = 16;
 
-/// A world and how much may be asked of it at once. Shared by every roster that reaches the same world.
+/// An adapter with the limits of its use. Every roster that reaches the same project or cluster shares it.
 #[derive(Clone)]
 pub(crate) struct Desk {
-    /// The world.
+    /// The adapter.
     pub(crate) adapter: Arc<dyn Adapter>,
-    /// Places for calls.
+    /// Permits for calls.
     pub(crate) calls: Arc<Semaphore>,
-    /// Places for reads.
+    /// Permits for reads.
     pub(crate) looks: Arc<Semaphore>,
 }
 
 impl Desk {
-    /// A world with all its places free.
+    /// An adapter with all its permits free.
     pub(crate) fn new(adapter: Arc<dyn Adapter>) -> Self {
         let (calls, looks) = (Semaphore::new(CALLS_AT_ONCE), Semaphore::new(LOOKS_AT_ONCE));
         Self { adapter, calls: Arc::new(calls), looks: Arc::new(looks) }
     }
 }
 
-/// Every world of one roster.
+/// All adapters of one roster.
 #[derive(Clone)]
 pub(crate) struct Adapters {
-    /// By the roster's own names.
+    /// The clouds, by the roster's own names.
     pub(crate) clouds: BTreeMap<CloudName, Desk>,
     /// The cluster.
     pub(crate) cluster: Desk,
@@ -70,7 +70,7 @@ pub(crate) struct Adapters {
 }
 
 impl Adapters {
-    /// Whom to ask for this read.
+    /// The adapter for this read.
     pub(crate) fn of_look(&self, look: &Look) -> Option<&Desk> {
         match look.cloud() {
             Some(cloud) => self.clouds.get(cloud),
@@ -78,7 +78,7 @@ impl Adapters {
         }
     }
 
-    /// Whom to ask for this change; nobody here for what an agent is asked.
+    /// The adapter for this change; `None` for a request to an agent.
     pub(crate) fn of_call(&self, call: &Call) -> Option<&Desk> {
         match (call.cloud(), call) {
             (Some(cloud), _) => self.clouds.get(cloud),

@@ -1,14 +1,14 @@
-//! The one task that lists one project, however many rosters and pools look at it.
+//! The only task that lists one project, for any number of rosters and pools.
 //!
 //! ```text
 //!  period, or "list now" ─▶ list (one at a time, with a deadline) ─▶ Snapshot / Failed ─▶ every roster that shares it
 //!                               └─ failed: wait, twice as long each time, with jitter, Retry-After honoured
 //! ```
 //!
-//! A listing never overlaps itself: the next one begins after the last has ended. A request to list at once is a request
-//! for a full listing, and stays until a full listing was read; it shortens a period, but never a wait that a failure or
-//! the service's own Retry-After asked for. When which listing begins is [`Pacer`]'s rule, which the simulator plays as
-//! well. A roster that takes nothing delays nobody else (`post`). What a listing means is the engine's business.
+//! Listings never overlap: the next one begins after the last has ended. A request to list at once is a request for a full
+//! listing, and stays until a full listing was read. It shortens a period, but never a wait after a failure or one that the
+//! service asked for in Retry-After. [`Pacer`] holds the rule for when which listing begins, and the simulator uses the same
+//! rule. A roster whose driver takes no events delays no other roster (`post`). The engine decides what a listing means.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,45 +24,46 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::post::Post;
 
-/// Something that can be listed over and over.
+/// A source that the poller lists again and again.
 pub(crate) trait Reader: Send {
-    /// Reads everything, or (when that is safe) what changed.
+    /// Reads the whole project, or (when that is safe) only the changes.
     fn list(&mut self, now_full: bool) -> impl Future<Output = Result<CloudSnapshot, ReadError>> + Send;
     /// Its name for people.
     fn name(&self) -> &str;
 }
 
-/// A roster that wants to know, under its own name for the cloud.
+/// A roster that receives the listings, under its own name for the cloud.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     /// The roster's name for it.
     pub(crate) cloud: CloudName,
-    /// Where its driver listens.
+    /// The inbox of its driver.
     pub(crate) events: mpsc::Sender<Event>,
 }
 
-/// How often, and how patiently.
+/// The intervals and the time limit of listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// When which listing begins.
     pub(crate) rule: pace::Pace,
-    /// Longest that one listing may take.
+    /// The longest that one listing may take.
     pub(crate) within: Duration,
 }
 
 impl Pace {
-    /// The pace of these periods; the rest follows from them.
+    /// The pace for these periods; the other values follow from them.
     pub(crate) fn of(period: Span, full_period: Span) -> Self {
         Self { rule: pace::Pace::of(period, full_period), within: Duration::from_secs(180) }
     }
 }
 
-/// A length of our clock as the runtime wants it.
+/// A time span of the engine as a duration of the runtime.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
 }
 
-/// Lists until nobody listens any more, or `stop` resolves. A listing under way when it stops is abandoned: it only reads.
+/// Lists until no roster receives the listings any more, or `stop` resolves. A listing under way is then abandoned,
+/// because it only reads.
 pub(crate) async fn poll<R: Reader>(
     mut reader: R,
     listeners: Vec<Listener>,
@@ -73,7 +74,7 @@ pub(crate) async fn poll<R: Reader>(
     let start = Instant::now();
     let posts: Vec<Post> = listeners.into_iter().map(Post::to).collect();
     let delivering = join_all(posts.iter().map(|post| post.deliver(&kick)));
-    // The rule's clock begins with the poller: monotonic, and paused where the runtime's is.
+    // The rule's clock starts with the poller. It is monotonic, and pauses where the clock of the runtime does.
     let now = || Time::default() + took(start);
     let polling = async {
         let mut pacer = Pacer::new(pace.rule, now());
@@ -110,25 +111,25 @@ pub(crate) async fn poll<R: Reader>(
     };
     tokio::select! {
         () = polling => {}
-        // Nobody listens any more.
+        // No roster receives the listings any more.
         _ = delivering => {}
         () = stop => {}
     }
 }
 
-/// Since then, in the unit of the engine's clock. A listing is given up long before this runs out of numbers.
+/// The time since `begun`, in the unit of the engine's clock. A listing hits its time limit long before this overflows.
 pub(super) fn took(begun: Instant) -> Span {
     Span::from_ms(i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Spread by a tenth to either side, and never less than what was asked for.
+/// The wait, spread by a tenth to either side, and never shorter than the service asked for.
 fn wait_after(error: &ReadError, backoff: Span, rule: pace::Pace) -> Span {
     let spread = duration(backoff).mul_f64(0.9 + fastrand::f64() * 0.2);
     let spread = Span::from_ms(i64::try_from(spread.as_millis()).unwrap_or(i64::MAX));
     spread.max(error.retry_after.unwrap_or_default()).min(rule.backoff_max.max(RETRY_AFTER_MAX))
 }
 
-/// A service that asks for more patience than this is asked again all the same.
+/// The poller asks again after this time, even if the service asked for a longer wait.
 const RETRY_AFTER_MAX: Span = Span::from_min(10);
 
 fn took_too_long(name: &str, within: Duration) -> ReadError {
@@ -145,7 +146,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Mutex;
 
-    /// Answers as scripted, takes `takes` each time, and notes when it was asked and how.
+    /// Answers from a script, takes `takes` for each answer, and records when and how it was asked.
     struct Scripted {
         answers: VecDeque<Result<CloudSnapshot, ReadError>>,
         takes: Duration,
@@ -175,7 +176,7 @@ mod tests {
         Err(ReadError { kind: ReadErrorKind::Unavailable, text: Arc::from("refused"), retry_after })
     }
 
-    /// Runs the poller for so long and says when it asked.
+    /// Runs the poller for this long and returns when it listed.
     async fn asked_at(
         answers: Vec<Result<CloudSnapshot, ReadError>>,
         takes: Duration,
@@ -273,7 +274,7 @@ mod tests {
         let at: Vec<u64> = asked.iter().map(|(at, _)| *at).collect();
         assert!((9..=11).contains(&at[1]), "{at:?}");
         assert!((at[1] + 18..=at[1] + 22).contains(&at[2]), "{at:?}");
-        assert!(at[3] >= at[2] + 300, "Retry-After is honoured whoever kicks: {at:?}");
+        assert!(at[3] >= at[2] + 300, "Retry-After is honoured for every trigger: {at:?}");
     }
 
     #[tokio::test(start_paused = true)]

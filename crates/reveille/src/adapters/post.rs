@@ -1,4 +1,4 @@
-//! What a poller read, on its way to one roster: the newest thing waits, and nobody else waits with it.
+//! Delivers the listings of a poller to one roster: only the newest waits, and no other roster waits with it.
 //!
 //! ```text
 //!  poller ─▶ Post::put, which never waits ─▶ one waiting fact ─▶ deliver, when the inbox has room ─▶ the roster's driver
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! A driver whose disk hangs takes no events, and must not stop the listings of the other rosters of its cloud. So each
-//! roster has a place for one fact. A full listing replaces whatever waits there. A listing of changes cannot: it says only
-//! what is new since the one before. It is left out when another listing waits, and so are those after it; once the roster
-//! takes events again, a full listing is asked for and makes that good. A failure never displaces a listing, and waits for
-//! none: the next one says it again.
+//! roster has a place for one fact. A full listing replaces any fact that waits there. A listing of changes cannot,
+//! because it has only what is new since the one before. If another listing waits, the changes are left out, and so are
+//! those after them. Once the roster takes events again, the poller makes a full listing that includes them. A failure
+//! never displaces a listing and does not wait; the next failure says the same.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::poller::{Listener, took};
 
-/// The way to one roster.
+/// The delivery to one roster.
 pub(super) struct Post {
     cloud: CloudName,
     events: mpsc::Sender<Event>,
@@ -36,13 +36,13 @@ struct Place {
 }
 
 impl Post {
-    /// The way to this one.
+    /// The delivery to this listener.
     pub(super) fn to(listener: Listener) -> Self {
         let Listener { cloud, events } = listener;
         Self { cloud, events, place: Mutex::default(), filled: Notify::new() }
     }
 
-    /// Leaves what was read, by a reading that began then, for delivery.
+    /// Stores a fact of a listing that began at `begun`, for delivery.
     pub(super) fn put(&self, begun: Instant, fact: CloudFact) {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         let listing_waits = matches!(&place.waits, Some((_, CloudFact::Snapshot { .. })));
@@ -62,8 +62,8 @@ impl Post {
         self.filled.notify_one();
     }
 
-    /// Hands over what waits, whenever there is something and room for it, until nobody listens any more. `wants_full` is
-    /// told when changes were left out.
+    /// Delivers the waiting fact whenever the inbox has room, until the roster stops receiving. `wants_full` is notified
+    /// when changes were left out.
     pub(super) async fn deliver(&self, wants_full: &Notify) {
         loop {
             tokio::select! {
@@ -76,7 +76,7 @@ impl Post {
                 (place.waits.take(), place.lacks)
             };
             let Some((begun, fact)) = waits else { continue };
-            // While it waited it grew older.
+            // The fact grew older while it waited.
             let fact = match fact {
                 CloudFact::Snapshot { snapshot, .. } => CloudFact::Snapshot { snapshot, took: took(begun) },
                 failed => failed,
@@ -120,7 +120,8 @@ mod tests {
         }
     }
 
-    /// Whatever is put while the roster takes nothing, it gets one fact then, and lacks nothing that it is not made good for.
+    /// Whatever facts arrive while the roster takes none, it gets one fact afterwards. What that fact lacks
+    /// comes with a full listing.
     #[tokio::test(start_paused = true)]
     async fn one_fact_waits_and_what_was_left_out_is_asked_for() {
         let (full, changes) = (|| listing(Scope::Full), || listing(Scope::Changes));
@@ -154,13 +155,13 @@ mod tests {
                 assert!(inbox.try_recv().is_err(), "{words:?}");
             };
             tokio::select! {
-                () = post.deliver(&wants_full) => panic!("somebody listens"),
+                () = post.deliver(&wants_full) => panic!("the roster still listens"),
                 () = taking => {}
             }
         }
     }
 
-    /// Changes after a gap would be taken for all that there is to know.
+    /// The engine would take changes after a gap for the whole state.
     #[tokio::test(start_paused = true)]
     async fn after_changes_were_left_out_only_a_full_listing_is_delivered() {
         let (events, mut inbox) = mpsc::channel(8);
@@ -184,7 +185,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = post.deliver(&wants_full) => panic!("somebody listens"),
+            () = post.deliver(&wants_full) => panic!("the roster still listens"),
             () = taking => {}
         }
     }

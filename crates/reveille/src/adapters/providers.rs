@@ -1,15 +1,15 @@
-//! The kinds of clouds that there are: each stands here with one line of wiring, and nothing else of the program knows one.
+//! The cloud providers: each has one line of wiring here, and no other module of the program knows one.
 //!
 //! ```text
-//!  roster: CloudRef ─▶ connect ─▶ Project: looked at, changed            PROVIDERS, a line for each kind, here
+//!  roster: CloudRef ─▶ connect ─▶ Project: read and changed              PROVIDERS, a line for each kind, here
 //!                                   ├─▶ lister(wants) ─▶ Listing: listed over and over
 //!                                   └─▶ survey ─▶ Inventory: everything, once, for `init`
 //!  init: what a person says, or the nodes ─▶ open ─▶ Project, and a Site  likewise
 //! ```
 //!
-//! [`Project`] is what a cloud must answer; an adapter's crate answers it in the core's words. Two rosters whose [`CloudRef`]s
-//! are equal share one connection and one listing. [`site::Site`] is what `init` has to know beside that. Nothing here retries
-//! or judges. How to add a kind: docs/internals/adding-a-cloud.md.
+//! [`Project`] is what a cloud must answer; an adapter's crate answers it in the core's types. Two rosters with equal
+//! [`CloudRef`]s share one connection and one listing. [`site::Site`] holds what `init` needs beside that. Nothing here
+//! retries or judges. docs/internals/adding-a-cloud.md explains how to add a provider.
 
 use std::sync::Arc;
 
@@ -39,67 +39,67 @@ mod tests;
 #[cfg(test)]
 pub(crate) use self::{ec2::Ec2Site, openstack::OpenStackSite};
 
-/// Whose machines are wanted: each roster with its own name for the cloud.
+/// The machines that the listings are for: each roster with its own name for the cloud.
 pub(crate) type Wants = Arc<[(Roster, CloudName)]>;
 
-/// Those that carry none of the wanted marks.
+/// Instances that carry none of the wanted marks.
 pub(crate) type Unwanted = Vec<Arc<Instance>>;
 
 /// One project of a cloud, connected.
 pub(crate) trait Project: Send + Sync {
-    /// Reads one thing afresh.
+    /// Reads one thing again from the API.
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>>;
     /// Makes one change.
     fn perform(&self, call: Call) -> BoxFuture<'static, Outcome>;
-    /// What lists it from now on.
+    /// The object that lists the project from now on.
     fn lister(&self, wants: &Wants) -> Box<dyn Listing>;
-    /// Reads everything that it holds, whoever's it is: for whoever does not know yet what to look for.
+    /// Reads the whole project, instances of all owners included, for `init`, which does not know yet which marks matter.
     fn survey(&self) -> BoxFuture<'static, Result<Inventory, ReadError>>;
-    /// What must be known about the connection, if anything: that nobody checks whom we talk to.
+    /// A risk of the connection that the operator must know, if there is one: that the server's certificate is not verified.
     fn warning(&self) -> Option<String>;
 }
 
-/// A connection as it is handed around.
+/// A shared connection.
 pub(crate) type Connected = Arc<dyn Project>;
 
-/// Something that reads a whole project again and again, and may keep what spares it work.
+/// Reads a whole project again and again, and may keep data that saves work.
 pub(crate) trait Listing: Send {
-    /// Reads everything, or (when that is safe) what changed.
+    /// Reads the whole project, or (when that is safe) only the changes.
     fn list(&mut self, now_full: bool) -> BoxFuture<'_, Result<CloudSnapshot, ReadError>>;
-    /// Reads everything, also those that are nobody's of ours, as far as this kind of cloud can.
+    /// Reads the whole project, also instances without our marks, as far as this provider can list them.
     fn list_with_strangers(&mut self) -> BoxFuture<'_, Result<(CloudSnapshot, Unwanted), ReadError>>;
 }
 
 /// Why there is no connection.
 #[derive(Debug)]
 pub(crate) struct Unconnected {
-    /// In the adapter's words.
+    /// The error of the adapter.
     pub(crate) error: ReadError,
-    /// Trying again cannot help: what is configured is wrong.
+    /// Another try cannot help, because the configuration is wrong.
     pub(crate) hopeless: bool,
 }
 
-/// What a kind of cloud says for itself. A place of another kind is none of its.
+/// The interface of one provider. A reference to another provider gives `None`.
 trait Wiring: Sync {
-    /// In a roster's words.
+    /// The provider, as a roster names it.
     fn kind(&self) -> Kind;
-    /// What people call this cloud in messages: its entry, its region.
+    /// The name of this cloud in messages: its entry in clouds.yaml, its region.
     fn entry(&self, at: &CloudRef) -> Option<Arc<str>>;
     /// Logs in.
     fn connect(&self, name: CloudName, at: &CloudRef) -> Option<Connecting>;
-    /// Finds the cloud that a person means, and logs in.
+    /// Finds the cloud that the command line means, and logs in.
     fn open(&self, choice: CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>>;
-    /// This node says that it is on one.
+    /// Whether this Node says that it runs on this provider.
     fn has(&self, node: &Node) -> bool;
 }
 
-/// A connection on its way.
+/// A login that is under way.
 pub(crate) type Connecting = BoxFuture<'static, Result<Connected, Unconnected>>;
 
-/// The kinds, each by a word. A node is of the first that has it.
+/// All providers. A Node belongs to the first one whose `has` accepts it.
 const PROVIDERS: [&dyn Wiring; 2] = [&ec2::Ec2, &openstack::OpenStack];
 
-/// What people call this cloud in messages.
+/// The name of this cloud in messages.
 pub(crate) fn entry(at: &CloudRef) -> Arc<str> {
     PROVIDERS
         .iter()
@@ -118,7 +118,7 @@ pub(crate) fn connect(name: CloudName, at: &CloudRef) -> Connecting {
     PROVIDERS.iter().find_map(|kind| kind.connect(name.clone(), at)).unwrap_or_else(unwired)
 }
 
-/// Finds the cloud that a person means, and logs in.
+/// Finds the cloud that the command line means, and logs in.
 pub(crate) fn open(kind: Kind, choice: &CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>> {
     match PROVIDERS.iter().find(|wired| wired.kind() == kind) {
         Some(wired) => wired.open(choice.clone()),
@@ -129,7 +129,7 @@ pub(crate) fn open(kind: Kind, choice: &CloudChoice) -> BoxFuture<'static, Resul
     }
 }
 
-/// The kind of cloud that nodes say they are on, by what most of those say that say anything.
+/// The provider that the Nodes name: the most frequent one among the Nodes that name any.
 pub(crate) fn recognised(nodes: &[Arc<Node>]) -> Option<Kind> {
     let of = |node: &Arc<Node>| PROVIDERS.iter().position(|kind| kind.has(node));
     let mut counts = [0_usize; PROVIDERS.len()];

@@ -1,4 +1,4 @@
-//! `agent`: a machine's own process, from its invitation to its end.
+//! Arguments of `agent`, the process on a machine that enrols it, joins it and keeps it joined.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `collect`: a machine's evidence, by order.
+//! Arguments of `collect`, which fetches a machine's evidence through its agent.
 
 use clap::Args;
 

@@ -1,6 +1,7 @@
-//! What is asked of a whole cluster: `run` and what looks, says hands off, sets up, or lets machines in.
+//! Arguments of the commands for a whole cluster: `run`, the reading commands, pauses, setup and invitations.
 //!
-//! Not there without the feature `controller`. Stories, simulations and recordings have their arguments in `play`.
+//! The build without the feature `controller` does not have them. Demo, simulations and recordings have
+//! their arguments in `play`.
 
 use std::path::PathBuf;
 

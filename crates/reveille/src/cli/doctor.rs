@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong with this machine, in order.
+//! Arguments of `doctor`, which lists what is wrong with this machine, in order.
 
 use std::path::PathBuf;
 

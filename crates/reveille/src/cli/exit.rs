@@ -1,24 +1,24 @@
-//! How the process ends: six codes, each an answer.
+//! The exit codes of the process: six codes, each an answer.
 //!
-//! Scripts and monitors read these, so they are a promise. They are ordered by how bad the news is: several answers
-//! together end with the worst.
+//! Scripts and monitors read these codes, so they never change their meaning. They are ordered by severity: a command
+//! with several answers returns the worst.
 
 use std::process::ExitCode;
 
 /// An answer as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Everyone answers; nothing to do.
+    /// All machines are Ready, and there is nothing to do.
     AllAnswer,
-    /// Somebody is absent, or something is amiss.
+    /// A machine is missing or not Ready, or there is another problem.
     SomebodyAbsent,
-    /// It could not be told.
+    /// The state is unknown.
     CannotTell,
     /// The command line or the roster is wrong (EX_USAGE).
     Usage,
     /// A recording cannot be read (EX_DATAERR).
     Data,
-    /// A fault of ours (EX_SOFTWARE).
+    /// A bug in this program (EX_SOFTWARE).
     Internal,
 }
 

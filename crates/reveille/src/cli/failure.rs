@@ -1,7 +1,7 @@
-//! An error as a person gets to see it: what was tried, why it failed, what to do next.
+//! An error as the operator sees it: what was tried, why it failed, what to do next.
 //!
-//! Commands return [`Failure`]; `main` prints it to standard error and ends with its code. Causes are kept as sources
-//! down to here, and printed once, one line each. Control characters of foreign texts never reach a terminal.
+//! Commands return [`Failure`]; `main` prints it to standard error and returns its exit code. Causes are kept as sources
+//! until then, and printed once, one line each. Control characters of foreign texts never reach a terminal.
 
 use std::fmt;
 
@@ -23,17 +23,17 @@ impl Failure {
         Self { exit: Exit::Usage, error: error.into(), next: None }
     }
 
-    /// A file that was given cannot be read as what it should be.
+    /// A file of the command line is not readable as what it should be.
     pub(crate) fn data(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::Data, error: error.into(), next: None }
     }
 
-    /// Nobody could be asked.
+    /// No source could be asked.
     pub(crate) fn cannot_tell(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::CannotTell, error: error.into(), next: None }
     }
 
-    /// A fault of ours, or of the machine we run on.
+    /// A bug in this program, or a failure of the machine that it runs on.
     pub(crate) fn internal(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::Internal, error: error.into(), next: None }
     }
@@ -45,7 +45,7 @@ impl Failure {
         self
     }
 
-    /// With which code the process ends.
+    /// The exit code of the process.
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
     }
@@ -71,7 +71,7 @@ impl fmt::Display for Failure {
             all.push(text.clone());
             said = text;
         }
-        // A cause that says what to do is not said again as what to do.
+        // The hint is left out when a cause says the same.
         if let Some(next) = self.next.as_ref().filter(|next| !all.contains(next)) {
             write!(f, "\n  next: {next}")?;
         }
@@ -79,8 +79,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Foreign text without what a terminal obeys: it can neither move the cursor, nor colour the screen, nor turn the direction of
-/// what stands beside it. Line breaks stay.
+/// Foreign text without the characters that control a terminal: it can neither move the cursor, nor colour the screen,
+/// nor reverse the direction of text beside it. Line breaks stay.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! `hot`: what is looked at, for how long, and from when on it counts.
+//! Arguments of `hot`: what it watches, for how long, and which rates it reports.
 
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub(crate) struct Hot {
     pub(crate) at_once: f64,
 }
 
-/// A rate that a person means.
+/// A rate in a useful range.
 fn rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| "write a number, for instance 0.2".to_owned())?;
     if (0.001..=10_000.0).contains(&rate) { Ok(rate) } else { Err("from 0.001 to 10000 a second".to_owned()) }

@@ -1,6 +1,6 @@
-//! `init`: which cluster, which cloud, and where the roster goes.
+//! Arguments of `init`: the cluster, the cloud, and the roster file to write.
 //!
-//! What a person says of the cloud says what kind it is; where nothing is said, the nodes tell.
+//! The options for the cloud determine its provider; without such options the Nodes do.
 
 use std::path::PathBuf;
 
@@ -81,10 +81,10 @@ pub(crate) enum Kind {
 }
 
 impl CloudChoice {
-    /// The kind that was named, or that these options are of.
+    /// The provider that was named, or the one that these options belong to.
     ///
     /// # Errors
-    /// When one kind is named, and options of another are given.
+    /// When one provider is named, and options of another are given.
     pub(crate) fn kind(&self) -> Result<Option<Kind>, Failure> {
         let of_openstack = self.cloud.is_some() || self.clouds_file.is_some();
         let of_ec2 =

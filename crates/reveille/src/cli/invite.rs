@@ -1,4 +1,4 @@
-//! `invite`: a machine is asked to come.
+//! Arguments of `invite`, which lets a machine enrol.
 
 use clap::{Args, ValueEnum};
 use reveille_core::model::time::Span;
@@ -99,7 +99,8 @@ impl From<RoleName> for Role {
     }
 }
 
-/// An id, or the token that it is the middle of: who took one back has often only that at hand. The secret goes no further.
+/// An id, or a whole token, of which the id is the middle part: an operator who revokes an invitation often has only the
+/// token. The secret is dropped here.
 fn invitation(text: &str) -> Result<String, String> {
     let id = text.strip_prefix("rvi1.").map_or(text, |rest| rest.split('.').next().unwrap_or(rest));
     let is_id = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -107,7 +108,7 @@ fn invitation(text: &str) -> Result<String, String> {
     is_id.then(|| id.to_ascii_lowercase()).ok_or_else(wrong)
 }
 
-/// Days are told here, where they are what people mean: an invitation may last a month.
+/// Days are accepted here, and only here, because an invitation may last a month.
 fn ttl(text: &str) -> Result<Span, String> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
     let span = match days {

@@ -1,4 +1,4 @@
-//! `join`: a machine becomes a node, and stays one.
+//! Arguments of `join`, which makes this machine a Node and keeps it one.
 
 use std::path::PathBuf;
 

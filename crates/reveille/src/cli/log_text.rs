@@ -1,12 +1,12 @@
-//! Log lines whose text from other systems cannot end the line or reorder it.
+//! Writes log lines so that text from other systems cannot end a line or reorder it.
 //!
 //! ```text
 //!  text:  field ─▶ one_line ─▶ formatter's line          json:  formatter's line ─▶ hidden characters as \uXXXX
 //! ```
 //!
-//! An annotation, a node's name or an error of a cloud may hold a newline and a forged line behind it, an escape sequence
-//! for the terminal, or a character that turns the direction of writing. Every field of every event passes here, so no
-//! place that logs has to remember it. Not here: which events are logged.
+//! An annotation, a node's name or an error of a cloud may hold a newline with a forged line behind it. It may also hold
+//! an escape sequence for the terminal, or a character that reverses the writing direction. Every field of every event
+//! passes through this module, so the code that logs does not have to handle them. Not here: which events are logged.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -46,11 +46,11 @@ pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
     .delimited(" ")
 }
 
-/// A writer of JSON lines: what JSON leaves as it is and a terminal would obey is escaped.
+/// A writer of JSON lines: it escapes characters that JSON allows and a terminal would obey.
 #[derive(Clone, Debug)]
 pub(super) struct JsonLines<M>(pub(super) M);
 
-/// One line on its way.
+/// One line that is being written.
 pub(super) struct JsonLine<W>(W);
 
 impl<'writer, M: MakeWriter<'writer>> MakeWriter<'writer> for JsonLines<M> {
@@ -62,13 +62,13 @@ impl<'writer, M: MakeWriter<'writer>> MakeWriter<'writer> for JsonLines<M> {
 }
 
 impl<W: Write> Write for JsonLine<W> {
-    /// The formatter hands over whole lines.
+    /// The formatter passes whole lines.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let mut line = String::with_capacity(text.len());
         for c in text.chars() {
             if is_hidden(c) && c != '\n' {
-                // All of them are below U+10000: one escape each.
+                // All hidden characters are below U+10000, so each needs one escape.
                 let _ = write!(line, "\\u{:04x}", u32::from(c));
             } else {
                 line.push(c);

@@ -1,6 +1,6 @@
 //! The log: lines on standard error, for people or for programs.
 //!
-//! `run` logs from INFO, commands that look from ERROR, both unless `REVEILLE_LOG` says otherwise (the usual filter
+//! `run` logs from INFO and the reading commands from ERROR, unless `REVEILLE_LOG` says otherwise (the usual filter
 //! syntax: `debug`, `reveille_openstack=debug`). Standard output belongs to answers and never carries a log line.
 
 use std::io::IsTerminal;
@@ -22,12 +22,12 @@ const FILTER: &str = "REVEILLE_LOG";
 /// Starts logging. Called once, before anything else happens; later calls change nothing.
 pub(crate) fn start(least: LevelFilter, format: LogFormat, color: Color) {
     let wanted = std::env::var(FILTER).ok().filter(|wanted| !wanted.trim().is_empty());
-    // A call is told once, by its record, and a failed request once, by the adapter that knows what it was for; what else
-    // the layers below say is for those who look closely.
+    // A call is logged once, by its record, and a failed request once, by the adapter that knows its purpose. Other
+    // messages of the lower layers are only for debugging.
     let wanted =
         wanted.unwrap_or_else(|| format!("{least},reveille_openstack::act=warn,kube=off,kube_client=off"));
     let filter = EnvFilter::new(wanted);
-    // A second start (tests in one process) is no error: the first one stays.
+    // A second start (tests in one process) is no error: the first configuration stays.
     let started = match format {
         LogFormat::Json => json(std::io::stderr).with(filter).try_init(),
         LogFormat::Text => {

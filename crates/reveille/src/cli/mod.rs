@@ -1,10 +1,11 @@
-//! The command line: what can be asked, and how it explains itself.
+//! The command line: the commands, their arguments and their help.
 //!
-//! clap turns the arguments into [`Cli`]; nothing here acts. Defaults live here, so that `--help` tells the truth about
-//! them. The long help of each command ends with examples that can be pasted.
+//! clap turns the arguments into [`Cli`]; nothing here acts. Defaults are defined here, so that `--help` always shows the
+//! real ones. The long help of each command ends with examples that can be pasted.
 //!
-//! Without the feature `controller` it is the program for machines: what a node does with itself, and nothing that leads a
-//! cluster. It is built so because a node pays for every page of it (docs/internals/performance.md).
+//! Without the feature `controller` this is the build for machines: it has the commands for the machine itself, and none
+//! for a cluster. It is a build of its own because a machine pays memory for every page of the program
+//! (docs/internals/performance.md).
 
 pub(crate) mod agent;
 #[cfg(feature = "controller")]
@@ -243,15 +244,15 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Words that no help text has: a reader at 3 a.m. should not ask who "somebody" is, or what was "amiss".
+    /// Words that no help text may have: a reader at 3 a.m. must not have to guess who acts, or what a metaphor means.
     const BANNED: [&str; 13] = [
         "whoever", "nobody", "somebody", "someone", "amiss", "anew", "mends", "roll", "rung", "remedy",
         "ours", "made-up", "everyone",
     ];
-    /// A sentence of help text is read at a glance.
+    /// The most words of a sentence in a help text, which people read at a glance.
     const WORDS_MAX: usize = 26;
 
-    /// Every text that the help of `command` and of its subcommands has, with the name of what has it.
+    /// Every help text of `command` and of its subcommands, with its name.
     fn texts(command: &clap::Command, texts: &mut Vec<(String, String)>) {
         let name = command.get_name().to_owned();
         let of_command = [

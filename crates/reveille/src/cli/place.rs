@@ -1,7 +1,7 @@
-//! Where a roster's state lives on disk.
+//! The place of a roster's state on disk.
 //!
-//! One base folder (`--state`, else `$XDG_STATE_HOME/reveille`, else `~/.local/state/reveille`), one folder in it for
-//! each roster, named after the roster. Nothing is created here.
+//! There is one base folder (`--state`, else `$XDG_STATE_HOME/reveille`, else `~/.local/state/reveille`), and in it one
+//! folder for each roster, named after the roster. Nothing is created here.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) fn state_dir(base: Option<&Path>, roster: &RosterName) -> Result<Path
     Ok(base.join(roster.as_str()))
 }
 
-/// The XDG rule; a relative `XDG_STATE_HOME` counts as unset, as the rule says.
+/// The XDG rule; it says that a relative `XDG_STATE_HOME` counts as unset.
 fn default_base(state_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |text: OsString| Some(PathBuf::from(text)).filter(|path| path.is_absolute());
     let state_home = state_home.and_then(absolute);

@@ -1,4 +1,4 @@
-//! What is asked of made-up or recorded clusters: stories, scenarios, recordings.
+//! Arguments of the commands for simulated or recorded clusters: `demo`, `simulate`, `replay`.
 
 use std::path::PathBuf;
 
@@ -92,12 +92,12 @@ pub(crate) enum Made {
     Rancher,
 }
 
-/// A policy by its name; whoever writes another is told the names.
+/// A policy by its name; the error for an unknown name lists the known ones.
 fn policy(name: &str) -> Result<Policy, String> {
     name.parse().map_err(|error: UnknownPolicy| error.to_string())
 }
 
-/// A length in days that a person waits for.
+/// A number of days in a useful range.
 fn days(text: &str) -> Result<f64, String> {
     let days: f64 = text.parse().map_err(|_| "write a number of days, for instance 0.5".to_owned())?;
     if (0.01..=400.0).contains(&days) { Ok(days) } else { Err("from 0.01 to 400 days".to_owned()) }

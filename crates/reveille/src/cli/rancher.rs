@@ -1,4 +1,4 @@
-//! `rancher`: Rancher's records of nodes.
+//! Arguments of `rancher`, which reads and repairs Rancher's node records.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Where machines reach the registration server, as people write it: names in its certificate, and the address for an agent.
+//! How machines reach the registration server, as the operator writes it: names for its certificate, and
+//! the address for an agent.
 //!
 //! ```text
 //!  run --listen ADDRESS ───▶ listen ─▶ an address and a port to bind
@@ -6,8 +7,8 @@
 //!  invite --server URL ────▶ server ─▶ https://HOST:PORT, read by the agent's own parser
 //! ```
 //!
-//! What is wrong here would otherwise show on the machine, where a certificate is for another name or an agent refuses its
-//! argument.
+//! A mistake that is not found here would show only on the machine: a certificate has another name, or an
+//! agent refuses its argument.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,13 +18,13 @@ use reveille_node::target::Endpoint;
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Where to listen.
+/// The address to listen on.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     let wrong = "Write IP:PORT, for example 0.0.0.0:9464; names go to --listen-name";
     text.trim().parse().map_err(|_| wrong.to_owned())
 }
 
-/// A host name or an address, with nothing around it.
+/// A host name or an address, without anything else.
 pub(super) fn name(text: &str) -> Result<String, String> {
     if is_host(text) {
         return Ok(text.to_owned());
@@ -33,7 +34,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Err(format!("it is no host name and no address. Write {write}; the port is that of --listen"))
 }
 
-/// An address that an agent takes as its `--server`.
+/// An address that an agent accepts as its `--server`.
 pub(super) fn server(text: &str) -> Result<String, String> {
     let parsed = Endpoint::parse("--server", text).ok().filter(|endpoint| is_host(&endpoint.host));
     if let Some(endpoint) = parsed {
@@ -45,7 +46,7 @@ pub(super) fn server(text: &str) -> Result<String, String> {
     Err(format!("an agent does not take this. Write https://HOST:PORT, for example https://{host}:9464"))
 }
 
-/// What of a URL, or of a host and a port, is most likely the host.
+/// The part of a URL, or of a host and a port, that is most likely the host.
 fn host_of(text: &str) -> &str {
     let bare = text.trim();
     let bare = bare.split_once("://").map_or(bare, |(_, rest)| rest);
@@ -69,7 +70,7 @@ fn is_host(text: &str) -> bool {
         let fits = bytes.len() <= LABEL_BYTES_MAX && is_end(bytes.first()) && is_end(bytes.last());
         fits && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
     };
-    // Four numbers that are no address are no name either.
+    // Four numbers that are no valid address are no host name either.
     let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
     text.len() <= NAME_BYTES_MAX
         && text.split('.').all(is_label)

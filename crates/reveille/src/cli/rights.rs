@@ -1,7 +1,7 @@
-//! `rbac`, `iam` and `access-rules`: for whom the rights are written.
+//! Arguments of `rbac`, `iam` and `access-rules`: the account that gets the permissions.
 //!
-//! Names go into YAML and JSON as they are, so that only what Kubernetes or AWS takes as a name is taken here. What the rights
-//! are is the adapter's business.
+//! Names go into YAML and JSON unchanged, so only valid names of Kubernetes or AWS are accepted. The adapters decide
+//! which permissions are needed.
 
 use clap::{Args, ValueEnum};
 
@@ -90,7 +90,7 @@ pub(crate) struct Iam {
     pub(crate) cluster: String,
 }
 
-/// The id of a cluster as a tag's key takes it, without what would change the policy's text.
+/// The id of a cluster as it may stand in a tag key, without characters that would change the policy's text.
 pub(super) fn id(text: &str) -> Result<String, String> {
     const CHARACTERS_MAX: usize = 100;
     let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -101,7 +101,7 @@ pub(super) fn id(text: &str) -> Result<String, String> {
     }
 }
 
-/// A name as Kubernetes takes it: small letters, digits, dashes and dots.
+/// A name as Kubernetes accepts it: small letters, digits, dashes and dots.
 pub(super) fn name(text: &str) -> Result<String, String> {
     const CHARACTERS_MAX: usize = 253;
     let taken = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');

@@ -1,4 +1,4 @@
-//! What is to be joined, as arguments: kubeadm's own, so that a line that people have works here as it is.
+//! The target of a join as arguments. They are kubeadm's own, so that an existing `kubeadm join` line works here unchanged.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub(crate) struct TargetArgs {
     cri_socket: Option<String>,
 }
 
-/// No token is printed, whoever prints the arguments.
+/// Debug output of the arguments never shows a token.
 impl std::fmt::Debug for TargetArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TargetArgs")
@@ -52,12 +52,12 @@ impl std::fmt::Debug for TargetArgs {
 }
 
 impl TargetArgs {
-    /// kubeadm's configuration, where one is named.
+    /// kubeadm's configuration file, where the command line names one.
     pub(crate) const fn config(&self) -> Option<&PathBuf> {
         self.config.as_ref()
     }
 
-    /// As the node's side reads them.
+    /// The arguments for the code that joins the machine.
     pub(crate) fn arguments(&self) -> Arguments {
         Arguments {
             distribution: self.distribution,

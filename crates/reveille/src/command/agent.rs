@@ -1,4 +1,4 @@
-//! `agent`: starts the machine's own process and writes down what happens. Nothing is decided here.
+//! `agent`: runs the agent of this machine and logs its events. Nothing is decided here.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
     }
 }
 
-/// As while somebody waits for a join, but with looks at the pace of a machine that has joined.
+/// The settings of `join`, but with checks at the slower pace of a machine that has joined.
 fn settings(stay_s: u32) -> Settings {
     Settings {
         check_every: Span::from_s(15),
@@ -86,7 +86,8 @@ fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
     };
     match private::token_file(path) {
         Ok(text) => Ok(Some(Secret::new(text.trim()))),
-        // It was used, and whoever keeps the machine took it away; or it is not to be read, and not needed any more.
+        // The token was used, and a configuration tool removed the file. Or the file is unreadable, and the enrolled
+        // machine no longer needs it.
         Err(error) if is_enrolled => {
             if error.kind() != std::io::ErrorKind::NotFound {
                 tracing::warn!(
@@ -102,14 +103,14 @@ fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// What cloud-init took for the instance's id: on OpenStack the server's, on EC2 the instance's. Its own default, where no cloud
-/// said anything, names nobody.
+/// The instance id from cloud-init: on OpenStack the server's id, on EC2 the instance's. Its own default, for a machine
+/// without a cloud, identifies no machine.
 fn instance_id(root: &Root) -> Option<String> {
     let text = root.text("/var/lib/cloud/data/instance-id").ok().flatten()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty() && !id.starts_with("iid-"))
 }
 
-/// What the machine says of itself beside its identity.
+/// What the machine reports about itself beside its identity.
 fn facts(root: &Root, zone: Option<&str>) -> Facts {
     let line = |path: &str| {
         let text = root.text(Path::new(path)).ok().flatten().unwrap_or_default();
@@ -143,7 +144,7 @@ fn log(told: &Told<'_>) {
         Told::Link(Heard::Wait(refused)) => tracing::info!("waits: {refused}"),
         Told::Link(Heard::Removed) => tracing::warn!("the server says that this machine was removed"),
         Told::Link(Heard::Peers(peers)) => tracing::debug!("{} peers", peers.len()),
-        // This process never reboots its machine: that it cannot is no news.
+        // This process never reboots its machine, so these reports are not logged.
         Told::Machine(Said::Report(Report::CanReboot | Report::CannotReboot(_))) => {}
         Told::Machine(Said::Report(report)) => tracing::info!("{report}"),
         Told::Machine(Said::Undone(_, why) | Said::MemoryFailed(why)) => tracing::warn!("{why}"),

@@ -1,7 +1,7 @@
-//! The catalogue that this process judges by: what comes with it, and a site's own entries over that.
+//! The catalogue of rules that this process uses: the built-in rules, and a site's own rules over them.
 //!
-//! `diagnose`, the controller and the commands that look all take it from here, so that one folder of entries serves them all.
-//! A folder that cannot be taken stops the command, with file, line and reason; nothing is judged by half of it.
+//! `diagnose`, the controller and the reading commands all load it from here, so that one folder of rules serves them
+//! all. A folder that cannot be loaded stops the command, with file, line and reason; no command judges with half of it.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::Context;
 use crate::cli::failure::Failure;
 
 impl Context {
-    /// What is known of failures.
+    /// The built-in rules and those of the site's folder.
     pub(crate) fn catalogue(&self) -> Result<Catalogue, Failure> {
         catalogue(self.common.catalogue.as_deref())
     }

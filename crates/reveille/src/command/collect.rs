@@ -1,7 +1,7 @@
-//! `collect`: orders a machine's evidence through the running server, and waits for what comes of it.
+//! `collect`: requests a machine's evidence through the running server, and waits for the result.
 //!
-//! The order goes over the server's socket; its end is a file in the server's state, which is waited for, so that whoever stops
-//! waiting loses nothing.
+//! The order goes over the server's socket. Its result is a file in the server's state folder, for which the command
+//! waits, so that an operator who stops the command loses nothing.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::registration::{self, asked, evidence};
 
-/// Between two looks at the folder.
+/// The time between two reads of the folder.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// The server says that there is no answer when the time is over; that takes a tick, and a disk.
+/// The server reports a missing answer when the time is over; the report itself takes a tick and a disk write.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// `collect`.
@@ -51,7 +51,7 @@ pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer,
     }
 }
 
-/// For people.
+/// The page for people.
 pub(crate) fn page(report: &CollectedReport) -> String {
     let node = crate::render::output_style::one_line(&report.node);
     let says = report.says.trim_end();

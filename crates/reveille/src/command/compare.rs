@@ -1,12 +1,13 @@
-//! `simulate --policy NAME` and `--compare`: what models of other programs do in a scenario or a course, counted side by side.
+//! `simulate --policy NAME` and `--compare`: plays a scenario or a run of faults with models of other programs, and
+//! counts their results.
 //!
 //! ```text
 //!  FILE, situation, --seed, or everything that comes along ─▶ sim::policy::Subject
 //!      ─ each policy ─▶ Score ─▶ tables, sum
 //! ```
 //!
-//! It judges nothing: which act was wrong is the simulated world's word. With `--policy` it also names every destructive
-//! act, in order.
+//! It judges nothing: the simulated world knows which action was wrong. With `--policy` it also names every destructive
+//! action, in order.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub(super) fn compare(context: &Context, args: &Simulate) -> Result<Answer, Fail
     let wrong = played.iter().flat_map(|one| &one.scores).any(|(_, score)| score.wrongs() > 0);
     let told = CompareReport::of(&played, sum.as_ref());
     let text = context.print_own(&told, || page(context, &played, sum.as_ref(), one.is_some()))?;
-    // Others may do wrong in a comparison; that is what it is for.
+    // Other programs may do wrong in a comparison; the comparison is there to show it.
     let exit = if one.is_some() && wrong { Exit::SomebodyAbsent } else { Exit::AllAnswer };
     Ok(Answer { text, exit })
 }

@@ -1,12 +1,12 @@
-//! The commands that lead a cluster, from the rosters that were named.
+//! The commands for a whole cluster, which use the rosters of the command line.
 //!
 //! ```text
 //!  --roster ─▶ CheckedRoster ─┬▶ roll, why, plan, incidents: look ─▶ view ─▶ render
 //!                             ├▶ run: the driver; init, pause, resume: files
-//!                             └▶ invite, collect: the registration server, beside us
+//!                             └▶ invite, collect: the registration server, a process of its own
 //! ```
 //!
-//! Not in the program for machines.
+//! The build for machines does not have them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use crate::cli::rights::AccessRules;
 use crate::cli::{Output, place};
 
 impl Context {
-    /// Every roster of every file that was named.
+    /// Every roster of every file of the command line.
     pub(crate) fn rosters(&self) -> Result<Vec<CheckedRoster>, Failure> {
         let mut all: Vec<CheckedRoster> = Vec::new();
         for file in &self.rosters.roster {
@@ -51,7 +51,7 @@ impl Context {
         place::state_dir(self.rosters.state.as_deref(), roster)
     }
 
-    /// Whoever judges by it what machines say of themselves.
+    /// The rules that judge logs and consoles of machines.
     pub(crate) fn judge(&self) -> Result<Arc<Judge>, Failure> {
         let made = match &self.common.catalogue {
             None => Judge::built_in().map_err(anyhow::Error::new),
@@ -60,7 +60,7 @@ impl Context {
         made.map_err(Failure::internal)
     }
 
-    /// Several rosters' answers as one text.
+    /// Joins the answers of several rosters into one text.
     pub(crate) fn join(&self, texts: &[String]) -> String {
         texts.join(match self.common.output {
             Output::Table => "\n",
@@ -70,7 +70,7 @@ impl Context {
     }
 }
 
-/// Does what was asked.
+/// Runs the command.
 pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     match command {
         Command::Run(args) => on_runtime(run::run(context, &args)),

@@ -1,13 +1,13 @@
-//! `demo`: a story on a made-up cluster, played through the same engine, ledger and invariants as `run`.
+//! `demo`: a story on a simulated cluster, played through the same engine, ledger and invariants as `run`.
 //!
 //! ```text
 //!  sim::Demo ─ moment ─▶ engine host: step, ledger on disk ─▶ effects ─▶ sim::Demo
 //!                          └─ records, told events ─▶ stage: lines, and on a terminal the roll above them
 //! ```
 //!
-//! Virtual minutes pass in real half-seconds: moments at which something is told wait so that it can be read, quiet ones
-//! pass at once. The ledger is a real one in a temporary folder. It ends with 0 only if every machine answers and no
-//! invariant was broken.
+//! Virtual minutes pass in real half-seconds: moments with an event wait so that a person can read it, and quiet ones
+//! pass at once. The ledger is a real one in a temporary folder. The command exits with 0 only if every machine is Ready
+//! and no invariant was broken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,9 +36,9 @@ use crate::driver::ledger_writer::{Ack, LedgerWriter};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::render::stage::{Stage, epilogue};
 
-/// Wall time that the story takes when it is not fast.
+/// The real time of the story when it is not fast.
 const WALL: Duration = Duration::from_secs(24);
-/// Longest that the disk may take for one record.
+/// The longest that the disk may take for one record.
 const LEDGER_WITHIN: Duration = Duration::from_secs(30);
 
 /// `demo`.
@@ -79,7 +79,7 @@ pub(crate) async fn demo(context: &Context, args: &cli::play::Demo) -> Result<An
     Ok(Answer { text: epilogue(&summary, start, &context.paper), exit })
 }
 
-/// Begins the recording, where one is wanted.
+/// Begins the recording, where the command line asks for one.
 fn record(args: &cli::play::Demo, story: &Demo, start: Start) -> Result<Option<Recorder>, Failure> {
     let Some(directory) = &args.record else { return Ok(None) };
     let header = Header {
@@ -160,7 +160,7 @@ impl Play {
         (effects, records)
     }
 
-    /// The next answer of the ledger, as long as one is due: in the story no time passes while the disk writes.
+    /// The next answer of the ledger, while one is due: in the story no time passes while the disk writes.
     async fn outstanding(&mut self) -> Result<Option<Ack>, Failure> {
         if self.engine_host.unanswered() == 0 {
             return Ok(None);
@@ -176,7 +176,7 @@ impl Play {
     }
 }
 
-/// The person on call reads the records, and so does whoever watches the demo.
+/// The simulated operator and the viewer of the demo both read the records.
 fn note_records(story: &mut Demo, at: Time, effects: &[Effect], records: &mut Vec<Record>) {
     for effect in effects {
         if let Effect::Record { record, .. } = effect {
@@ -191,7 +191,7 @@ struct Pace {
     start: Time,
 }
 
-/// Virtual time that the wall time is stretched over; a longer story goes on at the same rate.
+/// The virtual time that fits into the real time; a longer story goes on at the same rate.
 const STORY_MS: i64 = 45 * 60_000;
 
 impl Pace {

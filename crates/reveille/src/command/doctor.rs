@@ -1,12 +1,12 @@
-//! `doctor`: reads the machine, judges it, reads its logs, and says what to see to first.
+//! `doctor`: checks the machine, reads its logs, and says what to fix first.
 //!
 //! ```text
-//!  arguments, or what is there of a join ─▶ Target ─▶ probe ─▶ Facts ─▶ checkup ─▶ checks ─┐
+//!  arguments, or files of a join ─▶ Target ─▶ probe ─▶ Facts ─▶ checkup ─▶ checks ────────┐
 //!  journal, /var/log, --log ─▶ reveille_diagnose ─▶ findings ─────────────────────────────┼─▶ DoctorReport ─▶ page, JSON, YAML
 //!                                                                       --bundle FILE ◀───┘
 //! ```
 //!
-//! Nothing is decided here, and nothing is changed but the bundle's file.
+//! Nothing is decided here, and the command writes nothing but the bundle's file.
 
 use anyhow::{Context as _, anyhow};
 use reveille_agent::checkup::{self, Check, Facts};
@@ -28,7 +28,7 @@ use crate::cli::doctor::Doctor;
 use crate::cli::failure::Failure;
 use crate::render;
 
-/// Findings of logs that are told; what comes after them is noise beside the checks.
+/// The most findings of logs in the report; further ones would only distract from the checks.
 const FINDINGS_MAX: usize = 5;
 
 /// `doctor`.
@@ -74,12 +74,13 @@ pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, F
     Ok(Answer { text, exit })
 }
 
-/// What is joined, or to be: refused where a person wrote it wrong, a fact where the machine has it wrong.
+/// The cluster of the join. A mistake of the command line is refused; a mistake in a file of the machine
+/// is a fact for the checks.
 fn target(args: &Doctor, root: &Root) -> Result<Result<Option<Target>, TargetError>, Failure> {
     let arguments = args.target.arguments();
     let found = Target::find(&arguments, root);
     match found {
-        // A file of the machine that cannot be read is for the checks to say, not for a person to write otherwise.
+        // The checks report a file of the machine that cannot be read; the operator cannot fix it on the command line.
         Err(error) if Target::of_machine(root).is_err_and(|own| own == error) => Ok(Err(error)),
         Err(error) => {
             let write = error.write.clone();
@@ -100,7 +101,7 @@ fn findings(catalogue: &Catalogue, logs: &[Log]) -> Result<Vec<Finding>, Failure
     Ok(findings)
 }
 
-/// What the node's side makes of the checks, with what the catalogue knows of them.
+/// The report of the checks, with what the catalogue knows about them.
 fn report(
     catalogue: &Catalogue,
     facts: &Facts,
@@ -116,7 +117,7 @@ fn report(
     report
 }
 
-/// The code of a cause, whoever knows it: the catalogue, or the engine's own list.
+/// The code of a cause, from the catalogue or from the engine's own list.
 fn code(catalogue: &Catalogue, label: &str) -> Option<String> {
     let own = || Cause::OWN.iter().find(|cause| cause.label() == label).map(|cause| cause.code().to_owned());
     catalogue.cause(label).map(|cause| cause.code.clone()).or_else(own)

@@ -1,4 +1,4 @@
-//! `explain`: the page of a cause, of the catalogue or of the engine, by its code or its name.
+//! `explain`: prints the page of a cause, from the catalogue or the engine, by its code or its name.
 
 use anyhow::anyhow;
 use reveille_diagnose::own;

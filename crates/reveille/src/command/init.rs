@@ -1,12 +1,12 @@
-//! `init`: looks at a cluster and its cloud, and writes a roster to start from.
+//! `init`: reads a cluster and its cloud, and writes a roster to start from.
 //!
 //! ```text
 //!  kubeconfig  ─▶ nodes, pod ranges ┐
-//!  the cloud   ─▶ the whole project ┴▶ survey ─▶ Proposal ─▶ file, and what a person has to find out or to do
+//!  the cloud   ─▶ the whole project ┴▶ survey ─▶ Proposal ─▶ file, and tasks for the operator
 //! ```
 //!
-//! It only reads, and what it writes only looks: every remedy is `propose` or `off`. What could not be found out is said,
-//! on standard error and in the file where it belongs. A file that is there is never overwritten.
+//! The command only reads, and its roster allows no action: every repair is `propose` or `off`. What it could not find
+//! out stands on standard error, and in the file where it belongs. It never overwrites an existing file.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -65,7 +65,7 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
     let propose::Proposed { proposal, unknown } = propose::roster(&survey, &place);
     let text = render(&proposal);
     check(&proposal)?;
-    // A roster of comments watches over nobody until somebody takes them up: that is an answer of its own.
+    // A roster with only commented pools covers no machine until an operator enables one, so it has its own exit code.
     let exit = if proposal.pools.is_empty() { Exit::CannotTell } else { Exit::AllAnswer };
     let found = found(&survey, &proposal, &*site);
     if printed {
@@ -77,8 +77,8 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
     Ok(Answer { text, exit })
 }
 
-/// The nodes, and the cloud that is meant: the one that was named, else the kind that the nodes are on. A mistake in what was
-/// named is told before what does not answer.
+/// Reads the Nodes and opens the cloud: the one of the command line, else the provider that the Nodes name. A mistake in
+/// the command line is reported before a server that does not answer.
 async fn open(
     args: &cli::init::Init,
     config: &ClusterConfig,
@@ -105,7 +105,7 @@ async fn open(
     Ok((nodes, providers::open(kind, &choice).await?))
 }
 
-/// A right that is missing is named by the adapter; who gives it has to know what else is needed.
+/// The adapter names the missing permission; the administrator who grants it has to know the other ones too.
 fn unread(error: ReadError, site: &dyn Site) -> Failure {
     let forbidden = error.kind == ReadErrorKind::Forbidden;
     let failure = Failure::cannot_tell(anyhow::Error::new(error));
@@ -116,7 +116,7 @@ fn unread(error: ReadError, site: &dyn Site) -> Failure {
         .next(format!("give it to whose credentials these are; {} prints all that are needed", site.rights()))
 }
 
-/// What a person wants to know once the file is there.
+/// What the operator wants to know once the file exists.
 fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> String {
     let mut out =
         format!("{} is written. It only looks: nothing is done until a remedy says act.\n\n", file.display());
@@ -138,7 +138,7 @@ fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> St
     out + &format!("\nnext: read it, {next}, then: reveille status{option}\n")
 }
 
-/// What belongs beside a roster that is printed.
+/// What belongs on standard error beside a roster on standard output.
 fn tell(found: &[String], unknown: &[Gap]) {
     let mut err = std::io::stderr().lock();
     for line in found {
@@ -171,13 +171,13 @@ async fn read_nodes(config: &ClusterConfig) -> Result<Vec<std::sync::Arc<Node>>,
 
 fn roster_name(context: Option<&ContextInfo>) -> String {
     let name = context.map_or("cluster", |context| context.name.as_str());
-    // EKS calls its contexts by the cluster's ARN, which ends with its name.
+    // `aws eks update-kubeconfig` names a context by the cluster's ARN, which ends with the cluster's name.
     let name = if name.starts_with("arn:") { name.rsplit('/').next().unwrap_or(name) } else { name };
     let plain = plain_name(name);
     if plain.is_empty() { "cluster".to_owned() } else { plain }
 }
 
-/// A roster's relative paths start at the roster, those of the command line at the working directory.
+/// Relative paths in a roster start at the roster file, those of the command line at the working directory.
 fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> {
     let absolute = |path: &Path| {
         std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
@@ -185,8 +185,8 @@ fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> 
     Ok(path.map(absolute).transpose()?)
 }
 
-/// What we write must be what we read; anything else is a fault of ours, found before it does harm. What is written as
-/// a comment must be so, too, once somebody takes it up.
+/// The reader must accept the roster that we write; a difference is a bug in this program, found before it does harm.
+/// This also holds for commented parts once an operator enables them.
 fn check(proposal: &Proposal) -> Result<(), Failure> {
     let mut taken_up = proposal.clone();
     taken_up.pools.append(&mut taken_up.commented);

@@ -1,7 +1,7 @@
-//! `invite`: asks the running server, and prints what to do on the machine.
+//! `invite`: asks the running server for an invitation, and prints what to run on the machine.
 //!
-//! The token goes into a file that only root can read, by a here-document: an argument is seen by every process of the machine,
-//! and a variable by every child. What is printed is the only copy of it.
+//! The command puts the token into a file that only root can read, by a here-document: every process of the machine sees
+//! an argument, and every child sees a variable. The printed token is the only copy.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use crate::cli::failure::Failure;
 use crate::cli::invite::Invite;
 use crate::registration::{self, asked};
 
-/// Where the token is put on the machine.
+/// The file of the token on the machine.
 const TOKEN_FILE: &str = "/etc/reveille/token";
 
 /// `invite`.
@@ -38,7 +38,7 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
         Said::Pins(pins) => {
             let mut text = "The server is known by\n".to_owned();
             for pin in pins.iter() {
-                // Writing into a String does not fail.
+                // Writing into a String never fails.
                 let _ = writeln!(text, "  {pin}");
             }
             text.push_str(if pins.len() > 1 {
@@ -58,7 +58,7 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
     Ok(Answer::fine(text))
 }
 
-/// What can be asked for, for whoever asked for nothing.
+/// The possible requests, for a command line without one.
 const FORMS: &str = "\
 one of
     reveille invite --pool NAME [--machine ID [--reimage [--at-once]]] [--uses COUNT] [--ttl TIME]
@@ -102,7 +102,7 @@ fn question(args: &Invite) -> Result<Ask, Failure> {
     })
 }
 
-/// Who would be locked out by the end of a rotation.
+/// The machines that would lose their access at the end of a rotation.
 fn late(count: u32, machines: &[MachineRow]) -> Failure {
     let have = if count == 1 { "machine has" } else { "machines have" };
     let mut text = format!(

@@ -1,7 +1,6 @@
-//! `join`: reads what is to be joined, drives the agent until it says how it ended, and tells what happens as it happens.
+//! `join`: reads the target of the join, runs the agent until the join ends, and prints events as they happen.
 //!
-//! For people each thing is a line, when it happens; for programs all of it is one document at the end. Nothing is decided
-//! here.
+//! For people the command prints a line for each event; for programs it prints one document at the end. Nothing is decided here.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,10 +30,10 @@ use crate::render;
 
 use super::{Answer, Context};
 
-/// So many things are kept for the document at the end.
+/// The most events that the document at the end holds.
 const EVENTS_KEPT: usize = 1_000;
 
-/// The token that was given; one in a file is read again each time, because somebody may have renewed it.
+/// The token of the command line. A token in a file is read again each time, because an operator or a tool may have renewed it.
 struct Given {
     kind: Kind,
     arguments: Arguments,
@@ -119,7 +118,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(anyhow!("cannot read {}: {error}", path.display())))
 }
 
-/// What happened, told once each.
+/// The events, each printed once.
 struct Tale<'a> {
     context: &'a Context,
     verbose: bool,
@@ -127,9 +126,9 @@ struct Tale<'a> {
     events: Vec<JoinEvent>,
     api: Option<Option<Unanswered>>,
     seen: Option<String>,
-    /// Why the last attempt came to nothing.
+    /// Why the last attempt failed.
     failed: String,
-    /// What a person has to do, where that is known.
+    /// What the operator has to do, where that is known.
     advice: String,
 }
 
@@ -139,11 +138,11 @@ impl<'a> Tale<'a> {
         Self { context, verbose, node, events: Vec::new(), api: None, seen: None, failed, advice }
     }
 
-    /// What stands against a join before it begins. It is begun all the same: what is told is what a person would look for
-    /// when it comes to nothing, and some of it passes by itself.
+    /// Prints what blocks the join before it begins. The join begins all the same: the operator needs these lines if it
+    /// fails, and some problems pass on their own.
     fn look_over(&mut self, at: Time, checks: &[Check]) {
         let of_the_machine = |check: &&Check| {
-            // What is there only after a join cannot be asked of a machine that has not joined.
+            // A machine that has not joined cannot have what exists only after a join.
             !matches!(check.id, "client-certificate" | "kubelet") && check.stage <= Stage::KubeletStart
         };
         let looked: Vec<&Check> = checks.iter().filter(of_the_machine).collect();
@@ -157,7 +156,7 @@ impl<'a> Tale<'a> {
         failed.into_iter().for_each(|check| self.tell_check(at, check));
     }
 
-    /// What stands against it after a join came to nothing, of the whole way: the first is what the others rest on.
+    /// Prints the problems of all stages after a join failed; the first one causes the others.
     fn look_back(&mut self, at: Time, checks: &[Check]) {
         checks
             .iter()
@@ -186,7 +185,7 @@ impl<'a> Tale<'a> {
                     self.tell(at, "node", text);
                 }
             }
-            // What this process may not do is of no interest to somebody who waits for a join.
+            // An operator who waits for a join does not need to know what this process may not do.
             Said::Report(
                 AgentReport::CannotReboot(_)
                 | AgentReport::CanReboot

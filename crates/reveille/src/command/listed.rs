@@ -1,10 +1,10 @@
-//! `invite --list` and `--machines`: what the registration server knows, as a table or for programs.
+//! `invite --list` and `--machines`: prints what the registration server knows, as a table or for programs.
 //!
 //! ```text
 //!  a page, and the next one after its last row, until there is no more ─▶ sorted ─▶ table, json, yaml
 //! ```
 //!
-//! What opens comes first, because a token that leaked is looked for among those. No row holds a secret.
+//! Valid invitations come first, because an operator looks for a leaked token among them. No row holds a secret.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::registration::asked;
 use crate::render::output_style::{Paper, Tone};
 use crate::render::table::{self, Text};
 
-/// Pages that are asked for: more than the server keeps rows.
+/// The most pages that the command asks for: the server does not keep as many rows.
 const PAGES_MAX: usize = 1000;
 
 #[derive(Serialize)]
@@ -148,7 +148,7 @@ fn machines_page(machines: &[MachineRow], paper: &Paper) -> String {
     table::lines(paper, 0, rows)
 }
 
-/// When it was heard last. What was before the server's start is not remembered.
+/// When the server heard from the machine last. The server does not remember what was before its start.
 pub(super) fn heard(row: &MachineRow) -> String {
     match row.last_heard_seconds {
         Some(ago) => format!("{} ago", Span::from_s(i64::try_from(ago).unwrap_or(i64::MAX / 1000))),

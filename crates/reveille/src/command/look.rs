@@ -1,4 +1,4 @@
-//! Looking once: the engine, fed with one reading of everything and with what the ledger remembers, beginning nothing.
+//! A one-time look: the engine gets one reading of all sources and the records of the ledger, and starts no repair.
 //!
 //! ```text
 //!  ledger (read only) ─▶ State::restore ─┐
@@ -6,9 +6,8 @@
 //!  cluster: nodes, leases, events ───────┘
 //! ```
 //!
-//! Nothing is written: records are acknowledged in memory, calls are never made, and the ledger's lock is left alone, so
-//! it works beside a running controller. What cannot be read is an answer as well: the engine then says that it cannot
-//! tell.
+//! Nothing is written: records are acknowledged in memory, calls are never made, and the ledger's lock stays free. So a
+//! look works beside a running controller. For a source that cannot be read, the engine reports the state as unknown.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,33 +38,33 @@ use crate::driver::ledger_store;
 use crate::driver::ownership_check::OwnershipCheck;
 use crate::driver::pauses::PauseDesk;
 
-/// Longest that one source may take.
+/// The longest that one source may take.
 const SOURCE_WITHIN: Duration = Duration::from_secs(60);
-/// Longest for all reads that the engine asks for after that.
+/// The longest for all reads that the engine asks for after that.
 const READS_WITHIN: Duration = Duration::from_secs(20);
-/// A controller that gave a sign of life this lately is running.
+/// A controller with a heartbeat of at most this age is running.
 const ALIVE: Span = Span::from_s(35);
 
-/// What was found by looking once.
+/// The result of a one-time look.
 pub(crate) struct Looked {
     /// The engine.
     pub(crate) state: State,
-    /// Whom to ask more.
+    /// The adapters for further reads.
     pub(crate) adapters: Adapters,
     /// Whether a controller runs for this roster.
     pub(crate) controller: Controller,
-    /// What people should know about this look.
+    /// What the operator should know about this look.
     pub(crate) notes: Vec<String>,
 }
 
 /// Whether a controller runs for a roster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Controller {
-    /// It gave a sign of life a moment ago.
+    /// Its heartbeat is recent.
     Runs,
-    /// It did, a while ago.
+    /// Its heartbeat is old.
     Stopped,
-    /// There never was one in this state folder.
+    /// This state folder never had a controller.
     Never,
 }
 
@@ -74,7 +73,7 @@ pub(crate) fn cluster_config(cluster: &ClusterRef) -> ClusterConfig {
     ClusterConfig { kubeconfig: cluster.kubeconfig.clone(), context: cluster.context.clone() }
 }
 
-/// Looks once.
+/// Runs one look.
 pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judge) -> Looked {
     let (mut state, controller, mut notes) = remember(checked, state_dir);
     let clouds = futures::future::join_all(
@@ -118,7 +117,7 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
     Looked { state, adapters, controller, notes }
 }
 
-/// A state with what the ledger remembers. A ledger that cannot be read is told of and left out.
+/// A state with the records of the ledger. A ledger that cannot be read is reported and left out.
 fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Vec<String>) {
     let now = clock::wall();
     let mut notes = Vec::new();
@@ -148,7 +147,7 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
     (State::restore(checked.roster.clone(), how, records), controller, notes)
 }
 
-/// A controller runs on this ledger, by its sign of life.
+/// Whether a controller runs on this ledger, by its heartbeat.
 pub(super) fn is_led(state_dir: &Path) -> bool {
     reveille_record::holder(state_dir).is_some_and(runs)
 }
@@ -157,20 +156,20 @@ fn runs((holder, alive_ms): (Holder, i64)) -> bool {
     clock::wall().since(Time::from_ms(alive_ms)) <= ALIVE && lives(&holder)
 }
 
-/// Whether the process that holds the ledger is there; on another host its sign of life has to do.
+/// Whether the process that holds the ledger is alive; for another host only its heartbeat can tell.
 fn lives(holder: &Holder) -> bool {
     let here = Holder::this_process("", 0);
     holder.host != here.host || Path::new("/proc").join(holder.pid.to_string()).exists()
 }
 
-/// A cloud that was read once, or not.
+/// A cloud that was read once, or could not be read.
 struct ReadCloud {
     name: CloudName,
     adapter: Arc<dyn crate::adapters::Adapter>,
     fact: CloudFact,
-    /// What those carry who are of no roster.
+    /// The marks of instances that belong to no roster.
     strangers: Option<Crowd>,
-    /// What must be known about the connection.
+    /// A risk of the connection that the operator must know.
     warning: Option<String>,
 }
 
@@ -224,7 +223,7 @@ fn too_slow(name: &str) -> ReadError {
     ReadError { kind: ReadErrorKind::TimedOut, text: Arc::from(text), retry_after: None }
 }
 
-/// One event and all that it sets off but reads, which are returned.
+/// Feeds one event and all events that follow from it; returns the reads that the engine asks for.
 fn feed(state: &mut State, judge: &Judge, event: Event) -> Vec<Effect> {
     let mut events = std::collections::VecDeque::from([event]);
     let mut looks = Vec::new();
@@ -240,7 +239,7 @@ fn feed(state: &mut State, judge: &Judge, event: Event) -> Vec<Effect> {
     looks
 }
 
-/// What a world answers; a machine's words are both worlds', judged together.
+/// The answer of a cloud or the cluster. Logs of a machine come from both, and are judged together.
 pub(crate) async fn ask(adapters: &Adapters, judge: &Judge, look: Look) -> Result<Answer, ReadError> {
     if let Look::Testimony(_, _, hearing) = &look {
         let (console, said) = futures::join!(
@@ -254,12 +253,12 @@ pub(crate) async fn ask(adapters: &Adapters, judge: &Judge, look: Look) -> Resul
 
 async fn ask_one(desk: Option<&Desk>, look: Look) -> Result<Answer, ReadError> {
     let Some(desk) = desk else { return Err(too_slow("a cloud that the roster does not have")) };
-    // The semaphore is never closed.
+    // The program never closes the semaphore.
     let _place = desk.looks.acquire().await;
     desk.adapter.look(look).await
 }
 
-/// Reads what the engine asks for, and what it asks for then. False when time ran out.
+/// Runs the reads that the engine asks for, and those that it asks for then. False when time ran out.
 async fn follow_up(state: &mut State, judge: &Judge, adapters: &Adapters, looks: Vec<Effect>) -> bool {
     let until = Instant::now() + READS_WITHIN;
     let mut reads = FuturesUnordered::new();

@@ -1,9 +1,9 @@
-//! The commands that look: `status`, `why`, `plan`, `incidents`.
+//! The reading commands: `status`, `why`, `plan`, `incidents`.
 //!
-//! A running controller is asked first; without one, or without its answer, we look once ourselves. The answer has the
-//! same form either way; what differs is said in a note under it, on standard error. That a controller runs and did not
-//! answer is said to programs as well: whoever compares two answers must know that the second one knows less.
-//! Rancher's records, where a roster names one, are looked at beside either ([`super::rancher::look`]).
+//! The command first asks a running controller. Without a controller or its answer, it runs a one-time look. The report
+//! has the same form either way; a note on standard error names the differences. The report itself says that a controller
+//! runs and did not answer, because a program that compares two reports must know that the second one knows less.
+//! Rancher's records, where a roster names a Rancher, are read in both cases ([`super::rancher::look`]).
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -33,7 +33,7 @@ use crate::view::ask::{Ask, Asked, Reply, answer};
 use crate::view::find::{self, Found};
 use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll as roll_view};
 
-/// What was collected of one machine and is told, the newest.
+/// The most results of `collect` that a report on a machine shows, the newest ones.
 const COLLECTED_MAX: usize = 5;
 
 /// `status`.
@@ -72,7 +72,7 @@ async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer,
     Ok(Answer { text: context.join(&texts), exit })
 }
 
-/// A report as text, and how bad its news is.
+/// A report as text, and its exit code.
 pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(String, Exit), Failure> {
     let exit = match &report {
         Report::RollReport(roll) => roll_view::exit(roll),
@@ -166,7 +166,7 @@ async fn records(checked: &CheckedRoster, ask: &Ask) -> Option<Beside> {
     }
 }
 
-/// What its agent sent because a person asked, as far as a registration server on this host kept it.
+/// What the machine's agent sent because an operator asked, as far as a registration server on this host kept it.
 fn collected(context: &Context, machine: &MachineReport) -> Vec<CollectedReport> {
     let Ok(directory) = registration::directory(context) else { return Vec::new() };
     let its = |report: &CollectedReport| {
@@ -178,7 +178,7 @@ fn collected(context: &Context, machine: &MachineReport) -> Vec<CollectedReport>
     all.split_off(all.len().saturating_sub(COLLECTED_MAX))
 }
 
-/// Asks the controller, or looks.
+/// Asks the controller, or runs a look.
 async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<Reply, Failure> {
     let state_dir = context.state_dir(&checked.roster.name)?;
     if let Some(reply) = client::ask(&state_dir, ask).await {
@@ -197,7 +197,7 @@ async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<
     Ok(answer(&looked.state, ask, &asked))
 }
 
-/// Only on a terminal, and only while nothing else is printed.
+/// A progress bar, only on a terminal, and only while nothing else is printed.
 fn progress(checked: &CheckedRoster) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -234,7 +234,7 @@ fn note(context: &Context, looked: &Looked) {
     }
 }
 
-/// Reads on purpose what a controller would read when the machine's time is up: action log, console, what the cluster says.
+/// Reads at once what a controller would read at the deadline of the machine: action log, console, the cluster's view.
 async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Finding>> {
     let desk = looked.state.desk();
     let Found::One(key) = find::machine(&desk, word) else { return None };

@@ -1,4 +1,4 @@
-//! Completions and manual pages, made from the command line's own definition.
+//! Completions and manual pages, generated from the definition of the command line.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn completions(shell: Shell) -> Answer {
     Answer::fine(String::from_utf8_lossy(&script).into_owned())
 }
 
-/// The first page on standard output, or every page into a folder.
+/// Prints the first page on standard output, or writes every page into a folder.
 pub(crate) fn man(args: &Man) -> Result<Answer, Failure> {
     let mut command = Cli::command();
     command.build();
@@ -29,7 +29,7 @@ pub(crate) fn man(args: &Man) -> Result<Answer, Failure> {
     let mut written = vec![write(dir, "reveille", command.clone())?];
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         let name = format!("reveille-{}", sub.get_name());
-        // A page is found by the name it carries, and clap knows the subcommand by its own alone.
+        // A page is found by the name in it, and clap knows the subcommand only by its own name.
         let leaked: &'static str = Box::leak(name.clone().into_boxed_str());
         written.push(write(dir, &name, sub.clone().name(leaked))?);
     }

@@ -1,4 +1,4 @@
-//! The commands: each asks, renders, and ends with a code. No command decides anything about a machine.
+//! The commands: each one asks, renders, and returns an exit code. No command decides anything about a machine.
 //!
 //! ```text
 //!  Cli ─▶ perform ─┬▶ status, why, plan, incidents: look ─▶ view ─▶ render ─▶ Answer
@@ -8,7 +8,7 @@
 //!                  └▶ pause, resume, init, completions, man: files and text
 //! ```
 //!
-//! An answer is written in one go at the end, so that a reader who has seen enough (`| head`) troubles nobody.
+//! A command writes its answer at once at the end, so that a reader that stops early (`| head`) causes no error.
 
 mod agent;
 mod catalogue;
@@ -61,35 +61,35 @@ use crate::cli::failure::Failure;
 use crate::cli::{Cli, Command, Common, LogFormat, Output, logging};
 use crate::render::output_style::Paper;
 
-/// What a command has to say.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     /// For standard output.
     pub(crate) text: String,
-    /// How the process ends.
+    /// The exit code of the process.
     pub(crate) exit: Exit,
 }
 
 impl Answer {
-    /// A text, and all is well.
+    /// A text, with exit code 0.
     pub(crate) const fn fine(text: String) -> Self {
         Self { text, exit: Exit::AllAnswer }
     }
 }
 
-/// What every command has at hand.
+/// What every command can use.
 pub(crate) struct Context {
     /// Options of every command.
     pub(crate) common: Common,
-    /// Which rosters were named.
+    /// The rosters of the command line.
     #[cfg(feature = "controller")]
     pub(crate) rosters: crate::cli::controller::Rosters,
-    /// What standard output is.
+    /// The properties of standard output.
     pub(crate) paper: Paper,
 }
 
 impl Context {
-    /// A report in the form that was asked for; `page` writes it for people.
+    /// A report in the format of the command line; `page` writes it for people.
     pub(crate) fn print(
         &self,
         report: Report,
@@ -103,7 +103,7 @@ impl Context {
         }
     }
 
-    /// What no other program reads back, in the form that was asked for.
+    /// Output that no other program reads back, in the format of the command line.
     pub(crate) fn print_own<T: Serialize>(
         &self,
         report: &T,
@@ -120,7 +120,7 @@ impl Context {
     }
 }
 
-/// Does what was asked, and tells how the process ends.
+/// Runs the command, and returns the exit code.
 pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
     let (least, format) = match &cli.command {
         #[cfg(feature = "controller")]
@@ -168,19 +168,19 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     }
 }
 
-/// Everything runs on one thread; the ledger has its own.
+/// The command runs on one thread; the ledger has its own.
 fn on_runtime(work: impl Future<Output = Result<Answer, Failure>>) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::internal(anyhow::Error::new(error).context("cannot start the runtime")))?;
     let answer = runtime.block_on(work);
-    // Reads that nobody waits for any more must not hold up the end.
+    // Reads whose result is no longer needed must not delay the end.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     answer
 }
 
-/// Writes to standard output. A reader that has gone away wanted no more: no error.
+/// Writes to standard output. A reader that closed the pipe wants no more, so this is no error.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -190,7 +190,7 @@ fn say(text: &str) {
     }
 }
 
-/// Writes to standard error; when even that is gone there is nobody left to tell.
+/// Writes to standard error; an error there is ignored, because no other output is left.
 pub(crate) fn complain(failure: &Failure) {
     drop(writeln!(std::io::stderr().lock(), "{failure}"));
 }

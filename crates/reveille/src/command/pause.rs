@@ -1,4 +1,4 @@
-//! Hands off, and hands on again: small files beside the ledger that a running controller reads every two seconds.
+//! `pause` and `resume`: write and remove small files beside the ledger, which a running controller reads every two seconds.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::cli;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
 
-/// Says "hands off".
+/// Pauses repairs.
 pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<Answer, Failure> {
     let roster = the_roster(context)?;
     let scope = scope(&roster, args.scope.as_deref())?;
@@ -40,7 +40,7 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
     Ok(Answer::fine(format!("{named} is paused. {heard}\nnext: reveille resume{}\n", argument(&scope))))
 }
 
-/// Takes it back.
+/// Removes a pause.
 pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Result<Answer, Failure> {
     let roster = the_roster(context)?;
     let pauses = Pauses::of(&context.state_dir(&roster.roster.name)?);
@@ -72,7 +72,7 @@ pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Resul
     Err(Failure::usage(anyhow!("{named} was not paused; {known}")))
 }
 
-/// Pauses belong to one roster.
+/// The roster of the pause; a pause belongs to one roster.
 fn the_roster(context: &Context) -> Result<CheckedRoster, Failure> {
     let mut rosters = context.rosters()?;
     match (rosters.pop(), rosters.is_empty()) {
@@ -104,7 +104,7 @@ fn argument(scope: &PauseScope) -> String {
     }
 }
 
-/// A scope in words.
+/// A scope as text.
 struct Scope<'a>(&'a CheckedRoster, &'a PauseScope);
 
 impl fmt::Display for Scope<'_> {
@@ -117,7 +117,7 @@ impl fmt::Display for Scope<'_> {
     }
 }
 
-/// Reads the pauses of a state folder as the engine wants them.
+/// Reads the pauses of a state folder in the engine's types.
 pub(crate) fn reader(state_dir: &std::path::Path) -> crate::driver::pauses::ReadPauses {
     use reveille_core::event as core;
     let pauses = Pauses::of(state_dir);

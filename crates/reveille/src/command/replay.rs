@@ -1,4 +1,4 @@
-//! `replay`: a recording through this program's engine, compared, told, or cut into a regression test.
+//! `replay`: plays a recording through this program's engine to compare it, to print it, or to cut a regression test from it.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -55,7 +55,7 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
     Ok(Answer { text: context.join(&texts), exit })
 }
 
-/// Every recording before a model of another policy.
+/// Plays every recording with a model of another policy.
 fn before(context: &Context, args: &cli::play::Replay, policy: Policy) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
@@ -84,7 +84,7 @@ fn written(
     })
 }
 
-/// Writes a regression test: cut, under other names where that is wanted, and played once more before it counts.
+/// Writes a regression test: it cuts the recording, replaces names on request, and plays the result once before it counts.
 fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Result<Answer, Failure> {
     let found = recording::find(&args.recording)?;
     let [path] = found.as_slice() else {
@@ -126,7 +126,7 @@ fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Resu
     Ok(Answer::fine(text))
 }
 
-/// What is wanted of one recording: a roster of several is the one of its name, and times of day are those of its day.
+/// What the command line wants from one recording: of several rosters the one with its name, and times of day are on its day.
 fn wanted(
     context: &Context,
     args: &cli::play::Replay,
@@ -153,7 +153,7 @@ fn other_roster(path: &Path) -> Result<Vec<Roster>, Failure> {
     Ok(checked.into_iter().map(|checked| checked.roster).collect())
 }
 
-/// A moment: RFC 3339, or a time of day on the day on which the recording begins.
+/// A time: RFC 3339, or a time of day on the day on which the recording begins.
 fn time(context: &Context, text: &str, film: &Recording) -> Result<Time, Failure> {
     if let Ok(time) = serde_json::from_value(serde_json::Value::from(text)) {
         return Ok(time);

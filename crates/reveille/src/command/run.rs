@@ -1,13 +1,13 @@
-//! `run`: watch over the rosters and mend what they allow.
+//! `run`: monitors the machines of the rosters, and makes the repairs that the rosters allow.
 //!
 //! ```text
 //!  rosters ─▶ log in: clusters, projects of clouds (each once) ─▶ ledgers: lock, restore
 //!          ─▶ one driver for each roster, one watch for each cluster, one poller for each project ─▶ until told to stop
 //! ```
 //!
-//! Everything that can be found wrong is found before anything starts: rosters, kubeconfigs, entries of clouds,
-//! ledgers that somebody else holds. What may come right by itself (a cloud that does not answer yet) does not
-//! hold up the start.
+//! The command finds every mistake that it can find before anything starts: in rosters, kubeconfigs and entries of
+//! clouds, and ledgers that another process holds. A problem that may pass (a cloud that does not answer yet) does not
+//! delay the start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,12 +60,12 @@ use crate::registration::sighted::Telling;
 use crate::registration::{self, Site};
 use crate::view::roll;
 
-/// Facts of a cluster that may wait to be taken in.
+/// The most facts of a cluster that wait for the driver.
 const FACTS_MAX: usize = 1024;
-/// Longest wait for background tasks at the end.
+/// The longest wait for background tasks at the end.
 const TASKS_WITHIN: Duration = Duration::from_secs(2);
 
-/// One roster, ready to be driven.
+/// One roster, ready for its driver.
 struct Prepared {
     checked: CheckedRoster,
     judge: Arc<Judge>,
@@ -75,16 +75,16 @@ struct Prepared {
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     answers: watch::Sender<Option<bool>>,
-    /// Which Nodes carry which ids, for the registration server.
+    /// The Nodes and the ids that they carry, for the registration server.
     roll: Roll,
-    /// What the engine asks of agents; leads nowhere without a registration server.
+    /// The requests of the engine to agents; without a registration server they lead nowhere.
     orders: AgentOrders,
-    /// Where what it knows of instances goes; none without a registration server.
+    /// The channel for facts about instances; `None` without a registration server.
     telling: Option<Telling>,
 }
 
 impl Prepared {
-    /// What the registration server needs of it.
+    /// What the registration server needs from the roster.
     fn site(&mut self) -> (RosterName, Site) {
         let roster = &self.checked.roster;
         let (orders, asks) = AgentOrders::new();
@@ -110,20 +110,20 @@ struct Reached {
     strangers: BTreeMap<CloudName, Strangers>,
 }
 
-/// Everything that had to be waited for, before the first loop begins.
+/// Everything that had to be ready before the first loop begins.
 struct Ready {
     rosters: Vec<(Prepared, Reached, Beside)>,
     background: JoinSet<()>,
     registration: Option<registration::Registration>,
     watchers: JoinSet<()>,
-    /// Becomes true when the last call was answered: only then another controller may act.
+    /// Becomes true when the last call was answered: only then may another controller act.
     released: watch::Sender<bool>,
 }
 
 /// `run`.
 pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Result<Answer, Failure> {
     let (stop, stopped) = watch::channel(false);
-    // Before anything else: a service manager may end us while the first login hangs.
+    // Signals come first: a service manager may end the process while the first login hangs.
     let signals = heed_signals(stop.clone());
     let ready = tokio::select! {
         ready = get_ready(context, args, &stop, &stopped) => ready?,
@@ -157,7 +157,8 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
     if args.once { rolls(context, &ended) } else { Ok(Answer::fine(String::new())) }
 }
 
-/// Takes the ledgers, logs in, begins to listen, and finds out whether another controller acts. Nothing is judged before it ends.
+/// Opens the ledgers, logs in, starts to listen, and finds out whether another controller acts. No machine
+/// is judged before it ends.
 async fn get_ready(
     context: &Context,
     args: &cli::controller::Run,
@@ -189,8 +190,8 @@ async fn get_ready(
     Ok(Ready { rosters, background, registration, watchers, released })
 }
 
-/// Waits for all drivers. When a part fails that cannot be done without, everything stops: whoever started this process
-/// starts it again, and a half-blind controller helps nobody.
+/// Waits for all drivers. When a required part fails, everything stops: the service manager starts the process again, and
+/// a controller without a required part cannot do its work.
 async fn attend(
     mut drivers: JoinSet<(usize, (State, Ended))>,
     background: &mut JoinSet<()>,
@@ -274,7 +275,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
     })
 }
 
-/// One poller for each project, whoever shares it. Returns each roster's clouds by the roster's place.
+/// One poller for each project, which all its rosters share. Returns each roster's clouds by the roster's index.
 async fn clouds(
     prepared: &[Prepared],
     stopped: &watch::Receiver<bool>,
@@ -310,7 +311,7 @@ async fn clouds(
     Ok(reached)
 }
 
-/// Logs in. What cannot come right by itself ends the start; anything else is tried again by the poller.
+/// Logs in. A mistake in the configuration ends the start; the poller tries again after any other failure.
 async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<providers::Connected>, Failure> {
     match providers::connect(name.clone(), at).await {
         Ok(project) => Ok(Some(project)),
@@ -325,10 +326,10 @@ async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<providers::Co
     }
 }
 
-/// What stands beside a loop and its reports.
+/// What runs beside a roster's loop and its reports.
 struct Beside {
     standing: Standing,
-    /// None for a roster that lets nothing be done, and for a dry run: they write nothing, a Lease neither.
+    /// `None` for a roster that allows no repair, and for a dry run: they write nothing, not even a Lease.
     presence: Option<Presence>,
 }
 
@@ -351,7 +352,7 @@ async fn watch_lease(
     Ok(Some(presence))
 }
 
-/// The roster lets something be done.
+/// Whether the roster allows any repair.
 fn may_act(checked: &CheckedRoster) -> bool {
     let acts = |mode: Mode| mode == Mode::Act;
     let pool = |pool: &Pool| {
@@ -361,8 +362,8 @@ fn may_act(checked: &CheckedRoster) -> bool {
     checked.roster.pools.values().any(pool) || acts(checked.roster.access.repair)
 }
 
-/// A cloud that was given another name is a new cloud: its machines would have no history, and those that were taken away on
-/// purpose, or kept for a person, would be treated as if nobody had ever cared.
+/// A cloud with another name is a new cloud: its machines would have no history. The controller would treat machines that
+/// were removed on purpose, or kept for an inspection, as unknown ones.
 fn unnamed_clouds(state: &State, forgotten: &[String], state_dir: &Path) -> Result<(), Failure> {
     let unnamed = state.unnamed_clouds();
     let Some((cloud, machines)) =
@@ -378,7 +379,7 @@ fn unnamed_clouds(state: &State, forgotten: &[String], state_dir: &Path) -> Resu
     )))
 }
 
-/// Puts one roster's loop together.
+/// Assembles the loop of one roster.
 fn launch(
     prepared: Prepared,
     clouds: Reached,
@@ -429,7 +430,7 @@ fn launch(
     let pauses = with_presence(super::pause::reader(&state_dir), presence.clone());
     if let Some(cluster) = &args.confirm_cluster {
         let confirmed = Command::ConfirmCluster(ClusterUid::from(cluster.as_str()));
-        // Nothing else stands in the inbox yet, so it comes before anything that the cluster says.
+        // The inbox is still empty, so this event comes before any fact of the cluster.
         events.try_send(Event::Command(confirmed)).context("cannot confirm the cluster")?;
     }
     for cloud in &args.forget_cloud {
@@ -458,7 +459,7 @@ fn launch(
     })
 }
 
-/// The pauses of people, and one of everything while another controller may act.
+/// The pauses of operators, and a pause of everything while another controller may act.
 fn with_presence(read: ReadPauses, presence: Option<Presence>) -> ReadPauses {
     let Some(presence) = presence else { return read };
     Box::new(move || {
@@ -468,7 +469,7 @@ fn with_presence(read: ReadPauses, presence: Option<Presence>) -> ReadPauses {
     })
 }
 
-/// Begins the recording of one roster, where one is wanted.
+/// Begins the recording of one roster, where the command line asks for one.
 fn record(
     args: &cli::controller::Run,
     checked: &CheckedRoster,
@@ -505,7 +506,7 @@ fn announce(checked: &CheckedRoster, dry_run: bool, remembered: usize) {
     tracing::info!(roster = name, pools, remembered, "{mode}");
 }
 
-/// Facts of the cluster on their way into the inbox.
+/// Passes the facts of the cluster into the inbox.
 async fn watch_cluster(
     cluster: Cluster,
     events: mpsc::Sender<Event>,
@@ -528,11 +529,11 @@ async fn watch_cluster(
 }
 
 async fn until_told(mut stopped: watch::Receiver<bool>) {
-    // Nobody left to tell is as good as being told.
+    // A closed channel counts as the request to stop.
     drop(stopped.wait_for(|stop| *stop).await);
 }
 
-/// The first signal begins the stop; the second one ends the process at once. They are ours from when this returns.
+/// The first signal begins the stop; the second one ends the process at once. The handlers are installed when this returns.
 fn heed_signals(stop: watch::Sender<bool>) -> JoinHandle<()> {
     let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
     tokio::spawn(async move {
@@ -561,7 +562,7 @@ async fn obey(mut terminate: Signal, mut interrupt: Signal, stop: watch::Sender<
     }
 }
 
-/// The rolls at the end of `--once`.
+/// The status reports at the end of `--once`.
 fn rolls(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;

@@ -1,4 +1,4 @@
-//! `simulate`: a scenario played and explained, the list of those that come with Reveille, or a made-up course of faults.
+//! `simulate`: plays and explains a scenario, lists the built-in ones, or plays a generated run of faults.
 //!
 //! ```text
 //!  FILE or NUMBER ─▶ sim::scenario::parse ─▶ play ─▶ page, exit 0 or 1
@@ -7,7 +7,7 @@
 //!  --seed ─▶ sim::chaos::Course ─▶ Drive ─▶ what was broken, what was done, digest
 //! ```
 //!
-//! It reads one file at most and touches nothing else: no cluster, no cloud, no state folder.
+//! The command reads one file at most and touches nothing else: no cluster, no cloud, no state folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -25,7 +25,7 @@ use crate::cli::failure::Failure;
 use crate::cli::play::{Made, Simulate};
 use crate::render::output_style::Tone;
 
-/// The longest file that is read, bytes: a scenario is a page or two.
+/// The longest file that the command reads, bytes: a scenario is a page or two.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// `simulate`.
@@ -44,7 +44,7 @@ pub(crate) fn simulate(context: &Context, args: &Simulate) -> Result<Answer, Fai
     }
 }
 
-/// A scenario by its file or number, with what people call it.
+/// A scenario by its file or number, with its name.
 pub(super) fn read_scenario(wanted: &str) -> Result<(String, Scenario), Failure> {
     let filed = scenario::library().iter().find(|filed| filed.number().eq_ignore_ascii_case(wanted));
     let (name, text) = match filed {
@@ -91,7 +91,7 @@ fn read(wanted: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Marks what did not hold, where colours are wanted.
+/// Marks the expectations that failed, where colours are on.
 fn colored(context: &Context, page: &str) -> String {
     let tone = |line: &str| match line.trim_start() {
         line if line.starts_with('✓') => Some(Tone::Good),
@@ -197,7 +197,7 @@ struct ListedReport {
     reason: Option<String>,
 }
 
-/// The language, as its own tables say it.
+/// The scenario language, as its own tables list it.
 fn phrases(context: &Context) -> Result<Answer, Failure> {
     let all: BTreeMap<&str, Vec<&str>> = scenario::phrases().into_iter().collect();
     let text = context.print_own(&all, || {
@@ -261,7 +261,7 @@ struct CourseReport {
     digest: String,
 }
 
-/// The made-up course of a seed, with the faults that are wanted.
+/// The generated run of a seed, with the faults of the command line.
 pub(super) fn course(args: &Simulate, seed: u64) -> Result<Course, Failure> {
     let length = Span::from_s((args.days * 86_400.0) as i64);
     let mut course = Course::random(seed, Rate { machines: args.machines, length, ..Rate::default() });

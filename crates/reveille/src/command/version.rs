@@ -1,6 +1,6 @@
-//! `version`: which build this is, for a report of a fault.
+//! `version`: prints the identity of this build, for a bug report.
 //!
-//! The engine's number is a hash of the source that decides: two programs with the same one decide alike.
+//! The engine's number is a hash of the source that decides: two programs with the same hash make the same decisions.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Asking a running controller.
+//! Asks a running controller.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::{REPLY_BYTES_MAX, WITHIN, path};
 use crate::view::ask::{Ask, Reply};
 
-/// Asks; `None` when nobody listens, or nobody answers in time and in words we know.
+/// Asks the controller; `None` when no controller listens, or it does not answer in time, or its answer is unreadable.
 pub(crate) async fn ask(state_dir: &Path, ask: &Ask) -> Option<Reply> {
     let exchange = async {
         let mut stream = UnixStream::connect(path(state_dir)?).await.ok()?;

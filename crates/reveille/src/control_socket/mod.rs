@@ -1,12 +1,13 @@
-//! A running controller answers the commands beside it, from what it knows at this moment.
+//! The socket on which a running controller answers the reading commands, from its present state.
 //!
 //! ```text
 //!  reveille why X ─▶ DIR/control.sock ─▶ {"ask":"why","machine":"X"}\n ─▶ driver, between two events ─▶ Reply\n
 //! ```
 //!
-//! It knows more than a single look can: what it has watched, since when without a gap, what it read on purpose. Only
-//! questions come through here; nothing can be changed. The socket belongs to the user that runs the controller. One line
-//! each way, both bounded, each step with a deadline; whoever gets no answer looks for himself.
+//! A controller knows more than a one-time look: what it has watched without a gap and since when, and its targeted
+//! reads. The socket accepts only questions; nothing can be changed through it. It belongs to the user that runs the
+//! controller. Question and answer are one line each, both with a size limit, and each step has a deadline. A command
+//! without an answer runs a one-time look.
 
 pub(crate) mod client;
 pub(crate) mod server;
@@ -14,16 +15,16 @@ pub(crate) mod server;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest question, bytes.
+/// The longest question, bytes.
 const ASK_BYTES_MAX: u64 = 64 << 10;
-/// Longest answer, bytes: a roll of fifty thousand machines has some twenty megabytes.
+/// The longest answer, bytes: a status report of fifty thousand machines has some twenty megabytes.
 const REPLY_BYTES_MAX: u64 = 256 << 20;
-/// Longest for one whole exchange.
+/// The longest for one whole exchange.
 pub(crate) const WITHIN: Duration = Duration::from_secs(10);
-/// Longest path of a socket that every system takes.
+/// The longest path of a socket that every system accepts.
 const PATH_BYTES_MAX: usize = 100;
 
-/// Where a roster's controller listens; `None` when the state folder's path is too long for a socket.
+/// The socket of a roster's controller; `None` when the path of the state folder is too long for a socket.
 fn path(state_dir: &Path) -> Option<PathBuf> {
     let path = state_dir.join("control.sock");
     (path.as_os_str().len() <= PATH_BYTES_MAX).then_some(path)
@@ -46,7 +47,7 @@ mod tests {
         State::new(checked.roster, Start { fence: Fence(1), acting: true })
     }
 
-    /// Something that is known beside the engine.
+    /// Adds facts from outside the engine.
     fn beside() -> server::Beside {
         std::sync::Arc::new(|report| {
             if let reveille_wire::report::Report::RollReport(roll) = report {
@@ -58,7 +59,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_gets_the_answer_of_the_state_and_nobody_listening_is_no_error() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(client::ask(directory.path(), &Ask::Roll).await.is_none(), "nobody listens yet");
+        assert!(client::ask(directory.path(), &Ask::Roll).await.is_none(), "no controller listens yet");
         let (questions, mut asked) = mpsc::channel::<crate::driver::Question>(4);
         let (stop, stopped) = watch::channel(false);
         let serving = tokio::spawn(server::serve(directory.path().to_owned(), questions, beside(), stopped));

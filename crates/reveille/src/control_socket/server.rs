@@ -1,7 +1,7 @@
-//! Answering commands beside us.
+//! Answers the reading commands of other processes.
 //!
-//! A question becomes a closure that the driver runs between two events, so that every answer is of one moment. A socket
-//! that is left over from a killed process is replaced: whoever holds the ledger's lock is the only one who may listen.
+//! A question becomes a closure that the driver runs between two events, so that every answer describes one moment. A
+//! socket that a killed process left behind is replaced: only the holder of the ledger's lock may listen.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use super::{ASK_BYTES_MAX, WITHIN, path};
 use crate::driver::Question;
 use crate::view::ask::{Ask, Asked, Reply, answer};
 
-/// After a connection that could not be taken, most often because no descriptor is left: the next try fails at once, too.
+/// The pause after a failed accept. Most often no descriptor is left, and the next try would fail at once too.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 
-/// Writes into an answer what is known beside the engine: what it has no say in.
+/// Writes into an answer what the program knows outside the engine.
 pub(crate) type Beside = Arc<dyn Fn(&mut Report) + Send + Sync>;
 
-/// Listens until it is told to stop. Not being able to listen is no reason not to run: commands then look for themselves.
+/// Listens until it is told to stop. A controller that cannot listen still runs, and the commands use a one-time look.
 pub(crate) async fn serve(
     state_dir: PathBuf,
     questions: mpsc::Sender<Question>,
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
                 if let Some((stream, _)) = accepted {
                     let (questions, beside) = (questions.clone(), beside.clone());
                     tokio::spawn(async move {
-                        // Whoever asked and went away, or asked nonsense, gets no answer.
+                        // A client that went away, or sent an invalid question, gets no answer.
                         drop(timeout(WITHIN, exchange(stream, questions, &beside)).await);
                     });
                 }
@@ -65,7 +65,7 @@ pub(crate) async fn serve(
     drop(std::fs::remove_file(&path));
 }
 
-/// A connection, or nothing after a pause. A row of failures is told once.
+/// A connection, or `None` after a pause. A series of failures is logged once.
 async fn accepted<T>(accepting: impl Future<Output = std::io::Result<T>>, failing: &mut bool) -> Option<T> {
     match accepting.await {
         Ok(connection) => {
@@ -99,7 +99,7 @@ async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>, beside:
     let ask: Ask = serde_json::from_str(&line).ok()?;
     let (sender, receiver) = oneshot::channel();
     let question: Question = Box::new(move |state, now| {
-        // The asker may have gone away meanwhile.
+        // The client may have gone away meanwhile.
         drop(sender.send(answer(state, &ask, &Asked { now: Some(now), ..Asked::default() })));
     });
     questions.send(question).await.ok()?;

@@ -1,7 +1,7 @@
-//! When the loop must look again: at the time that the engine asked for, and every ten seconds in any case.
+//! Decides when the loop ticks again: at the time that the engine asked for, and at least every ten seconds.
 //!
-//! The engine says a time once and again only when it changes. A tick that comes earlier, because ten seconds are over, must
-//! not make it forgotten; once it has passed, the engine has had its tick and says the next one.
+//! The engine asks for a time once, and again only when it changes. An earlier tick, sent because ten seconds are over,
+//! must not drop that time. Once the time has passed, the engine has had its tick and asks for the next one.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::adapters::poller::duration;
 
-/// The engine wants to be asked at least this often.
+/// The engine needs a tick at least this often.
 const TICK_MAX: Duration = Duration::from_secs(10);
 
-/// The next time to look.
+/// The time of the next tick.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Alarm {
     at: Option<Time>,
 }
 
 impl Alarm {
-    /// The engine wants a tick then. The newest wish counts.
+    /// The engine wants a tick at this time. The newest request counts.
     pub(super) const fn set(&mut self, at: Time) {
         self.at = Some(at);
     }
 
-    /// How long nothing need happen.
+    /// How long the loop may sleep.
     pub(super) fn nap(self, now: Time) -> Duration {
-        // One millisecond more, so that the time is over when we look.
+        // One millisecond is added, so that the time is over at the tick.
         self.at.map_or(TICK_MAX, |at| duration(at.since(now) + Span::from_ms(1)).min(TICK_MAX))
     }
 
-    /// A tick is sent now.
+    /// A tick is sent now, so a time that has passed is dropped.
     pub(super) fn tick(&mut self, now: Time) {
         self.at = self.at.filter(|at| *at > now);
     }

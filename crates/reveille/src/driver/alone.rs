@@ -1,26 +1,27 @@
-//! Whether another controller acts for the same roster: a Lease in the cluster, read and renewed while we run.
+//! Whether another controller acts for the same roster: this controller reads and renews a Lease in the cluster.
 //!
 //! ```text
 //!  read ─┬▶ none, ours ─────────────────────▶ write ─▶ Alone       Moved ─▶ read again
 //!        ├▶ another's, and it changes ──────▶ Other: this controller only observes
 //!        ├▶ another's, unchanged for long ──▶ write ─▶ Alone
-//!        ├▶ let go by another ──────────────▶ Other, once ─▶ write ─▶ Alone
+//!        ├▶ released by another ─────────────▶ Other, once ─▶ write ─▶ Alone
 //!        └▶ no right, no such API ──────────▶ Relied: it says so, and acts
 //!  another's a moment ago, and none or ours now: deleted, or a backup was restored ─▶ as if unchanged
 //!  no answer for long ─▶ Unproved: only what is missing is added
 //! ```
 //!
-//! The ledger's lock keeps two processes of one state directory apart; two hosts have two ledgers, and each would repair
-//! with a budget of its own. Whether the other one lives is told by changes that we see within a time on our own clocks;
-//! the time that it writes into the Lease is for people. Of our own proof both clocks count, and the longer time: the
-//! monotonic one stands still while a laptop sleeps, and the wall clock may be set back. Of another's silence only the
-//! monotonic one counts, which never runs ahead: a wall clock that is set forward ends nobody's Lease.
+//! The ledger's lock keeps two processes of one state directory apart. Two hosts have two ledgers, and each would repair
+//! with a budget of its own. Changes of the Lease within a time on this controller's clocks show that the other
+//! controller is alive; the time in the Lease is only for operators. For this controller's own proof both clocks are
+//! read, and the longer time counts. The monotonic clock stands still while a laptop sleeps, and the wall clock may be
+//! set back. For the other controller's silence only the monotonic clock counts, because it never runs ahead: a wall
+//! clock that is set forward ends no other controller's Lease.
 //!
-//! The way from Other to Alone is a handover. The engine learns of it by the end of a pause, and leaves machines alone for as
-//! long as what the other one began may take (`State::take_over`).
+//! The way from Other to Alone is a handover. The engine learns of it by the end of a pause, and leaves machines alone
+//! for as long as the other controller's last actions may take (`State::take_over`).
 //!
-//! Not here: sharing rosters between controllers, and who should lead. The Lease is no lock against a controller that may
-//! not read Leases; that one says that it relies on being alone.
+//! Not here: sharing rosters between controllers, and the choice of a leader. The Lease does not stop a controller that
+//! may not read Leases; such a controller reports that it assumes to be alone.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -38,21 +39,23 @@ use super::clock::Clock;
 use super::ledger_backend::{FenceCheck, Lead};
 use super::pauses::everything;
 
-/// Between two renewals: ten writes in ten minutes, below the twelve that our own budget of writes allows one object.
+/// The time between two renewals: ten writes in ten minutes, below the limit of twelve that our own write
+/// budget sets for one object.
 const RENEW_EVERY: Duration = Duration::from_secs(60);
-/// Between two reads while another controller holds it, or nothing is proved.
+/// The time between two reads while another controller holds the Lease, or while nothing is proved.
 const READ_EVERY: Duration = Duration::from_secs(15);
-/// After a write that another controller was before.
+/// The wait after another controller wrote the Lease first.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Another's Lease that does not change for so long is left behind.
+/// Another controller's Lease that does not change for this long counts as abandoned.
 const LEFT_AFTER: Span = Span::from_s(300);
-/// So long our own Lease proves that we are alone. Less than what another waits for, by more than a call takes: it is asked
-/// right before a call, which may be several requests and last for two minutes.
+/// Our own Lease proves for this long that this controller is alone. The time is shorter than the wait of another
+/// controller, by more than a call takes. It is checked right before a call, which may consist of several requests and
+/// take two minutes.
 const PROVES: Span = Span::from_s(150);
-/// Longest wait for the first answer at the start, and for letting go at the end.
+/// The longest wait for the first answer at the start, and for the release at the end.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// A moment on both of our clocks.
+/// A moment on the wall clock and on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     mono: Instant,
@@ -64,28 +67,28 @@ impl Moment {
         Self { mono: Instant::now(), wall: clock() }
     }
 
-    /// The most that may have passed since then: what we proved is not counted on for longer.
+    /// The longest time that may have passed since then: a proof is not used for longer.
     fn at_most_since(self, earlier: Self) -> Span {
         self.wall.since(earlier.wall).max(self.at_least_since(earlier))
     }
 
-    /// The least that has passed since then: another is not called silent before.
+    /// The shortest time that has passed since then: another controller does not count as silent before.
     fn at_least_since(self, earlier: Self) -> Span {
         let mono = self.mono.saturating_duration_since(earlier.mono);
         Span::from_ms(i64::try_from(mono.as_millis()).unwrap_or(i64::MAX))
     }
 }
 
-/// What is known of other controllers.
+/// What is known about other controllers.
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
-    /// Nothing yet.
+    /// Nothing is known yet.
     Asking,
-    /// The Lease was ours then.
+    /// The Lease was ours at that moment.
     Alone(Moment),
-    /// The cluster lets us have no Lease: why.
+    /// The cluster allows us no Lease: why.
     Relied(Arc<str>),
-    /// Another controller renews it: which.
+    /// Another controller renews the Lease: which one.
     Other(Arc<str>),
     /// The Lease cannot be read or written: why.
     Unproved(Arc<str>),
@@ -95,13 +98,13 @@ pub(crate) enum Standing {
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     holder: String,
-    /// The end that every process on this very state directory has.
+    /// The suffix that every process on this state directory has in its name.
     ledger: String,
 }
 
 impl Identity {
-    /// This process on the state directory whose lock it holds. A copy of the directory has another inode; another host
-    /// has another boot id.
+    /// This process on the state directory whose lock it holds. A copy of the directory has another inode, and another
+    /// host has another boot id.
     pub(crate) fn of(state: &Path) -> std::io::Result<Self> {
         let lock = std::fs::metadata(state.join("ledger").join("lock"))?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -111,27 +114,28 @@ impl Identity {
         Ok(Self { holder: format!("{host}:{}{ledger}", std::process::id()), ledger })
     }
 
-    /// The Lease is of this process, or of one before it on the same ledger: its lock is ours, so that one is over.
+    /// The Lease belongs to this process, or to an earlier one on the same ledger. This process holds the ledger's lock,
+    /// so the earlier one has ended.
     fn is_ours(&self, holder: &str) -> bool {
         holder == self.holder || holder.ends_with(&self.ledger)
     }
 }
 
-/// The rule, without requests: what a Lease that was read means, and what was seen of it before.
+/// The decision without requests: what a Lease means, given what was read before.
 #[derive(Debug)]
 struct Rule {
     identity: Identity,
-    /// Another's Lease.
+    /// The Lease of another controller.
     seen: Option<Seen>,
-    /// It was read once in this process: later refusals do not mean that the cluster has no Leases.
+    /// This process has read the Lease once, so a later refusal does not mean that the cluster has no Leases.
     known: bool,
 }
 
-/// Another's Lease, as it was seen last.
+/// The Lease of another controller, as it was last read.
 #[derive(Debug)]
 struct Seen {
     holder: Arc<str>,
-    /// None once it was let go.
+    /// `None` after the other controller released it.
     version: Option<String>,
     /// Since when it has not changed.
     since: Moment,
@@ -158,8 +162,8 @@ impl Rule {
         Next::Leave(holder)
     }
 
-    /// The Lease has not changed in another's hands, or it is not in them any more and no annotation says that it was let
-    /// go: that one finds out at its next renewal.
+    /// Another controller holds the Lease and did not change it; or it no longer holds it, and no annotation says that it
+    /// released it. In the second case the other controller finds out at its next renewal.
     fn if_left(&mut self, now: Moment) -> Next {
         let Some(Seen { holder, version: Some(_), since }) = &self.seen else {
             self.seen = None;
@@ -177,8 +181,8 @@ impl Rule {
         Next::Write
     }
 
-    /// It was let go. One round as the other's, also where this process never saw it in its hands: the engine is to know that
-    /// another controller acted until now.
+    /// The Lease was released. This process treats it as the other's for one round, even if it never saw the other hold
+    /// it: the engine must learn that another controller acted until now.
     fn let_go(&mut self, claim: &Claim, now: Moment) -> Next {
         let others =
             claim.let_go_by.as_deref().filter(|holder| !self.identity.is_ours(holder)).map(Arc::from);
@@ -191,11 +195,11 @@ impl Rule {
         }
     }
 
-    /// What a failure means, after what stood before.
+    /// What a failure means, given the state before it.
     fn failed(&self, before: &Standing, error: ClaimError, now: Moment) -> Standing {
         match (error, before) {
             (ClaimError::Denied(why), _) if !self.known => Standing::Relied(Arc::from(why)),
-            // Rights to read, and none to write: then no controller of this account has a Lease.
+            // The account may read Leases and not write them, so no controller of this account has a Lease.
             (ClaimError::Denied(why), Standing::Asking | Standing::Relied(_)) => {
                 Standing::Relied(Arc::from(why))
             }
@@ -206,7 +210,7 @@ impl Rule {
     }
 }
 
-/// What the driver and the reports ask.
+/// The answers for the driver and the reports.
 #[derive(Clone)]
 pub(crate) struct Presence {
     standing: watch::Receiver<Standing>,
@@ -214,7 +218,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Why this controller does nothing now: another one acts, or may. Nothing when it may act.
+    /// Why this controller does nothing now: another controller acts, or may act. `None` when this one may act.
     pub(crate) fn forbids_all(&self) -> Option<Arc<str>> {
         match &*self.standing.borrow() {
             Standing::Asking => Some(Arc::from("the Lease of this roster has not been read yet")),
@@ -225,7 +229,7 @@ impl Presence {
         }
     }
 
-    /// The pause that the engine gets for that. The end of another controller's is a handover to it.
+    /// The pause for the engine. When the pause for another controller ends, the engine treats that as a handover.
     pub(crate) fn pause(&self) -> Option<Pause> {
         let pause = everything(&self.forbids_all()?);
         let is_other = matches!(&*self.standing.borrow(), Standing::Other(_));
@@ -233,8 +237,8 @@ impl Presence {
         Some(Pause { scope, ..pause })
     }
 
-    /// Why this call must not be made now. Without an answer of the API server only what cannot hurt goes on: a port that
-    /// lost its group may be why the API server is silent, and two controllers that put it back do no harm.
+    /// Why this call must not be made now. While the API server does not answer, only harmless calls go on. A port that lost
+    /// its security group may be why the API server is silent, and two controllers that add the group again do no harm.
     pub(crate) fn forbids(&self, call: &Call) -> Option<Arc<str>> {
         self.forbids_all().or_else(|| self.unproved().filter(|_| !call.is_harmless_twice()))
     }
@@ -251,7 +255,7 @@ impl Presence {
         }
     }
 
-    /// What a report says of it beside the pauses; nothing while a Lease proves that we are alone.
+    /// What a report says about it beside the pauses; `None` while a Lease proves that this controller is alone.
     pub(crate) fn says(&self) -> Option<String> {
         if let Standing::Relied(why) = &*self.standing.borrow() {
             return Some(format!(
@@ -262,14 +266,15 @@ impl Presence {
             .map(|why| format!("{why}. Nothing is rebooted, started, deleted or taken away meanwhile"))
     }
 
-    /// Waits a moment for the first answer, so that a run that ends by itself does not end before it.
+    /// Waits a moment for the first answer, so that a short run does not end before it.
     pub(crate) async fn first_answer(&self) {
         let mut standing = self.standing.clone();
         let answered = standing.wait_for(|standing| !matches!(standing, Standing::Asking));
         drop(timeout(WITHIN, answered).await);
     }
 
-    /// The fence check, and that we are alone: both are leadership, and both are asked right before a call.
+    /// Combines the fence check with the check that this controller is alone: both prove leadership, and both
+    /// run right before a call.
     pub(crate) fn and(self, leads: FenceCheck) -> FenceCheck {
         Arc::new(move |call| match self.forbids(call) {
             Some(why) => Lead::Unread(why),
@@ -285,7 +290,7 @@ pub(crate) struct Watcher {
     rule: Rule,
     clock: Clock,
     standing: watch::Sender<Standing>,
-    /// What was said last, so that a state is logged once.
+    /// The last message, so that each state is logged once.
     said: Option<String>,
 }
 
@@ -303,12 +308,13 @@ impl Watcher {
         }
     }
 
-    /// For whoever asks.
+    /// The handle for the driver and the reports.
     pub(crate) fn presence(&self) -> Presence {
         Presence { standing: self.standing.subscribe(), clock: self.clock.clone() }
     }
 
-    /// Reads and renews until `stop`, which is when nothing of ours is under way any more; then lets go.
+    /// Reads and renews until `stop`, which resolves when no call of this controller is under way any more; then it
+    /// releases the Lease.
     pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) {
         let renewing = async {
             loop {
@@ -323,9 +329,9 @@ impl Watcher {
         drop(timeout(WITHIN, self.let_go()).await);
     }
 
-    /// One round; returns the wait until the next.
+    /// Runs one round; returns the wait until the next.
     async fn round(&mut self) -> Duration {
-        // Before the request: what it proves begins no later.
+        // The time is taken before the request, so that a proof never begins too late.
         let begun = Moment::now(&self.clock);
         let before = self.standing.borrow().clone();
         let (standing, wait) = match self.ask(begun).await {
@@ -359,7 +365,7 @@ impl Watcher {
         self.cluster.write_claim(&self.roster, over, renewal).await
     }
 
-    /// The next controller need not wait until the Lease looks left behind.
+    /// Releases the Lease, so that the next controller does not have to wait until it counts as abandoned.
     async fn let_go(&self) {
         if !matches!(&*self.standing.borrow(), Standing::Alone(_)) {
             return;

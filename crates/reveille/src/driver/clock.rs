@@ -1,14 +1,14 @@
-//! The driver's reading of time: the only place of the loop that looks at a clock.
+//! The driver's clock: the only place of the loop that reads one.
 //!
-//! The engine wants our own wall clock and notices itself when it jumps or stood still, so nothing is smoothed here. A
-//! world with a time of its own (the demo) does not come through here: its moments carry their time along.
+//! The engine wants the wall clock of this host, and notices itself when it jumps or stands still, so nothing is smoothed
+//! here. A simulated world with its own time (the demo) does not use this module, because its events carry their time.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reveille_core::model::time::Time;
 
-/// The clock of one loop: this machine's wall clock in production, a clock that follows paused time in tests.
+/// The clock of one loop: the wall clock of this host in production, a clock that follows paused time in tests.
 pub(crate) type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// The wall clock as a loop's clock.

@@ -1,14 +1,14 @@
-//! The single owner of an engine's state: events in, effects out, records on their way to the ledger in between.
+//! The only owner of an engine's state: it takes events, returns effects, and passes records to the ledger.
 //!
 //! ```text
 //!  Event ─▶ step ─▶ Record ─▶ ledger writer (and one log line)        Ack ─▶ Recorded / RecordFailed ─▶ step ─▶ …
-//!                └▶ Call, Look, List, WakeAt ─▶ whoever drives      every step, without secrets ─▶ recorder
+//!                └▶ Call, Look, List, WakeAt ─▶ the driver           every step, without secrets ─▶ recorder
 //! ```
 //!
-//! Production and the demo share this: one drives it by the wall clock and real adapters, the other by a made-up world's
-//! time. After every step the invariants are checked by a judge that does not ask the guards it checks, over what the step
-//! touched, and every ten seconds over everything; a call that breaks one is not handed on. Once stopping has begun no new
-//! intent gets into the ledger, so none is called.
+//! Production and the demo share this module: the driver feeds it by the wall clock and real adapters, the demo by the
+//! time of a simulated world. After every step a separate checker tests the invariants; it does not use the guards that
+//! it checks. It checks what the step touched, and everything once in ten seconds. A call that breaks an invariant is not
+//! passed on. Once stopping has begun, no new intent gets into the ledger, so no call is made.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,19 +25,19 @@ use super::ledger_writer::{Ack, Ended, LedgerWriter};
 use super::recorder::Recorder;
 use super::redact::Redactor;
 
-/// Broken invariants that are kept for the end of a run.
+/// The most broken invariants that are kept for the end of a run.
 const VIOLATIONS_MAX: usize = 100;
 
-/// Refused records that are remembered as told: what waits for the disk at most, with a step on its way.
+/// The most refused records that are remembered as logged: what waits for the disk at most, with one step more.
 const TOLD_MAX: usize = 32_768;
 
-/// Somebody who looks on: the state after a step, the event, its effects.
+/// An observer of each step: it gets the state after the step, the event, and its effects.
 pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
 
-/// Somebody who is told of each record as it is begun.
+/// A receiver that is told of each record when it is created.
 pub(crate) type Hearer = Box<dyn Fn(&Record) + Send>;
 
-/// The owner.
+/// The owner of an engine's state.
 pub(crate) struct EngineHost {
     state: State,
     ledger_writer: LedgerWriter,
@@ -50,21 +50,21 @@ pub(crate) struct EngineHost {
     stopping: bool,
 }
 
-/// Records that were told and refused, in the order in which the engine offers them again: twice a minute while a disk is
-/// full, and thousands of them.
+/// Records that were logged and then refused by the ledger, in the order in which the engine offers them again. While a
+/// disk is full, the engine offers thousands of them twice a minute.
 #[derive(Default)]
 struct Told(VecDeque<Record>);
 
 impl Told {
-    /// Takes in what was refused. An intent is not offered again: it is decided anew.
+    /// Remembers refused records. The engine does not offer an intent again: it makes a new decision.
     fn refused(&mut self, records: impl IntoIterator<Item = Record>) {
         self.0.extend(records.into_iter().filter(|record| !matches!(record, Record::Intended { .. })));
-        // The engine lets go of old findings, and bounds what waits no higher.
+        // The engine drops old findings and has no limit of its own for records that wait.
         let excess = self.0.len().saturating_sub(TOLD_MAX);
         self.0.drain(..excess);
     }
 
-    /// True for one that was told before. What stood before it in the order is not offered any more.
+    /// True for a record that was logged before. Records before it in the order are not offered any more.
     fn had(&mut self, record: &Record) -> bool {
         let place = self.0.iter().position(|told| told == record);
         place.inspect(|place| drop(self.0.drain(..=*place))).is_some()
@@ -72,7 +72,7 @@ impl Told {
 }
 
 impl EngineHost {
-    /// Takes the state over.
+    /// Takes ownership of the state.
     pub(crate) fn new(state: State, ledger_writer: LedgerWriter) -> Self {
         Self {
             redact: Redactor::of(state.desk().roster),
@@ -87,36 +87,36 @@ impl EngineHost {
         }
     }
 
-    /// The same, with everything recorded from the first event on.
+    /// The same, with every event recorded from the first one on.
     #[must_use]
     pub(crate) fn recorded_by(mut self, recorder: Option<Recorder>) -> Self {
         self.recorder = recorder;
         self
     }
 
-    /// The same, with each record told to somebody who is not the ledger, once.
+    /// The same, with a receiver beside the ledger that is told of each record once.
     #[must_use]
     pub(crate) fn told_to(mut self, hearer: Option<Hearer>) -> Self {
         self.hearer = hearer;
         self
     }
 
-    /// What is known.
+    /// The state of the engine.
     pub(crate) const fn state(&self) -> &State {
         &self.state
     }
 
-    /// Invariants that were broken so far. Always empty, or this is a fault of ours.
+    /// Invariants that were broken so far. The list is empty unless this program has a bug.
     pub(crate) fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// From here on nothing new is begun.
+    /// From here on no new action begins.
     pub(crate) const fn stop(&mut self) {
         self.stopping = true;
     }
 
-    /// Records that the ledger has not answered for.
+    /// Records that the ledger has not confirmed or refused yet.
     pub(crate) const fn unanswered(&self) -> usize {
         self.ledger_writer.outstanding()
     }
@@ -126,7 +126,7 @@ impl EngineHost {
         self.ledger_writer.has_room()
     }
 
-    /// Notes that we live, judges every open case, and lets go of what the judge need not remember any more.
+    /// Writes a heartbeat, checks every open incident, and lets the checker drop what it no longer needs.
     pub(crate) fn beat(&mut self, now: Time) {
         self.ledger_writer.beat(now);
         if let Err(violation) = invariants::check_state(&self.state) {
@@ -137,12 +137,12 @@ impl EngineHost {
         }
     }
 
-    /// Takes in what the ledger said.
+    /// Processes an answer of the ledger.
     pub(crate) fn acknowledge(&mut self, now: Time, ack: Ack) -> Vec<Effect> {
         self.acknowledge_watched(now, ack, &mut |_, _, _| {})
     }
 
-    /// The same, for somebody who looks on.
+    /// The same, with an observer.
     pub(crate) fn acknowledge_watched(
         &mut self,
         now: Time,
@@ -171,12 +171,12 @@ impl EngineHost {
         }
     }
 
-    /// Takes in one event. What comes back is to be carried out; records are on their way already.
+    /// Processes one event. The caller carries out the returned effects; the records are already on their way.
     pub(crate) fn take(&mut self, now: Time, event: Event) -> Vec<Effect> {
         self.take_watched(now, event, &mut |_, _, _| {})
     }
 
-    /// The same, for somebody who looks on after each step, before its effects go anywhere.
+    /// The same, with an observer that runs after each step, before its effects go anywhere.
     pub(crate) fn take_watched(
         &mut self,
         now: Time,
@@ -236,7 +236,7 @@ impl EngineHost {
                     other => out.push(other),
                 }
             }
-            // The records of one step are one order: they are kept together, or none of them is.
+            // The records of one step are one order: the ledger keeps all of them or none.
             if let Err(Ended(ids)) = self.ledger_writer.keep(records) {
                 events.extend(ids.into_iter().map(Event::RecordFailed));
             }
@@ -254,7 +254,7 @@ impl EngineHost {
         }
     }
 
-    /// Ends the ledger after everything that was handed over, and gives the state back.
+    /// Ends the ledger after everything that was passed to it, and returns the state.
     pub(crate) fn end(self) -> State {
         self.ledger_writer.end();
         if let Some(recorder) = self.recorder {

@@ -1,17 +1,18 @@
-//! Effects carried out: reads and calls as tasks, each with a deadline, a bounded number per world, answered by an event.
+//! Carries out effects: reads and calls run as tasks with a deadline, limited in number per adapter, and
+//! each one ends with an event.
 //!
 //! ```text
-//!  Look ─▶ a place at the adapter's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
-//!          (a machine's words: both worlds, judged together)
-//!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ NotSent · begun, no answer ─▶ Unknown
+//!  Look ─▶ a permit of the adapter ─▶ read ─▶ judge ─▶ Looked      no answer in time ─▶ Looked(TimedOut)
+//!          (logs of a machine: from cloud and cluster, judged together)
+//!  Call ─▶ a permit ─▶ fence still ours? ─▶ call ─▶ Done            not begun ─▶ NotSent · begun, no answer ─▶ Unknown
 //!                          ├─ no ─▶ Done(Fenced)
 //!                          └─ cannot be read ─▶ read again, longer and longer ─▶ Done(NotSent)
 //! ```
 //!
-//! The fencing number of a call is compared with the one that the ledger's lock names right before the call, after all
-//! waiting: another process may have taken over meanwhile. A lock that cannot be read (EMFILE, EIO) is no other leader:
-//! the call waits, and is not sent while leadership is not proved. Every effect is answered exactly once, also when its task
-//! panics. Nothing is retried here.
+//! The executor compares the fence of a call with the one in the ledger's lock right before the call, after all waiting,
+//! because another process may have taken over meanwhile. A lock that cannot be read (EMFILE, EIO) does not mean another
+//! leader: the call waits, and is not sent while leadership is not proved. Every effect gets exactly one answer, also
+//! when its task panics. Nothing is retried here.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -31,24 +32,25 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::ledger_backend::{FenceCheck, Lead};
 use crate::adapters::{Adapters, Desk};
 
-/// Waiting for a place and reading, together.
+/// The limit for the wait for a permit and the read together.
 const LOOK_WITHIN: Duration = Duration::from_secs(60);
-/// Waiting for a place; a call that has not begun by then does not begin.
+/// The limit for the wait for a permit; a call that has not begun by then does not begin.
 const PLACE_WITHIN: Duration = Duration::from_secs(30);
-/// The call itself. Together with the wait this is less than the engine waits before it says "unknown" itself.
+/// The limit for the call itself. Together with the wait it is shorter than the time after which the engine itself
+/// assumes "unknown".
 pub(super) const CALL_WITHIN: Duration = Duration::from_secs(120);
 
-/// Judging a machine's words takes milliseconds; what takes so long waits for a thread that does not come.
+/// Judging a machine's logs takes milliseconds; if it takes this long, no thread was free for it.
 const JUDGE_WITHIN: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
 
-/// First wait before an unreadable lock is read again; doubles.
+/// The first wait before an unreadable lock is read again; it doubles each time.
 const LOCK_AGAIN_MIN: Duration = Duration::from_millis(100);
-/// Longest such wait.
+/// The longest such wait.
 const LOCK_AGAIN_MAX: Duration = Duration::from_secs(5);
-/// What the engine waits at least before a call that was not sent for this reason is tried again.
+/// The engine waits at least this long before it tries a call again that was not sent for this reason.
 const LOCK_RETRY: Span = Span::from_s(10);
 
-/// Whoever carries out effects for one roster.
+/// Carries out the effects of one roster.
 pub(crate) struct Executor {
     adapters: Adapters,
     judge: Arc<Judge>,
@@ -65,18 +67,18 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    /// Calls.
+    /// The number of calls.
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::Acquire)
     }
 
-    /// Reads.
+    /// The number of reads.
     pub(crate) fn looks(&self) -> usize {
         self.looks.load(Ordering::Acquire)
     }
 }
 
-/// Counts one effect for as long as it lives.
+/// Counts one effect for as long as this value lives.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
@@ -93,7 +95,7 @@ impl Drop for Counted {
 }
 
 impl Executor {
-    /// An executor that answers on `events`; what machines say of themselves is judged by this catalogue.
+    /// An executor that answers on `events`; it judges the logs of machines by this catalogue.
     pub(crate) fn new(
         adapters: Adapters,
         judge: Arc<Judge>,
@@ -103,19 +105,19 @@ impl Executor {
         Self { adapters, judge, fence, events, under_way: UnderWay::default() }
     }
 
-    /// What has no answer yet.
+    /// The effects that have no answer yet.
     pub(crate) fn under_way(&self) -> UnderWay {
         self.under_way.clone()
     }
 
-    /// Asks the cloud's poller for a listing now.
+    /// Tells the cloud's poller to list now.
     pub(crate) fn list(&self, cloud: &CloudName) {
         if let Some(desk) = self.adapters.clouds.get(cloud) {
             desk.adapter.list_now();
         }
     }
 
-    /// Reads, and says `Looked`.
+    /// Runs a read, and answers with `Looked`.
     pub(crate) fn look(&self, id: LookId, look: Look) {
         let counted = Counted::of(&self.under_way.looks);
         let (events, adapters) = (self.events.clone(), self.adapters.clone());
@@ -137,7 +139,7 @@ impl Executor {
         });
     }
 
-    /// Calls, if we still lead, and says `Done`.
+    /// Makes a call if this process still leads, and answers with `Done`.
     pub(crate) fn call(&self, intent: IntentId, fence: Fence, call: Call) {
         let counted = Counted::of(&self.under_way.calls);
         let (events, desk) = (self.events.clone(), self.adapters.of_call(&call).cloned());
@@ -160,7 +162,7 @@ impl Executor {
     }
 }
 
-/// What this world answers, in time, or why it does not.
+/// The answer of this adapter within the deadline, or why there is none.
 async fn answered(desk: Option<&Desk>, look: &Look) -> Result<Answer, ReadError> {
     let Some(desk) = desk else {
         return Err(unread(look, ReadErrorKind::Unavailable, "the roster has no such cloud"));
@@ -173,12 +175,13 @@ async fn answered(desk: Option<&Desk>, look: &Look) -> Result<Answer, ReadError>
 }
 
 async fn read(desk: &Desk, look: Look) -> Result<Answer, ReadError> {
-    // The semaphore is never closed; a place is waited for within the caller's deadline.
+    // The program never closes the semaphore; the wait for a permit counts toward the caller's deadline.
     let _place = desk.looks.acquire().await;
     desk.adapter.look(look).await
 }
 
-/// Sixty kilobytes of console take milliseconds, and a thousand machines may fail at once: not on the loop's time.
+/// Sixty kilobytes of console take milliseconds, and a thousand machines may fail at once, so the loop
+/// does not judge them itself.
 async fn judged(judge: Arc<Judge>, event: Event) -> Event {
     if !matches!(event, Event::Looked { answer: Ok(Answer::Console(_)), .. }) {
         return event;
@@ -188,7 +191,7 @@ async fn judged(judge: Arc<Judge>, event: Event) -> Event {
     heard.unwrap_or_else(|answer| Event::Looked { look, answer })
 }
 
-/// A machine's words, judged together, off the loop as well.
+/// The logs of a machine, judged together, also outside the loop.
 async fn weighed(
     judge: Arc<Judge>,
     hearing: Arc<Hearing>,
@@ -198,7 +201,7 @@ async fn weighed(
     beside(move || judge.weigh(&hearing, console, said)).await.unwrap_or_else(|answer| answer)
 }
 
-/// What comes of judging on a thread of its own; or what to answer when it fails, or no thread is to be had.
+/// Judges on a thread of its own; returns the given answer when judging fails or no thread is free.
 async fn beside<T: Send + 'static>(
     judging: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Result<Answer, ReadError>> {
@@ -209,7 +212,7 @@ async fn beside<T: Send + 'static>(
             Err(Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours"))))
         }
         Err(_) => {
-            // What has not begun never does: nothing piles up for the thread that may come.
+            // A task that has not begun is cancelled, so that no work piles up for a thread that comes late.
             judging.abort();
             let text = "cannot judge what the machine said: all threads of this process are taken";
             Err(Err(ReadError { kind: ReadErrorKind::TimedOut, text: Arc::from(text), retry_after: None }))
@@ -233,7 +236,7 @@ async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> O
     }
 }
 
-/// Reads the lock until it tells who leads, or the time for a place is over.
+/// Reads the lock until it shows the leader, or the time for a permit is over.
 async fn proved(leads: &FenceCheck, fence: Fence, call: &Call, until: Instant) -> Result<(), Outcome> {
     let mut wait = LOCK_AGAIN_MIN;
     loop {
@@ -261,7 +264,7 @@ async fn proved(leads: &FenceCheck, fence: Fence, call: &Call, until: Instant) -
     }
 }
 
-/// A panic in an adapter becomes "no answer" instead of silence.
+/// Turns a panic in an adapter into "no answer".
 async fn guarded<T>(work: impl Future<Output = T>) -> Option<T> {
     AssertUnwindSafe(work).catch_unwind().await.ok()
 }

@@ -1,7 +1,7 @@
-//! What is frozen, as log lines: one when a freeze begins, one when it and its settling are over, none while it lasts.
+//! Logs freezes: one line when a freeze begins, one when it and its settling time are over, none in between.
 //!
-//! A freeze is a hold like others in the engine, counted from machines and leases, and no record speaks of it. The operator
-//! wants to know all the same: while it lasts no machine of that scope is repaired. Nothing is decided here.
+//! A freeze is one of the engine's blockers. It is computed from machines and leases, and no record mentions it. The
+//! operator needs to know it, because no machine of its scope is repaired while it lasts. Nothing is decided here.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use reveille_core::plan::desk::Desk;
 use reveille_core::plan::freeze::Scope;
 use reveille_core::plan::interlock;
 
-/// What is frozen, as it was told last.
+/// The freezes of the last log lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Freezes {
     told: BTreeSet<Scope>,
 }
 
 impl Freezes {
-    /// Tells what changed since the last time. Before every source was read once nobody answers, as far as is known: that is
-    /// how each process begins, and no news.
+    /// Logs what changed since the last time. Before every source was read once, no machine counts as Ready; every
+    /// process begins like that, so it is not logged.
     pub(super) fn review(&mut self, desk: &Desk<'_>, now: Time) {
-        // After each event: nearly always nothing is frozen and nothing was, and no name is made for that.
+        // This runs after each event, and nearly always nothing is or was frozen, so it returns before it allocates names.
         if self.told.is_empty() && !desk.freezes.is_any_frozen() {
             return;
         }

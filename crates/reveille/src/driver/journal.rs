@@ -1,7 +1,7 @@
-//! Records as log lines: one line each, because the records are what happened.
+//! Logs records, one line each, because the records are what happened.
 //!
-//! Text for people, fields for programs. Quiet facts (who joined) are DEBUG, steps are INFO, what needs a person is WARN.
-//! Nothing secret can be in a record, so nothing is masked here.
+//! Each line has text for people and fields for programs. Routine facts (a machine joined) are DEBUG, repair steps are
+//! INFO, what needs an operator is WARN. A record holds no secret, so nothing is masked here.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use reveille_core::model::id::{IncidentId, IntentId};
 use reveille_core::model::incident::Finding;
 use reveille_core::record::Record;
 
-/// Logs one record. The state only lends the names that people know things by.
+/// Logs one record. The state only supplies names for people.
 pub(crate) fn tell(state: &State, record: &Record) {
     let desk = state.desk();
     let roster = desk.roster.name.as_str();
@@ -124,7 +124,7 @@ fn tell_quiet(roster: &str, record: &Record) {
     }
 }
 
-/// The name of an incident's subject, as long as anybody remembers it.
+/// The name of an incident's machine or object, as long as the state has it.
 fn label(state: &State, id: IncidentId) -> Arc<str> {
     state.incident(id).map_or_else(|| Arc::from(id.to_string()), |incident| incident.label.clone())
 }

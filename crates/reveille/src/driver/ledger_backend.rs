@@ -1,7 +1,7 @@
-//! What the driver wants of a ledger, and the real one behind it.
+//! The driver's interface to a ledger, and its real implementation.
 //!
-//! [`LedgerBackend`] is the seam for tests of the driver: a full disk, a slow one. In production it is
-//! [`super::ledger_store::LedgerStore`], a ledger of wire-format lines in a directory that this process holds the lock of.
+//! Tests of the driver replace [`LedgerBackend`] by a full disk or a slow one. In production it is
+//! [`super::ledger_store::LedgerStore`], a ledger of wire-format lines in a directory that this process has locked.
 //! Nothing here knows what a record means.
 
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use reveille_core::record::Record;
 
 /// Where records become durable.
 pub(crate) trait LedgerBackend: Send {
-    /// Makes them durable, in order, and answers for each. A text says what went wrong and what to do.
+    /// Makes the records durable, in order, and answers for each. The text of an error says what went wrong and what to do.
     fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>>;
     /// True when a checkpoint should begin a new segment.
     fn rotation_due(&self) -> bool;
-    /// Begins a new segment with these records, which restore everything that matters.
+    /// Begins a new segment with these records, which hold all that a start needs.
     fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String>;
-    /// True when nothing more will ever be taken by this process.
+    /// True when this process can write no more records.
     fn is_over(&self) -> bool;
-    /// Notes that we live.
+    /// Writes that this process is alive.
     fn beat(&mut self, now: Time) -> Result<(), String>;
 }
 
-/// Whether this process may act, as far as the ledger's lock tells now.
+/// Whether this process may act, as far as the ledger's lock shows now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// The lock names this number.
+    /// The lock file holds this fence.
     Holds(Fence),
     /// The lock file is gone: another process may lock a new one.
     Gone(Arc<str>),
-    /// The lock file cannot be read at the moment (too many open files, an I/O error, no rights). That is no statement about
-    /// who leads: it is read again.
+    /// The lock file cannot be read at the moment (too many open files, an I/O error, no permission). This does not tell
+    /// which process leads, so the caller reads it again.
     Unread(Arc<str>),
 }
 
-/// Tells whether this process may make this call now.
+/// Checks whether this process may make this call now.
 pub(crate) type FenceCheck = Arc<dyn Fn(&Call) -> Lead + Send + Sync>;

@@ -1,13 +1,13 @@
-//! The ledger on disk as the driver's backend, and how a start remembers by it.
+//! The ledger on disk as the driver's backend, and how a start restores its memory from it.
 //!
 //! ```text
-//!  open: lock, mend, replay ─▶ records, fence, last sign of life ─▶ State::restore
+//!  open: lock, repair, replay ─▶ records, fence, last heartbeat ─▶ State::restore
 //!  keep: Record ─▶ wire line ─▶ append … append, one sync
 //! ```
 //!
-//! The fencing number of a call is compared with the one in the lock file, read anew each time: whoever took over has
-//! written a higher one there. A lock file that cannot be read proves nothing, and is read again. No I/O but this
-//! ledger's happens here.
+//! Before each call the store compares the call's fence with the one in the lock file, which it reads again each time. A
+//! process that took over has written a higher one there. A lock file that cannot be read proves nothing, and is read
+//! again. This module does no other I/O than the ledger's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,43 +23,43 @@ use thiserror::Error;
 
 use super::ledger_backend::{FenceCheck, Lead, LedgerBackend};
 
-/// A ledger that this process holds.
+/// A ledger that this process has locked.
 pub(crate) struct LedgerStore {
     ledger: Ledger<LedgerLine>,
     over: bool,
 }
 
-/// A ledger that was opened, and what it remembers.
+/// A ledger that was opened, and its content.
 pub(crate) struct OpenLedgerStore {
-    /// To write to.
+    /// The store to write to.
     pub(crate) ledger_store: LedgerStore,
     /// What to restore from.
     pub(crate) records: Vec<Record>,
-    /// Our number.
+    /// The fence of this process.
     pub(crate) fence: Fence,
-    /// When the process before us was last alive.
+    /// When the previous process was last alive.
     pub(crate) last_alive: Option<Time>,
 }
 
-/// Why there is no ledger to work with.
+/// Why there is no usable ledger.
 #[derive(Debug, Error)]
 pub(crate) enum LedgerStoreError {
-    /// It could not be opened.
+    /// The ledger could not be opened.
     #[error("cannot open the ledger")]
     Open(#[from] OpenError),
-    /// A record is not one of ours.
+    /// A record is not readable for this version.
     #[error("cannot read record {number} of the ledger in {}", directory.display())]
     Record {
-        /// Where.
+        /// The directory.
         directory: PathBuf,
-        /// Which, from 1.
+        /// The number of the record, from 1.
         number: usize,
-        /// Why.
+        /// The reason.
         source: FromWireError,
     },
 }
 
-/// Takes the ledger of a state directory, creating it where there is none.
+/// Locks the ledger of a state directory, and creates it where there is none.
 pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenLedgerStore, LedgerStoreError> {
     let holder = Holder::this_process(command, now.ms);
     let opened = Ledger::open(directory, &holder, Config::STANDARD)?;
@@ -75,7 +75,7 @@ pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenLed
     })
 }
 
-/// Lines as records.
+/// Converts lines into records.
 pub(crate) fn read_lines(directory: &Path, lines: Vec<LedgerLine>) -> Result<Vec<Record>, LedgerStoreError> {
     let read = |(index, line)| {
         let fail =
@@ -108,13 +108,13 @@ fn report(directory: &Path, repair: &Repair) {
     }
 }
 
-/// Reads the number in the lock file before each call.
+/// Reads the fence in the lock file before each call.
 pub(crate) fn fence_check(directory: &Path) -> FenceCheck {
     let directory = directory.to_owned();
     Arc::new(move |_| lead(&directory))
 }
 
-/// What the lock file says now.
+/// What the lock file shows now.
 fn lead(directory: &Path) -> Lead {
     match reveille_record::read_fence(directory) {
         Ok(fence) => Lead::Holds(Fence(fence.0)),
@@ -248,10 +248,10 @@ mod tests {
         assert_eq!(check(), Lead::Holds(second.fence));
         let mut ledger_store = second.ledger_store;
         std::fs::remove_file(directory.path().join("ledger/lock")).unwrap();
-        assert!(matches!(check(), Lead::Gone(_)), "a lost lock leads nobody");
+        assert!(matches!(check(), Lead::Gone(_)), "without the lock no process leads");
         assert!(!ledger_store.is_over());
         assert!(ledger_store.beat(Time::from_ms(7)).is_err());
-        assert!(ledger_store.is_over(), "and whoever lost it writes no more");
+        assert!(ledger_store.is_over(), "and the process that lost it writes no more");
         assert!(ledger_store.keep(&[started(3)])[0].is_err());
     }
 }

@@ -1,17 +1,17 @@
-//! The thread that makes records durable, so that a slow disk holds up nothing but what rests on it.
+//! The thread that makes records durable, so that a slow disk delays only what depends on it.
 //!
 //! ```text
 //!  driver ─▶ Order: keep a step's records / rotate / beat ─▶ thread: drain, few writes, one fsync for many ─▶ Ack
 //! ```
 //!
 //! The records of one step are one order, however many they are: 10,000 nodes that turn NotReady in one list are 20,000
-//! records. An order is never refused for its size. The bound is on the driver's side: while [`LedgerWriter::has_room`] is false
-//! it takes no further event, so what waits is at most [`OUTSTANDING_MAX`] records and one step. Everything that waits
-//! when the thread comes back from the disk is written in batches, one fsync for each. Answers come back in the order of
-//! the questions.
+//! records. The writer never refuses an order for its size; the driver keeps the limit. While [`LedgerWriter::has_room`]
+//! is false, the driver takes no further event, so at most [`OUTSTANDING_MAX`] records and one step wait. When the thread
+//! comes back from the disk, it writes everything that waits in batches, with one fsync for each. Answers come back in
+//! the order of the orders.
 //!
-//! After a refusal (a full disk) the ledger lags behind the engine's memory; the thread asks for a checkpoint as soon as
-//! it can write again ([`Ack::WantsCheckpoint`]), which heals that.
+//! After a refusal (a full disk) the ledger lags behind the engine's memory. As soon as the thread can write again, it
+//! asks for a checkpoint ([`Ack::WantsCheckpoint`]), which closes the gap.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ use super::ledger_backend::LedgerBackend;
 
 /// While more records than this have no answer, the driver takes no further event.
 pub(crate) const OUTSTANDING_MAX: usize = 8192;
-/// Records in one batch, and in one answer: as many as the loop takes in within a few milliseconds.
+/// The most records in one batch and in one answer: the loop processes so many within a few milliseconds.
 const BATCH_MAX: usize = 1024;
 
 enum Order {
@@ -40,13 +40,13 @@ enum Order {
 /// What the thread answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ack {
-    /// Durable.
+    /// These records are durable.
     Kept(Vec<RecordId>),
-    /// Not durable, now or later.
+    /// These records are not durable, now or later.
     Refused(Vec<(RecordId, Record)>),
-    /// The ledger takes nothing more in this process; ending it and starting again mends that. Said once.
+    /// This process can write no more records; a restart repairs that. Sent once.
     Over,
-    /// The segment is full, or records were refused before: hand over a checkpoint.
+    /// The segment is full, or records were refused before: the driver has to send a checkpoint.
     WantsCheckpoint,
 }
 
@@ -54,9 +54,10 @@ pub(crate) enum Ack {
 #[derive(Debug)]
 pub(crate) struct Ended(pub(crate) Vec<RecordId>);
 
-/// The driver's end of it.
+/// The driver's handle of the thread.
 pub(crate) struct LedgerWriter {
-    /// Unbounded by itself: [`LedgerWriter::has_room`] bounds the records, `asked` the checkpoints and `beats` the heartbeats.
+    /// The channel has no limit of its own: [`LedgerWriter::has_room`] limits the records, `asked` the checkpoints and
+    /// `beats` the heartbeats.
     orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
     outstanding: usize,
@@ -70,7 +71,7 @@ impl LedgerWriter {
         ledger_backend: Box<dyn LedgerBackend>,
     ) -> std::io::Result<(Self, mpsc::UnboundedReceiver<Ack>)> {
         let (orders, inbox) = channel();
-        // One answer for each batch of what is outstanding, and that is bounded.
+        // There is one answer for each batch of outstanding records, and those have a limit.
         let (acks, receiver) = mpsc::unbounded_channel();
         let beats = Arc::new(AtomicBool::new(false));
         let hand =
@@ -80,12 +81,12 @@ impl LedgerWriter {
         Ok((Self { orders, thread: Some(thread), outstanding: 0, beats }, receiver))
     }
 
-    /// True while a further event may be taken.
+    /// True while the driver may take a further event.
     pub(crate) const fn has_room(&self) -> bool {
         self.outstanding < OUTSTANDING_MAX
     }
 
-    /// Hands over the records of one step, in order.
+    /// Passes on the records of one step, in order.
     pub(crate) fn keep(&mut self, records: Vec<(RecordId, Record)>) -> Result<(), Ended> {
         if records.is_empty() {
             return Ok(());
@@ -103,34 +104,34 @@ impl LedgerWriter {
         }
     }
 
-    /// Hands over a record of our own that nothing rests on; its answer means nothing to the engine.
+    /// Passes on a record of the program itself, on which nothing depends; the engine ignores its answer.
     pub(crate) fn note(&mut self, record: Record) -> Result<(), Ended> {
         self.keep(vec![(RecordId(0), record)])
     }
 
-    /// An answer about so many records arrived.
+    /// An answer about this many records arrived.
     pub(crate) const fn answered(&mut self, count: usize) {
         self.outstanding = self.outstanding.saturating_sub(count);
     }
 
-    /// Records without an answer.
+    /// The number of records without an answer.
     pub(crate) const fn outstanding(&self) -> usize {
         self.outstanding
     }
 
-    /// Hands over a checkpoint. Once the thread has ended nothing is rotated.
+    /// Passes on a checkpoint. Once the thread has ended, nothing is rotated.
     pub(crate) fn rotate(&self, checkpoint: Vec<Record>) {
         drop(self.orders.send(Order::Rotate(checkpoint)));
     }
 
-    /// Notes that we live. While one heartbeat waits for a slow disk, no second one does.
+    /// Writes that this process is alive. While one heartbeat waits for a slow disk, no second one is sent.
     pub(crate) fn beat(&self, now: Time) {
         if !self.beats.swap(true, Ordering::AcqRel) {
             drop(self.orders.send(Order::Beat(now)));
         }
     }
 
-    /// Ends the thread after everything that was handed over. Blocks until the disk has answered.
+    /// Ends the thread after everything that was passed on. Blocks until the disk has answered.
     pub(crate) fn end(mut self) {
         drop(self.orders.send(Order::End));
         let thread = self.thread.take();
@@ -147,11 +148,11 @@ struct Hand {
     ledger_backend: Box<dyn LedgerBackend>,
     acks: mpsc::UnboundedSender<Ack>,
     beats: Arc<AtomicBool>,
-    /// Records were refused that the engine remembers.
+    /// The ledger refused records that the engine remembers.
     lagging: bool,
-    /// A checkpoint was asked for and has not come yet.
+    /// The thread asked for a checkpoint, which has not come yet.
     asked: bool,
-    /// It was said that the ledger is over.
+    /// The thread has reported that the ledger is closed.
     over: bool,
 }
 
@@ -243,7 +244,7 @@ impl Hand {
         }
     }
 
-    /// Nobody listening means that the driver is gone; what is durable is durable all the same.
+    /// A closed channel means that the driver has ended; what is durable stays durable.
     fn say(&self, ack: Ack) {
         drop(self.acks.send(ack));
     }

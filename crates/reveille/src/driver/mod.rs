@@ -1,4 +1,4 @@
-//! The loop that runs in production: one task owns one roster's state, everything else talks to it through queues.
+//! The loop of production: one task owns the state of one roster, and all other tasks reach it through queues.
 //!
 //! ```text
 //!  pollers ─┐
@@ -8,10 +8,11 @@
 //!  timer, pauses, heartbeat ────┘
 //! ```
 //!
-//! One event is taken in wholly before the next. The ledger's answers come first, because calls wait for them. While too
-//! many records wait for the disk, no further event and no `Tick` is taken; pauses and questions are. A `Tick` is
-//! sent at the time that the engine asked for and at least every ten seconds. Stopping is begun by a signal: nothing new
-//! starts, calls on their way are waited for (bounded), the last records become durable, then the lock is let go.
+//! The loop processes one event completely before the next. The ledger's answers come first, because calls wait for them.
+//! While too many records wait for the disk, the loop takes no further event and sends no `Tick`; it still takes pauses
+//! and questions. It sends a `Tick` at the time that the engine asked for, and at least every ten seconds. A signal
+//! begins the stop: nothing new starts, the loop waits for calls under way (up to a limit), the last records become
+//! durable, and the lock is released.
 //!
 //! It decides nothing, and knows neither Kubernetes nor OpenStack.
 
@@ -51,21 +52,21 @@ use ledger_writer::Ack;
 use pauses::PauseDesk;
 use sight::Sight;
 
-/// Events that may wait for the loop. Whoever sends more waits.
+/// The most events that wait for the loop. A sender waits beyond that.
 pub(crate) const INBOX_MAX: usize = 1024;
-/// How often pauses are read again.
+/// How often the loop reads the pauses again.
 const PAUSES_EVERY: Duration = Duration::from_secs(2);
-/// How often the ledger learns that we live.
+/// How often the loop writes a heartbeat into the ledger.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
-/// Longest wait for calls on their way when stopping: below the half minute that supervisors usually grant.
+/// The longest wait for calls under way at the stop: below the half minute that service managers usually grant.
 const STOP_WITHIN: Duration = Duration::from_secs(25);
-/// Longest wait for the disk at the very end.
+/// The longest wait for the disk at the very end.
 const LEDGER_WITHIN: Duration = Duration::from_secs(10);
 
-/// When the loop ends by itself.
+/// When the loop ends on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// When it is told to.
+    /// When it is told to stop.
     Told,
     /// When everything that was due has settled, or after this long.
     Settled(Duration),
@@ -74,13 +75,13 @@ pub(crate) enum Until {
 /// How the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It was told to.
+    /// The loop was told to stop.
     Told,
     /// Everything that was due has settled.
     Settled,
-    /// Something was still on its way when the time was over.
+    /// Something was still under way when the time was over.
     TimeOver,
-    /// The ledger takes nothing more in this process, or its thread has ended.
+    /// The ledger takes no more records in this process, or its thread has ended.
     LedgerOver,
     /// Another process holds the ledger now.
     Fenced,
@@ -90,27 +91,27 @@ pub(crate) enum Ended {
 pub(crate) struct Driver {
     /// The state and its ledger.
     pub(crate) engine_host: EngineHost,
-    /// What the ledger says.
+    /// Answers of the ledger.
     pub(crate) acks: mpsc::UnboundedReceiver<Ack>,
-    /// What the adapters say.
+    /// Events of the adapters.
     pub(crate) inbox: mpsc::Receiver<Event>,
-    /// Whoever carries out effects.
+    /// Carries out the effects.
     pub(crate) executor: Executor,
-    /// What people paused.
+    /// The pauses of operators and of the ownership check.
     pub(crate) pauses: PauseDesk,
-    /// Becomes true when the process shall stop.
+    /// Becomes true when the process has to stop.
     pub(crate) stop: watch::Receiver<bool>,
-    /// Reports that were asked for by commands beside us.
+    /// Questions of commands in other processes.
     pub(crate) questions: mpsc::Receiver<Question>,
-    /// What time it is.
+    /// The clock.
     pub(crate) clock: clock::Clock,
 }
 
-/// A command beside us wants something computed from the state as of now, between two events.
+/// A command of another process wants something computed from the present state, between two events.
 pub(crate) type Question = Box<dyn FnOnce(&State, Time) + Send>;
 
 impl Driver {
-    /// Runs until the end, and gives the state back.
+    /// Runs until the end, and returns the state.
     pub(crate) async fn run(mut self, until: Until) -> (State, Ended) {
         let mut pauses_due = interval(PAUSES_EVERY);
         let mut beat_due = interval(BEAT_EVERY);
@@ -131,13 +132,13 @@ impl Driver {
                 }
             }
             let nap = alarm.nap((self.clock)());
-            // A disk that does not keep up delays what the adapters say, and refuses none of it.
+            // A slow disk delays the events of the adapters, and refuses none of them.
             let room = self.engine_host.has_room();
             let effects = tokio::select! {
                 biased;
                 _ = told(&mut self.stop) => break Ended::Told,
                 ack = self.acks.recv() => match ack {
-                    // None: its thread has ended, by a panic.
+                    // `None` means that the thread has ended by a panic.
                     None | Some(Ack::Over) => break Ended::LedgerOver,
                     Some(ack) => self.engine_host.acknowledge((self.clock)(), ack),
                 },
@@ -150,8 +151,8 @@ impl Driver {
                     self.engine_host.beat(now);
                     Vec::new()
                 }
-                // Before the inbox: a person who asks on the worst day does not wait behind a flood of events. Questions
-                // are few and change nothing.
+                // Questions come before the inbox, so that an operator does not wait behind a flood of events during an
+                // outage. Questions are few and change nothing.
                 Some(question) = self.questions.recv() => {
                     question(self.engine_host.state(), (self.clock)());
                     Vec::new()
@@ -181,7 +182,7 @@ impl Driver {
         (state, ended)
     }
 
-    /// An event from the adapters; the ownership check looks at it first.
+    /// Processes an event of the adapters; the ownership check sees it first.
     fn take_in(&mut self, event: Event) -> Vec<Effect> {
         let changed = self.pauses.ownership_check.review(self.engine_host.state().desk().roster, &event);
         let mut effects = match changed.then(|| self.pauses.read()).flatten() {
@@ -204,13 +205,13 @@ impl Driver {
                 Effect::Call { intent, fence, call } => self.executor.call(intent, fence, call),
                 Effect::List { cloud } => self.executor.list(&cloud),
                 Effect::WakeAt(at) => alarm.set(at),
-                // The engine host keeps records to itself.
+                // The engine host handles records itself.
                 Effect::Record { .. } => {}
             }
         }
     }
 
-    /// Every source has said something, and nothing is on its way.
+    /// Every source has been read, and nothing is under way.
     fn has_settled(&self) -> bool {
         let state = self.engine_host.state();
         let desk = state.desk();
@@ -224,7 +225,7 @@ impl Driver {
             && self.inbox.is_empty()
     }
 
-    /// Begins nothing, and waits for what cannot be taken back.
+    /// Begins nothing new, and waits for calls that cannot be taken back.
     async fn wind_down(&mut self) {
         self.engine_host.stop();
         let under_way = self.executor.under_way();
@@ -233,7 +234,7 @@ impl Driver {
         }
         let until = Instant::now() + STOP_WITHIN;
         let mut alarm = Alarm::default();
-        // Without its thread the ledger answers for nothing more.
+        // Once its thread has ended, the ledger answers no more records.
         let mut ledger = true;
         while under_way.calls() > 0 || (ledger && self.engine_host.unanswered() > 0) || !self.inbox.is_empty()
         {
@@ -248,7 +249,7 @@ impl Driver {
                 },
                 Some(event) = self.inbox.recv() => match event {
                     Event::Done { .. } => self.take(event),
-                    // What the adapters say matters no more; only what we did to them does.
+                    // Facts of the adapters no longer matter; only the results of our calls do.
                     _ => Vec::new(),
                 },
                 () = tokio::time::sleep_until(until) => {
@@ -265,7 +266,7 @@ impl Driver {
     }
 }
 
-/// Resolves when the process shall stop; never when nobody can say so any more.
+/// Resolves when the process has to stop; never when the sender is gone.
 async fn told(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;

@@ -1,15 +1,15 @@
-//! Before anything is done: do the roster's marks fit what is really there?
+//! Checks before any repair whether the roster's marks match the instances that exist.
 //!
 //! ```text
-//!  full listing, with strangers ─▶ a count of what strangers carry ┐
-//!  full listing ───────────────────────────────────────────────────┴▶ matches_warning ─▶ pause of the pool, by us
+//!  full listing, with strangers ─▶ a count of strangers' marks ────┐
+//!  full listing ───────────────────────────────────────────────────┴▶ matches_warning ─▶ pause of the pool, by the controller
 //! ```
 //!
-//! A mark that matches nobody, or everybody including other clusters' machines, is a mistake in the roster that only real
-//! instances reveal. Each full listing is compared; a pool whose marks do not fit is paused by us until they do, with
-//! the explanation as the reason, so that it shows wherever a pause shows. Listings hold only instances with a cluster
-//! mark of a roster; who else is in the project is counted when looking begins and now and then after that, and the
-//! count is handed over beside the events. Nothing is decided here: the pause is an interlock like a person's.
+//! A mark that matches no instance, or every instance including those of other clusters, is a mistake in the roster that only
+//! real instances reveal. The check compares each full listing. It pauses a pool whose marks do not match until they do, with
+//! the explanation as the reason, so that every place that shows pauses shows it. Listings hold only instances with a cluster
+//! mark of a roster. The other instances of the project (strangers) are counted at the start and now and then after that, and
+//! the count comes beside the events. Nothing is decided here: the pause blocks repairs like a pause of an operator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,22 +24,22 @@ use tokio::sync::watch;
 
 use super::pauses::OURSELVES;
 
-/// What those carry who are of no roster, as last counted; `None` until somebody has.
+/// The marks of instances that belong to no roster, as last counted; `None` until the first count.
 pub(crate) type Strangers = watch::Receiver<Option<Arc<Crowd>>>;
 
-/// Pauses of our own, by the cloud whose listing gave rise to them.
+/// Pauses of the controller itself, by the cloud whose listing caused them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnershipCheck {
     written: BTreeMap<PoolName, Written>,
     strangers: BTreeMap<CloudName, Strangers>,
     by_cloud: BTreeMap<CloudName, Vec<MatchWarning>>,
-    /// Pools whose marks were on somebody once: they are no slip of the keyboard, whatever a list lacks later.
+    /// Pools whose marks were on an instance once. Such marks are no typing mistake, even if a later list has none of them.
     met: Vec<(PoolName, Ownership)>,
     pauses: BTreeSet<Pause>,
 }
 
 impl OwnershipCheck {
-    /// A check over a roster whose pools' marks are `written` there.
+    /// A check for a roster; `written` says where the marks of its pools are written.
     pub(crate) fn new(
         written: BTreeMap<PoolName, Written>,
         strangers: BTreeMap<CloudName, Strangers>,
@@ -47,12 +47,12 @@ impl OwnershipCheck {
         Self { written, strangers, ..Self::default() }
     }
 
-    /// What we hold our hands off by ourselves.
+    /// The pauses of the controller itself.
     pub(crate) fn pauses(&self) -> impl Iterator<Item = &Pause> {
         self.pauses.iter()
     }
 
-    /// Looks at an event before the engine does. True when the pauses changed.
+    /// Checks an event before the engine gets it. True when the pauses changed.
     pub(crate) fn review(&mut self, roster: &Roster, event: &Event) -> bool {
         let Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } = event else { return false };
         let known = self.by_cloud.entry(cloud.clone()).or_default();
@@ -97,8 +97,8 @@ impl OwnershipCheck {
     }
 }
 
-/// Everybody who is there. Without a count of strangers, only those with a mark of this roster: a listing is shared with
-/// other rosters, and theirs alone would look like all strangers that there are.
+/// All instances that exist. Without a count of strangers, only those with a mark of this roster: other rosters share the
+/// listing, and their instances alone would look like all strangers.
 fn crowd(
     roster: &Roster,
     cloud: &CloudName,
@@ -115,7 +115,7 @@ fn crowd(
     Crowd::of(snapshot.instances.iter().filter(ours))
 }
 
-/// Remembers the pools whose marks are on somebody now.
+/// Remembers the pools whose marks are on an instance now.
 fn meet(met: &mut Vec<(PoolName, Ownership)>, roster: &Roster, cloud: &CloudName, found: &[MatchWarning]) {
     for pool in roster.pools.values().filter(|pool| pool.cloud == *cloud) {
         let nobody = |warning: &MatchWarning| warning.pool == pool.name && warning.odd == Odd::Nobody;
@@ -126,7 +126,7 @@ fn meet(met: &mut Vec<(PoolName, Ownership)>, roster: &Roster, cloud: &CloudName
     }
 }
 
-/// Changes prove no absence; but a first machine of a pool ends the doubt whether anybody carries its marks.
+/// A listing of changes proves no absence; but the first machine of a pool proves that an instance carries its marks.
 fn still(roster: &Roster, known: &[MatchWarning], changes: &CloudSnapshot) -> Vec<MatchWarning> {
     let carries = |pool: &Pool, instance: &Instance| {
         let marks = pool.owned.pool.iter().chain([&pool.owned.cluster]);
@@ -180,7 +180,7 @@ mod tests {
         let written = BTreeMap::from([(PoolName::from("workers"), written)]);
         let mut ownership_check = OwnershipCheck::new(written, BTreeMap::from([("os".into(), counted)]));
         let nobody = Field::of(0, true);
-        assert!(!ownership_check.review(&roster, &listed(&nobody)), "nobody counted the strangers yet");
+        assert!(!ownership_check.review(&roster, &listed(&nobody)), "the strangers are not counted yet");
         count.send_replace(Some(Arc::new(Crowd::of(&[Arc::new(web.clone())]))));
         assert!(ownership_check.review(&roster, &listed(&nobody)));
         let reason = ownership_check.pauses().next().map(|pause| pause.reason.to_string()).unwrap();

@@ -1,8 +1,8 @@
-//! "Hands off", as the engine hears of it: the pauses that people set on disk, and those of our own check of ownership.
+//! Pauses for the engine: those that operators set on disk, and those of the ownership check.
 //!
 //! The folder is read again every two seconds, so that `reveille pause` works beside a running controller without a
-//! connection to it. A file that cannot be read may cover anything, so it covers everything. Our own check of ownership (see
-//! [`super::ownership_check`]) stands beside what people said.
+//! connection to it. A file that cannot be read may cover anything, so it covers everything. The ownership check
+//! ([`super::ownership_check`]) adds its own pauses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use reveille_core::event::{Command, Pause, PauseScope};
 
 use super::ownership_check::OwnershipCheck;
 
-/// Reads the pauses that are set on disk: them, and what could not be read.
+/// Reads the pauses on disk: the readable ones, and an error for each of the others.
 pub(crate) type ReadPauses = Box<dyn Fn() -> (BTreeSet<Pause>, Vec<String>) + Send>;
 
-/// Who says so when nobody but us does.
+/// The author of a pause that the controller itself sets.
 pub(crate) const OURSELVES: &str = "reveille itself";
 
-/// Collects pauses and tells when they change.
+/// Collects pauses and reports when they change.
 pub(crate) struct PauseDesk {
     read: ReadPauses,
     /// Our own check of ownership.
@@ -26,12 +26,12 @@ pub(crate) struct PauseDesk {
 }
 
 impl PauseDesk {
-    /// A desk over a folder and our own check of ownership.
+    /// Pauses from a folder and from the ownership check.
     pub(crate) const fn new(read: ReadPauses, ownership_check: OwnershipCheck) -> Self {
         Self { read, ownership_check, last: None }
     }
 
-    /// Reads them again; a command when they differ from the last time.
+    /// Reads them again; returns a command when they differ from the last time.
     pub(crate) fn read(&mut self) -> Option<Command> {
         let (mut pauses, unreadable) = (self.read)();
         for why in unreadable {
@@ -49,7 +49,7 @@ impl PauseDesk {
     }
 }
 
-/// A pause of everything, for a reason of our own.
+/// A pause of everything that the controller itself sets.
 pub(crate) fn everything(why: &str) -> Pause {
     Pause { scope: PauseScope::Roster, by: Arc::from(OURSELVES), reason: Arc::from(why) }
 }

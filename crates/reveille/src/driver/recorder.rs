@@ -1,13 +1,13 @@
-//! The flight recorder: every event and effect of one roster's engine on its way to disk, without ever holding it up.
+//! The recorder: writes every event and effect of one roster's engine to disk, and never delays the engine.
 //!
 //! ```text
 //!  engine host ─▶ step (bounded queue) ─▶ thread: one line each, compressed, flushed every few seconds ─▶ DIR/ROSTER/RUN/
 //!             └─ full, or the disk refuses ─▶ one warning, a note beside the recording, and the recording is over
 //! ```
 //!
-//! A recording serves people afterwards; nothing rests on it. So the controller never waits for it and never fails by it: what
-//! cannot be kept ends the recording, because one with a hole could not be replayed. The cost at the engine's side is a
-//! copy of shared pointers.
+//! A recording is for operators; no decision depends on it. So the controller never waits for it and never fails because
+//! of it. A step that cannot be kept ends the recording, because a recording with a gap could not be replayed. The cost
+//! for the engine is a copy of shared pointers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use reveille_core::model::time::Time;
 use reveille_record::tape::{TapeConfig, TapeError, TapeWriter};
 use reveille_wire::recording::{Header, Writer};
 
-/// What the engine of this program decides by, as a hash of its source.
+/// A hash of the source that the engine of this program decides by.
 pub(crate) const ENGINE: &str = env!("REVEILLE_ENGINE");
 
-/// Steps that may wait for the disk.
+/// The most steps that wait for the disk.
 const STEPS_MAX: usize = 8192;
-/// What a killed process loses of its recording, at most.
+/// A killed process loses at most this much of its recording.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
 
 type Step = (Time, Event, Vec<Effect>);
 
-/// The engine's end of it.
+/// The engine's end of the recorder.
 pub(crate) struct Recorder {
     steps: Option<SyncSender<Step>>,
     thread: Option<JoinHandle<()>>,
@@ -41,10 +41,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording below `directory`. `now` is the wall clock, for its name only.
+    /// Begins a recording below `directory`. `now` is the wall clock, used only for the name.
     ///
     /// # Errors
-    /// When the directory cannot be written: better told at the start than found out afterwards.
+    /// When the directory cannot be written: the operator learns it at the start.
     pub(crate) fn start(
         directory: &Path,
         header: &Header,
@@ -71,7 +71,7 @@ impl Recorder {
         Ok(Self { steps: Some(steps), thread: Some(thread), lagged })
     }
 
-    /// Takes in one step. Never waits.
+    /// Passes on one step. Never waits.
     pub(crate) fn step(&mut self, at: Time, event: &Event, effects: &[Effect]) {
         let Some(steps) = &self.steps else { return };
         match steps.try_send((at, event.clone(), effects.to_vec())) {
@@ -80,12 +80,12 @@ impl Recorder {
                 self.lagged.store(true, Ordering::Release);
                 self.steps = None;
             }
-            // The thread has ended, and has said why.
+            // The thread has ended, and has logged the reason.
             Err(TrySendError::Disconnected(_)) => self.steps = None,
         }
     }
 
-    /// Ends it after everything that was handed over. Blocks until the disk has answered.
+    /// Ends the recording after everything that was passed on. Blocks until the disk has answered.
     pub(crate) fn end(mut self) {
         self.steps = None;
         if let Some(thread) = self.thread.take()
@@ -138,7 +138,7 @@ impl Hand {
         }
     }
 
-    /// One warning, one note, and no more of it.
+    /// Logs one warning, writes one note, and ends the recording.
     fn give_up(mut self, why: &str) {
         let Some(tape) = self.tape.take() else { return };
         tracing::warn!(
@@ -205,7 +205,7 @@ mod tests {
         Arc::from(format!("{text} password={CANARY}"))
     }
 
-    /// An event of each kind that carries text of others, with a secret in every such text.
+    /// An event of each kind that carries foreign text, with a secret in every such text.
     fn talkative() -> Vec<Event> {
         let mut instance = fixture::instance("1");
         instance.state = InstanceState::Errored;

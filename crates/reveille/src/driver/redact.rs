@@ -1,12 +1,13 @@
-//! Secrets taken out of events before the engine, the ledger, the log and a recording see them.
+//! Removes secrets from events before the engine, the ledger, the log and a recording see them.
 //!
 //! ```text
 //!  adapter ─▶ Event ─▶ redact: consoles, messages, faults, error texts, tags and metadata ─▶ step, recorder
 //! ```
 //!
-//! Everything that others wrote freely goes through the core's own masking, here, at the only door to the engine; so what is
-//! recorded is what was decided by, and a replay decides the same. Marks that the roster names prove ownership and stay as
-//! they are: whoever writes a roster has them in the open. Names and ids stay, too; they are what decisions are about.
+//! All free text of other systems goes through the core's masking here, at the only entry to the engine. So a recording
+//! holds exactly what the engine decided by, and a replay makes the same decisions. Marks that the roster names prove
+//! ownership and stay as they are, because the roster's author has them in plain text. Names and ids stay too, because
+//! decisions depend on them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,17 +23,17 @@ use reveille_core::model::node::{Condition, Node, NodeEvent};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::testimony::Told;
 
-/// Takes secrets out.
+/// Removes secrets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Redactor {
     named: BTreeSet<Mark>,
 }
 
-/// Sets of marks that were looked at: adapters share one set between many instances.
+/// Sets of marks that were processed: adapters share one set between many instances.
 type Seen = BTreeMap<*const BTreeSet<Mark>, Option<Arc<BTreeSet<Mark>>>>;
 
 impl Redactor {
-    /// One that leaves the marks of this roster alone.
+    /// A redactor that leaves the marks of this roster alone.
     pub(crate) fn of(roster: &Roster) -> Self {
         let marks = |pool: &reveille_core::model::roster::Pool| {
             [Some(pool.owned.cluster.clone()), pool.owned.pool.clone()]
@@ -136,7 +137,7 @@ impl Redactor {
             Answer::Group(Some(group)) => Answer::Group(Some(self::group(&group).unwrap_or(group))),
             Answer::Console(log) => Answer::Console(keep(&log)),
             Answer::NoConsole(why) => Answer::NoConsole(text(why)),
-            // What is quoted in it was masked when it was judged; the other one is never taken unjudged.
+            // The quotes in it were masked when it was judged; `Said` never arrives unjudged.
             Answer::Testimony(_) | Answer::Said(_) => answer,
             Answer::Actions(actions) => {
                 let clean =
@@ -185,7 +186,7 @@ fn node(node: Arc<Node>) -> Arc<Node> {
     let clean =
         |condition: &Condition| Condition { message: text(condition.message.clone()), ..condition.clone() };
     let mut intent = node.intent.clone();
-    // People write what they like into annotations, and a request is recorded.
+    // An operator can write any text into an annotation, and the request is recorded.
     if let Some(asks) = &mut intent.asks {
         asks.repair = asks.repair.take().map(text);
         asks.confirm = asks.confirm.take().map(text);
@@ -198,7 +199,7 @@ fn node_event(event: NodeEvent) -> NodeEvent {
     NodeEvent { message: text(event.message), ..event }
 }
 
-/// An agent masks what it quotes. It runs on a machine that somebody else may have taken, so that is done here once more.
+/// An agent masks what it quotes. An attacker may have taken over its machine, so the text is masked here again.
 fn agent(fact: AgentFact) -> AgentFact {
     match fact {
         AgentFact::Said { agent, report } => AgentFact::Said { agent, report: self::report(report) },

@@ -1,21 +1,21 @@
-//! Whether the sources can be believed, as log lines: one when that changes, none while it lasts.
+//! Logs whether the data sources can be trusted: one line when that changes, none in between.
 //!
-//! The engine makes no record of it, because nothing rests on it after a restart; people want to know all the same, since
-//! nothing is judged or done while a source cannot be believed.
+//! The engine makes no record of it, because nothing depends on it after a restart. Operators need to know it, because no
+//! machine is judged or repaired while a source cannot be trusted.
 
 use std::collections::BTreeMap;
 
 use reveille_core::observe::source::{Source, Trust};
 use reveille_core::plan::desk::Desk;
 
-/// What was said last of each source.
+/// The last log line of each source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sight {
     believed: BTreeMap<String, bool>,
 }
 
 impl Sight {
-    /// Tells what changed since the last time.
+    /// Logs what changed since the last time.
     pub(super) fn review(&mut self, desk: &Desk<'_>) {
         self.one(desk, "cluster", &desk.cluster.source);
         for (name, cloud) in desk.clouds {
@@ -25,7 +25,7 @@ impl Sight {
 
     fn one(&mut self, desk: &Desk<'_>, name: &str, source: &Source) {
         let trust = source.trust(desk.now);
-        // Nothing was heard yet, good or bad: the start is no news.
+        // The source has not answered or failed yet; the start is not logged.
         if source.last_good().is_none() && source.failing().is_none() {
             return;
         }

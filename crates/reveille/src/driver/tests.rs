@@ -1,7 +1,7 @@
-//! The driver against a small fake world: what comes before what, and what a failing ledger or a lost lock prevent.
+//! Tests the driver in a small fake world: what comes before what, and what a failing ledger or a lost lock prevents.
 //!
-//! The world is one machine whose port lacks its group, which the roster lets the engine mend at once. The fakes answer at
-//! the two seams of the driver, [`Adapter`] and [`LedgerBackend`]; everything between them is the real thing.
+//! The world has one machine whose port lacks its security group, and the roster allows that repair at once. The fakes
+//! implement the two interfaces of the driver, [`Adapter`] and [`LedgerBackend`]; everything between them is real.
 
 mod burst;
 mod control_socket;
@@ -47,15 +47,15 @@ fn port(with_group: bool) -> Port {
     fixture::port("1", if with_group { &["g1"] } else { &[] })
 }
 
-/// One machine, and what was asked of it, in order.
+/// One machine, and the requests to it, in order.
 #[derive(Default)]
 struct Fake {
     said: Mutex<Vec<String>>,
     mended: AtomicBool,
-    /// Calls wait for this when it is there.
+    /// Calls wait for this notification when it is set.
     hold: Option<Arc<Notify>>,
     panics: bool,
-    /// Wakes the poller, as a real cloud's world does.
+    /// Wakes the poller, as the adapter of a real cloud does.
     kick: Arc<Notify>,
 }
 
@@ -104,7 +104,7 @@ impl Adapter for FakeAdapter {
     }
 }
 
-/// A ledger in memory that can be told to refuse, or to let nothing through.
+/// A ledger in memory that can refuse records, or block.
 #[derive(Clone, Default)]
 struct Book {
     kept: Arc<Mutex<Vec<Record>>>,
@@ -155,7 +155,7 @@ impl LedgerBackend for Book {
     }
 }
 
-/// A driver over the fakes, running, with everything that a test pulls at.
+/// A running driver with the fakes, and the handles for a test.
 struct Bench {
     fake: Arc<Fake>,
     book: Book,
@@ -169,7 +169,7 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
     start_with(Arc::new(fake), book, Box::new(book.clone()), state, until, leads, clock::system())
 }
 
-/// The same over any backend and any clock.
+/// The same with any backend and any clock.
 fn start_with(
     fake: Arc<Fake>,
     book: &Book,
@@ -210,7 +210,7 @@ fn leads(fence: u64) -> FenceCheck {
     Arc::new(move |_| Lead::Holds(Fence(fence)))
 }
 
-/// The one machine, in full.
+/// A full listing of the one machine.
 fn snapshot(mended: bool) -> CloudSnapshot {
     CloudSnapshot {
         instances: vec![Arc::new(fixture::instance("1"))],
@@ -224,7 +224,7 @@ fn snapshot(mended: bool) -> CloudSnapshot {
 }
 
 impl Bench {
-    /// Everything that the engine needs to see that the port lacks its group.
+    /// All facts that show the engine that the port lacks its group.
     async fn show(&self) {
         let snapshot = snapshot(self.fake.mended.load(Ordering::SeqCst));
         let cloud = Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot) };
@@ -234,7 +234,7 @@ impl Bench {
         }
     }
 
-    /// Waits until it is so, or fails.
+    /// Waits until the condition holds, or fails.
     async fn until(&self, what: &str, so: impl Fn(&Self) -> bool) {
         let waiting = async {
             while !so(self) {
@@ -299,7 +299,7 @@ async fn a_lost_lock_fences_the_call_off_and_ends_all_acting() {
     let fake = bench.fake.clone();
     let (state, ended) = tokio::time::timeout(PATIENCE, bench.running).await.unwrap().unwrap();
     assert_eq!((fake.calls(), ended), (0, Ended::Fenced));
-    assert!(!state.desk().leading, "somebody else leads");
+    assert!(!state.desk().leading, "another process leads");
     assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Fenced {}, .. })));
 }
 
@@ -312,7 +312,7 @@ async fn after_a_crash_an_intent_is_read_back_and_not_repeated() {
     first.show().await;
     first.until("the call", |bench| bench.fake.calls() == 1).await;
     first.running.abort();
-    // The call took effect, and nobody was there any more to hear of it.
+    // The call took effect, and the process ended before it got the answer.
     let fake = Fake { mended: AtomicBool::new(true), ..Fake::default() };
     let how = Restored {
         start: Start { fence: Fence(2), acting: true },

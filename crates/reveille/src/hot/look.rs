@@ -1,4 +1,5 @@
-//! A look at a cluster: one task for each kind, one for each object that is followed, and the detector in the middle.
+//! Watches a cluster for hot objects: one task for each kind, one for each object that is followed, and
+//! the detector in the middle.
 //!
 //! ```text
 //!  kind ─▶ tell_writes ─┐                         ┌▶ Follow ─▶ tell_versions (a task) ─┐
@@ -6,7 +7,7 @@
 //!  /metrics, at times ──┘                         └▶ Opened, Changed, Closed ─▶ Listener
 //! ```
 //!
-//! The channel is bounded: when the detector is behind, the API server's connections wait. Every task ends with the look.
+//! The channel has a limit: when the detector is behind, the connections to the API server wait. Every task ends with the look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -27,66 +28,67 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::cli::failure::Failure;
 use crate::driver::clock::wall;
 
-/// Kinds that are watched at once: each is a connection's stream of the API server.
+/// The most kinds that are watched at once: each needs one watch connection to the API server.
 const KINDS_MAX: usize = 300;
-/// Kinds do not begin all at once.
+/// The watches of the kinds start this far apart.
 const APART: Duration = Duration::from_millis(10);
-/// Events on their way from the connections to the detector.
+/// The most events between the connections and the detector.
 const QUEUE: usize = 4_096;
-/// The first reading of the counts comes when the watches stand, or after this long.
+/// The first sample of the counts comes when the watches are open, or after this long.
 const SETTLE: Duration = Duration::from_secs(5);
-/// Cases ripen and cool by this.
+/// How often the detector re-evaluates its cases.
 const TICK: Duration = Duration::from_millis(250);
-/// Notes that are told.
+/// The most notes in a report.
 const NOTES_MAX: usize = 20;
-/// What is refused may be allowed later: a look without end tries again after the first, after twice that, …, after the last.
+/// A refused kind may be allowed later. A look without an end tries again after the first wait, then twice as long each
+/// time, up to the last wait.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
 
-/// What a look needs.
+/// The settings of a look.
 pub(crate) struct Begin {
-    /// From when on something is hot.
+    /// The thresholds of the detector.
     pub(crate) settings: Settings,
-    /// Kinds that are wanted, as people write them; none: all that are counted.
+    /// The wanted kinds, as the operator writes them; empty: all that can be counted.
     pub(crate) kinds: Vec<String>,
-    /// Kinds that the server does not have are passed over.
+    /// Kinds that the server does not have are skipped.
     pub(crate) leaves_out_unknown: bool,
-    /// It ends after this long; `None`: when it is told to.
+    /// The look ends after this long; `None`: when it is told to.
     pub(crate) lasts: Option<Duration>,
-    /// Nothing is dropped before the end, and its last word is over all that it saw.
+    /// The look drops nothing before its end, and its last report covers everything that it saw.
     pub(crate) is_short: bool,
-    /// Between two readings of the counts, while it goes on.
+    /// The time between two samples of the counts, while the look goes on.
     pub(crate) counts_every: Duration,
 }
 
-/// Whoever wants to know at once.
+/// Gets events as they happen.
 pub(crate) trait Listener {
-    /// Something is hot, or more is known of it: `is_new` tells which.
+    /// An object is hot, or there is more evidence: `is_new` tells which.
     fn hot(&mut self, verdict: &Verdict, is_new: bool);
-    /// It is hot no more.
+    /// The object is not hot any more.
     fn cool(&mut self, subject: &Subject);
-    /// Nobody tells of this kind, for this reason.
+    /// No data comes for this kind, for this reason.
     fn untold(&mut self, kind: &Resource, why: &str);
-    /// This kind is told of from now on.
+    /// Data comes for this kind from now on.
     fn stands(&mut self, _kind: &Resource) {}
-    /// Its watch does not stand: nothing is told of it until it does, and that may be said again and again.
+    /// The watch of this kind broke: no data comes until it is open again. The look may call this repeatedly.
     fn lost(&mut self, _kind: &Resource) {}
 }
 
-/// What a look leaves.
+/// The result of a look.
 pub(crate) struct Seen {
     /// When it began.
     pub(crate) began: Time,
-    /// Kinds that were told of to the end.
+    /// The number of kinds with data until the end.
     pub(crate) kinds: usize,
-    /// Hottest first.
+    /// The verdicts, hottest first.
     pub(crate) verdicts: Vec<Verdict>,
-    /// How full the API server is.
+    /// The memory use of the API server.
     pub(crate) pressure: Option<Pressure>,
-    /// What is to be known of it.
+    /// Limits of the result.
     pub(crate) notes: Vec<String>,
 }
 
-/// A look under way.
+/// A look that is under way.
 pub(crate) struct Look<'l, L> {
     listener: &'l mut L,
     cluster: Cluster,
@@ -97,14 +99,14 @@ pub(crate) struct Look<'l, L> {
     queue: mpsc::Receiver<Event>,
     tasks: JoinSet<()>,
     followed: BTreeMap<Object, AbortHandle>,
-    /// Kinds that nobody tells of: why.
+    /// Kinds without data, and why.
     untold: BTreeMap<Resource, String>,
     standing: BTreeSet<Resource>,
     notes: Vec<String>,
     began: Time,
 }
 
-/// The kinds that are wanted; without a wish, all that are counted.
+/// The wanted kinds; without a list, all that can be counted.
 fn chosen(served: Vec<Kind>, begin: &Begin) -> Result<Vec<Kind>, Failure> {
     if begin.kinds.is_empty() {
         let mut kinds = served;
@@ -127,7 +129,7 @@ fn chosen(served: Vec<Kind>, begin: &Begin) -> Result<Vec<Kind>, Failure> {
     Ok(kinds)
 }
 
-/// Tells of a kind. A watch ends only when it is refused; where the look has no end, that is tried again, ever later.
+/// Watches a kind. A watch ends only when it is refused; in a look without an end, the task then tries again after growing waits.
 async fn tell(
     cluster: &Cluster,
     kind: &Kind,
@@ -153,7 +155,7 @@ async fn tell(
 }
 
 impl<'l, L: Listener> Look<'l, L> {
-    /// Asks which kinds there are, and begins nothing yet.
+    /// Asks which kinds the server has, and starts no watch yet.
     pub(crate) async fn open(cluster: Cluster, begin: Begin, listener: &'l mut L) -> Result<Self, Failure> {
         let served =
             cluster.kinds().await.map_err(|error| Failure::cannot_tell(anyhow!("{}", error.text)))?;
@@ -176,12 +178,12 @@ impl<'l, L: Listener> Look<'l, L> {
         })
     }
 
-    /// Kinds that it looks at.
+    /// The number of kinds that the look watches.
     pub(crate) fn kinds(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Looks until its time is over or `stop` comes, and gives what it saw.
+    /// Runs until the time is over or `stop` resolves, and returns the result.
     pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) -> Seen {
         let mut failures = self.start();
         self.watch(&mut failures, stop).await;
@@ -192,7 +194,7 @@ impl<'l, L: Listener> Look<'l, L> {
         self.seen()
     }
 
-    /// A task for each kind. What one of them cannot tell comes back by the channel.
+    /// Starts a task for each kind. The channel returns the failures of these tasks.
     fn start(&mut self) -> mpsc::Receiver<(Resource, String)> {
         let (failed, failures) = mpsc::channel(KINDS_MAX);
         let left_out = self.kinds.len().saturating_sub(KINDS_MAX);
@@ -231,7 +233,7 @@ impl<'l, L: Listener> Look<'l, L> {
                 biased;
                 () = &mut stop => break,
                 Some((resource, why)) = failures.recv() => {
-                    // Asked again and refused again for the same reason is no news.
+                    // A kind that is refused again for the same reason is not reported again.
                     if self.untold.get(&resource) != Some(&why) {
                         self.listener.untold(&resource, &why);
                     }
@@ -260,7 +262,7 @@ impl<'l, L: Listener> Look<'l, L> {
         }
     }
 
-    /// Keeps whether a kind is told of.
+    /// Records whether data comes for a kind.
     fn mind(&mut self, event: &Event) {
         match event {
             Event::Watched(resource) => {
@@ -276,7 +278,7 @@ impl<'l, L: Listener> Look<'l, L> {
         }
     }
 
-    /// The counts are read here, and not in a task, so that what our watch saw and what the server counted end together.
+    /// The counts are read here and not in a task, so that the counts of our watch and of the server end at the same time.
     async fn read_counts(&mut self, is_last: bool) {
         match self.cluster.counts().await {
             Ok(scrape) => self.step(Event::Scraped(Box::new(scrape))),
@@ -291,7 +293,7 @@ impl<'l, L: Listener> Look<'l, L> {
         }
     }
 
-    /// Kinds without a watch are listed again: two generations are a rate.
+    /// Lists kinds without a watch again: two generations give a rate.
     async fn second_lists(&mut self) {
         let unwatched: Vec<Kind> = self
             .kinds
@@ -312,7 +314,7 @@ impl<'l, L: Listener> Look<'l, L> {
         }
     }
 
-    /// Names of clusters that were asked for at the very end.
+    /// Waits for the names of clusters that were requested at the very end.
     async fn read_beside(&mut self) {
         let by = Instant::now() + Duration::from_secs(3);
         while self.state.awaits() > 0 {
@@ -350,11 +352,11 @@ impl<'l, L: Listener> Look<'l, L> {
         let (cluster, events, whom) = (self.cluster.clone(), self.events.clone(), object.clone());
         let task = self.tasks.spawn(async move { cluster.tell_versions(&kind, &whom, &events).await });
         self.followed.insert(object, task);
-        // Tasks that have ended are let go of: a look may go on for months.
+        // Tasks that have ended are removed, because a look may go on for months.
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// The record of a cluster lies in a kind of its own, which may not be among those that are counted.
+    /// The record of a cluster is of a kind of its own, which may not be among the counted kinds.
     fn read(&mut self, about: Object, wanted: Object) {
         let sibling = self.kinds.get(&about.resource).map(|kind| kind.version.clone());
         let kind = self.kinds.get(&wanted.resource).cloned().or_else(|| {
@@ -370,7 +372,7 @@ impl<'l, L: Listener> Look<'l, L> {
         let (cluster, events) = (self.cluster.clone(), self.events.clone());
         self.tasks.spawn(async move {
             let whole = cluster.read_object(&kind, &wanted).await.ok().flatten().unwrap_or_default();
-            // Nobody waits for it any more: nothing is lost.
+            // If the receiver is gone, the result is not needed.
             let _ = events.send(Event::Beside(about, Box::new(whole))).await;
         });
     }

@@ -1,14 +1,15 @@
-//! What is hot now, of a roster's cluster and of its Rancher's, for the answers of a running controller.
+//! The objects that are hot now, in a roster's cluster and in its Rancher's, for the answers of a running controller.
 //!
 //! ```text
-//!  the watch of nodes, that is there anyway ─┐
-//!  watcher of the cluster: Watched ────────────┼▶ Standing ─▶ roll: all of it      why: what is about the machine
+//!  the watch of nodes, open in any case ───────┐
+//!  watcher of the cluster: Watched ────────────┼▶ Standing ─▶ status: all of it    why: what is about the machine
 //!  watcher of Rancher: Watched ────────────────┘
 //! ```
 //!
-//! An API server that should be watched and is not is told as such: that nothing is said of it would read as calm. A storm in
-//! Rancher's API server hurts every cluster that Rancher has, so a roll names all of it; a `why` names what is about the record
-//! of its machine, in the roster's cluster alone, because two clusters may each have a node of one name.
+//! A report names an API server that should be watched and is not; without that, silence would look like calm. A write
+//! storm in Rancher's API server hurts every cluster of that Rancher, so a `status` names all hot objects there. A `why`
+//! names the record of its machine only, and only for the roster's own cluster, because two clusters may each have a node
+//! of the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,32 +21,32 @@ use reveille_wire::report::{HotMachine, HotVerdict, MachineReport, Report};
 
 use crate::view::hot as view;
 
-/// Verdicts that a report carries.
+/// The most verdicts in a report.
 const REPORTED_MAX: usize = 20;
-/// Kinds that a line names.
+/// The most kinds that a line names.
 const NAMED_MAX: usize = 3;
 
-/// What one look without end knows now.
+/// What one look without an end knows now.
 #[derive(Default)]
 pub(super) struct Known {
     /// `host:port`, once it is known.
     pub(super) server: Option<String>,
-    /// What is hot.
+    /// The hot objects.
     pub(super) verdicts: BTreeMap<Subject, Verdict>,
-    /// Kinds that are told of.
+    /// Kinds with data.
     pub(super) standing: BTreeSet<Resource>,
-    /// Kinds that are not, although they are wanted: why.
+    /// Wanted kinds without data, and why.
     pub(super) untold: BTreeMap<Resource, String>,
-    /// Why nothing is told of any, while that is so.
+    /// Why there is no data for any kind, while that is so.
     pub(super) blind: String,
 }
 
-/// An API server that is watched without end: written by its watcher, read by the commands that answer.
+/// An API server that is watched without an end: its watcher writes the state, and the reporting commands read it.
 #[derive(Clone)]
 pub(crate) struct Watched(Arc<Mutex<Known>>);
 
 impl Watched {
-    /// Nothing is known yet.
+    /// The state before the first data.
     pub(crate) fn new() -> Self {
         Self(Arc::new(Mutex::new(Known { blind: "the look has only begun".to_owned(), ..Known::default() })))
     }
@@ -55,16 +56,16 @@ impl Watched {
     }
 }
 
-/// A roster's Rancher, watched.
+/// The Rancher of a roster, watched.
 #[derive(Clone)]
 pub(crate) struct Management {
     /// Its API server.
     pub(crate) watched: Watched,
-    /// Id or name of the roster's cluster there.
+    /// Id or name of the roster's cluster in Rancher.
     pub(crate) cluster: String,
 }
 
-/// What is hot about one roster now.
+/// The hot objects of one roster now.
 #[derive(Clone)]
 pub(crate) struct Standing {
     cluster: Cluster,
@@ -73,12 +74,12 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Of a cluster whose nodes are watched anyway, and of what is watched on purpose.
+    /// The sources: a cluster whose nodes are watched in any case, and the API servers of the roster's `hot` sections.
     pub(crate) const fn new(cluster: Cluster, own: Option<Watched>, rancher: Option<Management>) -> Self {
         Self { cluster, own, rancher }
     }
 
-    /// Writes into a report what it is about.
+    /// Adds the hot objects to a report.
     pub(crate) fn fill(&self, report: &mut Report) {
         match report {
             Report::RollReport(roll) => {
@@ -96,18 +97,18 @@ impl Standing {
         }
     }
 
-    /// Hottest first.
+    /// The verdicts, hottest first.
     fn verdicts(&self) -> Vec<HotVerdict> {
         let mut own: BTreeMap<Subject, Verdict> = BTreeMap::new();
         for verdict in self.cluster.hot_nodes() {
             own.insert(verdict.subject.clone(), verdict);
         }
-        // What a look of its own saw of a node is more than what the watch of nodes tells.
+        // A look of its own knows more about a node than the watch of nodes does.
         own.extend(self.own.iter().flat_map(|watched| watched.known().verdicts.clone()));
         let mut all: Vec<(Option<String>, Verdict)> = Vec::new();
         if let Some(rancher) = &self.rancher {
             let known = rancher.watched.known();
-            // Rancher may run in the very cluster of the roster: then one object is told once.
+            // Rancher may run in the roster's own cluster: then an object is named once.
             let is_own = known.server.as_deref() == Some(self.cluster.server());
             let theirs =
                 known.verdicts.values().filter(|verdict| !is_own || !own.contains_key(&verdict.subject));
@@ -125,7 +126,7 @@ impl Standing {
         all.iter().map(report).collect()
     }
 
-    /// What should be watched and is not.
+    /// API servers and kinds that should be watched and are not.
     fn unread(&self) -> Vec<String> {
         let own = self.own.iter().map(|watched| ("the cluster's API server", watched));
         let theirs = self.rancher.iter().map(|rancher| ("Rancher's API server", &rancher.watched));
@@ -147,7 +148,7 @@ fn unread(whose: &str, known: &Known) -> Option<String> {
     Some(format!("writes of {} are not counted in {whose}{server}: {why}", names.join(", ")))
 }
 
-/// The Node itself, or a record of it in the roster's cluster. While a machine has no Node, its record is known by its own name.
+/// The Node itself, or its record in the roster's cluster. While a machine has no Node, its record has the machine's name.
 fn is_about(verdict: &HotVerdict, machine: &MachineReport, there: Option<&str>) -> bool {
     let node = machine.node.as_deref();
     let is_node = verdict.in_rancher.is_none()
@@ -166,7 +167,7 @@ fn is_about(verdict: &HotVerdict, machine: &MachineReport, there: Option<&str>) 
     is_node || is_record
 }
 
-/// False when it is known to be of another cluster than the one that a roster's Rancher calls so. A name may not be readable.
+/// False when the machine is known to be in another cluster than the roster's. The name of the cluster may be unreadable.
 fn is_of_cluster(behind: &HotMachine, there: Option<&str>) -> bool {
     let (Some(there), Some(id)) = (there, &behind.cluster_id) else { return true };
     id == there || behind.cluster.as_ref().is_none_or(|name| name == there)
@@ -224,7 +225,7 @@ mod tests {
             (record("c-1", None), &own, "prod", true),
             (record("c-1", Some("prod")), &machine("w-1", None), "prod", true),
             (record("c-1", Some("prod")), &machine("w-1", Some("w-2")), "prod", false),
-            // A Node of the management cluster is none of the roster's.
+            // A Node of the management cluster does not belong to the roster.
             (
                 verdict(json!({"inRancher": "r:443", "group": "", "resource": "nodes", "name": "w-1",
                     "machine": {"node": "w-1", "addresses": []}})),

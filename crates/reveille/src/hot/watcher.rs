@@ -1,13 +1,13 @@
-//! An API server, watched for what is written without end all the time that `run` runs: the roster's cluster, or its Rancher's.
+//! Watches an API server for objects that are written in a loop, as long as `run` runs: the roster's cluster, or its Rancher's.
 //!
 //! ```text
 //!  spec.hot ─────────▶ look without end ─▶ Watched ─┐
-//!  spec.rancher.hot ─▶ look without end ─▶ Watched ─┴▶ a line in the log; roll and why by `standing`
+//!  spec.rancher.hot ─▶ look without end ─▶ Watched ─┴▶ a line in the log; status and why by `snapshot`
 //! ```
 //!
-//! It stands beside the engine's loop and has no say in it: a look that fails is begun anew, ever later, and the worst that a
-//! broken one costs is that nothing is told, which is told. Rosters that name one Rancher and the same kinds share one look at
-//! it. Nothing is written, and nothing is remembered when the process ends.
+//! The watcher runs beside the engine's loop and does not influence it. A look that fails starts again after growing
+//! waits; while it is down, the reports have no hot objects and say so. Rosters that name one Rancher and the same kinds
+//! share one look. Nothing is written, and nothing is remembered when the process ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,40 +24,40 @@ use super::look::{Begin, Listener, Look};
 use super::snapshot::{Known, Management, Standing, Watched};
 use crate::command::look::cluster_config;
 
-/// Between two readings of the counts: a big API server's are megabytes.
+/// The time between two samples of the counts: those of a big API server have megabytes.
 const COUNTS_EVERY: Duration = Duration::from_secs(120);
 /// A look that could not begin is tried again after this, then after twice as long, …
 const AGAIN_MIN: Duration = Duration::from_secs(10);
 /// … and never later than this.
 const AGAIN_MAX: Duration = Duration::from_secs(300);
 
-/// Where an API server is.
+/// How an API server is reached.
 enum Reach {
-    /// Whoever asked is logged in already.
+    /// The caller is logged in already.
     Here(Cluster),
-    /// It is logged in to when the look begins: that it cannot be must not hold up a controller.
+    /// The watcher logs in when the look begins, so that a failed login does not delay the controller.
     There(ClusterConfig),
 }
 
-/// Whose API server it is.
+/// The owner of an API server.
 enum Whose {
     Cluster(RosterName),
     Rancher,
 }
 
-/// The vigils of one process.
+/// The watchers of one process.
 pub(crate) struct Vigils {
     stopped: watch::Receiver<bool>,
     of_rancher: BTreeMap<(ClusterRef, HotRef), Watched>,
 }
 
 impl Vigils {
-    /// None yet. Each ends when it is `stopped`.
+    /// No watcher yet. Each one ends when `stopped` becomes true.
     pub(crate) const fn new(stopped: watch::Receiver<bool>) -> Self {
         Self { stopped, of_rancher: BTreeMap::new() }
     }
 
-    /// Begins what a roster wants and nobody has begun.
+    /// Starts the watchers that a roster wants and that do not run yet.
     pub(crate) fn begin(
         &mut self,
         checked: &CheckedRoster,
@@ -86,13 +86,13 @@ impl Vigils {
     }
 }
 
-/// Hears what a look tells, keeps it, and says it in the log.
+/// Receives the events of a look, keeps the state, and logs it.
 struct Keeper {
     whose: Whose,
     watched: Watched,
-    /// Kinds of which it was said that they are not counted: once is enough.
+    /// Kinds whose failure was logged; each is logged once.
     untold: BTreeSet<Resource>,
-    /// Whether it was said that nobody looks.
+    /// Whether the log says that no look runs.
     is_blind: bool,
 }
 
@@ -127,7 +127,7 @@ impl Keeper {
         }
     }
 
-    /// A look begins: what another knew is over.
+    /// A look begins: the data of the one before is dropped.
     fn begins(&self, server: &str) {
         self.change(|known| {
             let blind = std::mem::take(&mut known.blind);
@@ -209,13 +209,13 @@ impl Listener for Keeper {
     }
 }
 
-/// Looks until it is told to stop.
+/// Runs looks until it is told to stop.
 async fn keep(mut keeper: Keeper, reach: Reach, wanted: HotRef, mut stopped: watch::Receiver<bool>) {
     let mut again = AGAIN_MIN;
     loop {
         let Err(why) = look(&mut keeper, &reach, &wanted, &mut stopped).await else { return };
         keeper.cannot_begin(&why, again);
-        // Nobody left to tell is as good as being told.
+        // A closed channel counts as the request to stop.
         if tokio::time::timeout(again, stopped.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }
@@ -223,7 +223,7 @@ async fn keep(mut keeper: Keeper, reach: Reach, wanted: HotRef, mut stopped: wat
     }
 }
 
-/// One look, to the end of the process, or why it could not begin.
+/// Runs one look to the end of the process; returns why it could not begin.
 async fn look(
     keeper: &mut Keeper,
     reach: &Reach,
@@ -240,7 +240,7 @@ async fn look(
     if look.kinds() == 0 {
         return Err(format!("it has none of the kinds of {section}"));
     }
-    // Nobody left to tell is as good as being told.
+    // A closed channel counts as the request to stop.
     look.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
     Ok(())
 }

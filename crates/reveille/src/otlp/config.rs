@@ -1,8 +1,8 @@
-//! Where traces go: from the command line, or from OpenTelemetry's own variables where a person says that they count.
+//! The target of traces: from the command line, or from OpenTelemetry's own variables where the operator enables them.
 //!
-//! Off when nobody asked. The variables alone switch nothing on: injectors put them into every process of a host, and what is
-//! sent tells of machines. Headers carry credentials; they are in no log, and come from the environment alone, because an
-//! argument is seen by everybody on the machine.
+//! Traces are off unless the operator enables them. The variables alone switch nothing on, because injectors put them
+//! into every process of a host, and traces describe machines. Headers carry credentials: they are in no log, and come
+//! only from the environment, because every process of the host sees the arguments.
 
 use anyhow::anyhow;
 use reqwest::Url;
@@ -10,19 +10,19 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::cli;
 
-/// Where OTLP/HTTP takes traces, below a collector's base.
+/// The path below a collector's base URL that takes traces over OTLP/HTTP.
 const PATH: &str = "v1/traces";
 
-/// Where to, and with what.
+/// The URL and the headers.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(super) endpoint: Url,
-    /// Values are marked as sensitive: they show themselves in no debug output.
+    /// Values are marked as sensitive, so that no debug output shows them.
     pub(super) headers: HeaderMap,
 }
 
 impl Config {
-    /// None when nobody asked for traces.
+    /// The settings; `None` when the operator did not enable traces.
     pub(crate) fn read(
         args: &cli::controller::Run,
         variable: impl Fn(&str) -> Option<String>,
@@ -40,7 +40,7 @@ impl Config {
                     return Err(anyhow!("{says}: name a collector's port for it with --otlp-endpoint"));
                 }
                 match (set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), set("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-                    // By the specification this one is used as it is.
+                    // The specification says that this URL is used as it is.
                     (Some(whole), _) => url(&whole, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")?,
                     (None, Some(base)) => below(&base, "OTEL_EXPORTER_OTLP_ENDPOINT")?,
                     (None, None) => {
@@ -65,7 +65,7 @@ fn below(base: &str, name: &str) -> anyhow::Result<Url> {
     Ok(url)
 }
 
-/// What is wrong is said without the text: it may hold a password.
+/// The error does not quote the text, which may hold a password.
 fn url(text: &str, name: &str) -> anyhow::Result<Url> {
     let url = Url::parse(text.trim()).map_err(|error| anyhow!("{name} is no URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {

@@ -1,4 +1,4 @@
-//! Sends joins to a collector, at its pace and never at ours.
+//! Sends finished joins to a collector, and never makes the controller wait for it.
 //!
 //! ```text
 //!  offer ─▶ queue of 256, or dropped ─▶ at most 16 in one request, within 10 s ─┬▶ taken: sent
@@ -6,8 +6,8 @@
 //!                                          └────────── four times in all ────────┴▶ anything else, or the last: dropped
 //! ```
 //!
-//! Which answers may be tried again is OTLP's own list. A request that may have arrived is tried again, too: the ids are
-//! the same.
+//! OTLP lists the answers after which a request may be repeated. A request that may have arrived is also repeated,
+//! because the ids are the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,20 +22,20 @@ use tokio::time::sleep;
 use super::config::Config;
 use super::{json, spans};
 
-/// Joins that may wait.
+/// The most joins that wait.
 const QUEUE_MAX: usize = 256;
-/// Joins in one request.
+/// The most joins in one request.
 const BATCH_MAX: usize = 16;
-/// A request, from its connection to its answer.
+/// The limit for a request, from its connection to its answer.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
-/// Requests for one batch.
+/// The most requests for one batch.
 const TRIES: u32 = 4;
-/// The first pause; doubled each time.
+/// The first pause, which doubles each time.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause that a collector may ask for.
+/// The longest pause that the exporter accepts from a collector.
 const PAUSE_MOST: Duration = Duration::from_secs(30);
 
-/// What became of joins so far.
+/// How many joins were sent and dropped so far.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     sent: AtomicU64,
@@ -43,12 +43,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Taken by the collector.
+    /// Joins that the collector accepted.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Not taken, and not tried any more.
+    /// Joins that were not sent and are not tried again.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -61,7 +61,7 @@ pub(crate) struct Exporter {
     counts: Arc<Counts>,
 }
 
-/// Sends them.
+/// Sends the joins.
 #[derive(Debug)]
 pub(crate) struct Sender {
     queue: mpsc::Receiver<(Arc<Who>, Box<JoinOver>)>,
@@ -72,7 +72,7 @@ pub(crate) struct Sender {
 }
 
 impl Exporter {
-    /// One that offers, and one to be run.
+    /// A handle that offers joins, and a sender to run.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Exporter {
         let http = Client::builder()
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .timeout(REQUEST_WITHIN)
-            // Credentials go where a person said, and nowhere else.
+            // Credentials go only to the URL of the configuration, so redirects are not followed.
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
@@ -90,14 +90,14 @@ impl Exporter {
         Ok((exporter, Sender { queue, counts, config, http, pause: PAUSE }))
     }
 
-    /// Hands a join over, without waiting.
+    /// Passes a join on, without waiting.
     pub(crate) fn offer(&self, who: &Arc<Who>, over: &JoinOver) {
         if self.queue.try_send((who.clone(), Box::new(over.clone()))).is_err() {
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What became of them.
+    /// The counts of joins.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
@@ -105,7 +105,7 @@ impl Exporter {
 }
 
 impl Sender {
-    /// Sends until it is told to stop, or nobody offers any more. What waits then is not waited for.
+    /// Sends until it is told to stop, or every handle is gone. It does not wait for joins that are queued then.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         tracing::info!(collector = %self.config.endpoint, "joins are sent as traces");
         let mut batch = Vec::new();
@@ -170,7 +170,7 @@ impl Sender {
         let request = self.http.post(self.config.endpoint.clone()).headers(self.config.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body.to_owned());
         let answer = request.send().await.map_err(|error| Refused {
-            // Its text names the address and what the system said, and no header.
+            // The text names the address and the system's error, and no header.
             why: format!("the collector does not answer: {}", innermost(&error)),
             again: Some(Duration::ZERO),
         })?;
@@ -191,7 +191,7 @@ impl Sender {
     }
 }
 
-/// Not taken; to be tried again after at least so long, or not at all.
+/// The collector did not accept the batch; it is tried again after at least this long, or not at all.
 struct Refused {
     why: String,
     again: Option<Duration>,
@@ -220,7 +220,7 @@ mod tests {
     use super::super::sample::a_join;
     use super::*;
 
-    /// A collector that answers each request with the next of these, and keeps what it was sent.
+    /// A collector that answers each request with the next of these, and keeps the bodies.
     async fn collector(answers: &'static [&'static str]) -> (Config, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/traces", listener.local_addr().unwrap());
@@ -231,7 +231,7 @@ mod tests {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut bytes = Vec::new();
                 let mut buffer = [0; 4096];
-                // The body is JSON of one object; its end is the end of what is sent.
+                // The body is one JSON object, and its end is the end of the request.
                 while !bytes.ends_with(b"}]}]}]}") {
                     let read = stream.read(&mut buffer).await.unwrap();
                     bytes.extend_from_slice(&buffer[..read]);
@@ -274,7 +274,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_collector_that_is_not_there_costs_a_bounded_queue_and_nobody_waits() {
-        // Bound, so that no other test gets the port, and never listening.
+        // The port is bound, so that no other test gets it, and the socket never listens.
         let silent = TcpSocket::new_v4().unwrap();
         silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let endpoint = Url::parse(&format!("http://{}/", silent.local_addr().unwrap())).unwrap();

@@ -1,7 +1,7 @@
-//! Spans in OTLP's JSON encoding: protobuf's JSON mapping, but ids are hex digits.
+//! Spans in OTLP's JSON encoding: protobuf's JSON mapping, except that ids are hex digits.
 //!
-//! Numbers of 64 bits are texts in it, and enumerations are numbers. A field that the definitions do not know would be passed
-//! over by a collector without a word; the kept sample was read with the definitions, unknown fields refused.
+//! This encoding writes 64-bit numbers as strings and enumerations as numbers. A collector would silently skip an unknown
+//! field. So the sample was once read with the protobuf definitions, with unknown fields refused.
 
 use reveille_core::model::time::Time;
 use serde_json::{Value as Json, json};

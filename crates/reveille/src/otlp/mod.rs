@@ -1,13 +1,13 @@
-//! Joins as traces of OpenTelemetry, sent over OTLP/HTTP where a person wants them.
+//! Sends joins as OpenTelemetry traces over OTLP/HTTP, where the operator enables it.
 //!
 //! ```text
 //!  registry: a join is over ─▶ spans: pure ─▶ Exporter (bounded queue) ─▶ json ─▶ POST, within a deadline, tried a few times
 //!                                                  └ full: dropped, and counted
 //! ```
 //!
-//! OTLP's JSON encoding over the HTTP client that is there: OTLP/HTTP has it beside protobuf on the same path, and it needs
-//! neither a code generator nor a second HTTP stack. Nothing waits for a collector. A join is handed over once, after its end
-//! is durable; one that could not be sent is lost to the collector and to nobody else: the ledger has it.
+//! The exporter uses OTLP's JSON encoding over the existing HTTP client. OTLP/HTTP has it beside protobuf on the same path,
+//! and it needs no code generator and no second HTTP stack. The controller never waits for a collector. It passes a join on
+//! once, after its end is durable. A join that could not be sent is missing only in the collector; the ledger has it.
 
 pub(crate) mod config;
 pub(crate) mod exporter;

@@ -1,4 +1,4 @@
-//! A join for tests, as the registry itself tells it.
+//! A join for tests, as the registry itself reports it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use reveille_registrar::registry::{
 use reveille_wire::agent::frame::{Heartbeat, Hello, StageReport, StageStep, Trouble};
 use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, Role, StageWord, Word};
 
-/// Looks like what a bootstrap token is: nobody who was careful would write one into an error.
+/// A text in the form of a bootstrap token, which a careless error message might quote.
 pub(super) const TOKEN: &str = "abcdef.c4n4ry6789abcdef";
 
-/// A join as the registry itself tells it: enrolled, silent once, refused once by its API server, there at last.
+/// A join as the registry itself reports it: enrolled, silent once, refused once by its API server, and Ready in the end.
 pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
     let mut registry = Registry::restore(Settings::default(), Time::from_ms(0), &[]);
     let identity = Identity {

@@ -1,8 +1,8 @@
-//! A join that is over as spans: one for the join, one for each stage that was entered. A function, without a clock.
+//! Converts a finished join into spans: one for the join, one for each stage. It is a function without a clock.
 //!
-//! Ids are counted from the machine's record and the moment at which its join began, both durable: whoever tells of the
-//! same join after a restart tells of the same trace. A span's times are ours, of when something was heard. Texts are masked
-//! once more: what a machine says leaves this process here.
+//! Ids are computed from the machine's record and the moment at which its join began. Both are durable, so a restarted
+//! controller sends the same join as the same trace. The times of a span are when the server heard of an event. Texts are
+//! masked again, because here the words of a machine leave this process.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use reveille_core::diagnose::console::mask_secrets;
@@ -22,11 +22,11 @@ pub(super) struct Span {
     pub(super) end: Time,
     pub(super) attributes: Vec<(&'static str, Value)>,
     pub(super) events: Vec<Moment>,
-    /// It went well; or not, and why.
+    /// Success, or the error.
     pub(super) status: Result<(), String>,
 }
 
-/// Something that happened in a span.
+/// An event within a span.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Moment {
     pub(super) at: Time,
@@ -34,7 +34,7 @@ pub(super) struct Moment {
     pub(super) attributes: Vec<(&'static str, Value)>,
 }
 
-/// What an attribute can be.
+/// The possible types of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -48,12 +48,12 @@ impl From<&str> for Value {
     }
 }
 
-/// The spans of a join, its own first.
+/// The spans of a join, the span of the whole join first.
 pub(super) fn of(who: &Who, over: &JoinOver) -> Vec<Span> {
     let began = over.course.began;
     let trace = trace_id(who.machine.as_str(), began);
     let root = span_id(trace, "join");
-    // A clock that was set back in the middle makes no span end before it begins.
+    // A clock that was set back must not make a span end before it begins.
     let ended = over.ended.max(began);
     let mut spans = vec![Span {
         trace,
@@ -131,7 +131,7 @@ fn of_stage(stage: Stage, stretch: &Stretch, end: Time) -> Vec<(&'static str, Va
     all
 }
 
-/// A stage that was left went well in the end, whatever was in its way. The last one of a join that held is not left.
+/// A stage that was left succeeded in the end, whatever errors came before. The last stage of a successful join is never left.
 fn status(stretch: &Stretch) -> Result<(), String> {
     match (&stretch.left, stretch.agent_said.as_ref().or(stretch.server_said.as_ref())) {
         (None, Some(said)) => Err(mask_secrets(&said.trouble.text).into_owned()),
@@ -171,7 +171,7 @@ fn span_id(trace: [u8; 16], name: &str) -> [u8; 8] {
     first(&[&trace, name.as_bytes()].concat())
 }
 
-/// The beginning of a digest. One of zeros alone, which is no id, is as likely as guessing a key.
+/// The beginning of a digest. A value of only zeros is no valid id, and is as unlikely as guessing a key.
 fn first<const BYTES: usize>(text: &[u8]) -> [u8; BYTES] {
     let mut id = [0; BYTES];
     for (to, from) in id.iter_mut().zip(digest(&SHA256, text).as_ref()) {

@@ -1,4 +1,4 @@
-//! A question to the server that runs with this state, from another process of this host.
+//! Sends a question to the server that runs with this state, from another process of this host.
 //!
 //! ```text
 //!  invite, collect ─▶ DIR/admin.sock ─┬▶ the answer
@@ -14,14 +14,14 @@ use reveille_registrar::server::admin::{self, Answer, Ask, AskError};
 
 use crate::cli::failure::Failure;
 
-/// Where `deploy/reveille.service` keeps its state.
+/// The folder in which `deploy/reveille.service` keeps its state.
 const STATE_OF_UNIT: &str = "/var/lib/reveille-controller";
 
-/// Asks; `command` is the one that a person typed.
+/// Asks the server; `command` is what the operator typed.
 ///
 /// # Errors
 ///
-/// Nobody answers; with what to do about it.
+/// No server answers; the error says what to do.
 pub(crate) async fn ask(directory: &Path, question: &Ask, command: &str) -> Result<Answer, Failure> {
     let accounts = || std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     admin::ask(directory, question).await.map_err(|error| failure(error, directory, command, &accounts()))
@@ -57,12 +57,12 @@ fn failure(error: AskError, directory: &Path, command: &str, accounts: &str) -> 
     }
 }
 
-/// Whose the socket is, or the folder that nobody else may look into.
+/// The owner of the socket, or of the folder that other accounts may not read.
 fn owner(path: &Path) -> Option<u32> {
     path.ancestors().find_map(|path| std::fs::symlink_metadata(path).ok()).map(|found| found.uid())
 }
 
-/// An account for the eye, and for sudo. One that is in no file of this host has its number.
+/// An account's name for messages and for sudo. An account without an entry in this host's files has its number.
 fn called(uid: u32, accounts: &str) -> (String, String) {
     let named = accounts.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -1,15 +1,14 @@
-//! Between the engine and the agents: what is heard becomes the engine's facts, what it asks becomes orders.
+//! Connects the engines and the agents: reports of agents become facts for the engine, and its requests become orders.
 //!
 //! ```text
 //!  Heard ─▶ log, and Book's way of the machine ─▶ AgentReport, a whole one each time ─▶ AgentReports of its roster
 //!  Asking ─▶ Event::Order ─▶ the machine ─▶ done, declined, unanswered ─▶ Answered
 //! ```
 //!
-//! A report is made from what the registry has of the machine and from the last account that its agent gave of itself, so
-//! that one that was lost is made good by the next. What an agent has not said cannot be told: nothing is made up. An ask
-//! counts as taken when the machine said that it is done, or when its session still stands after a while without a word;
-//! whether it helped is found out by looking. No engine is waited for here: one that takes nothing in would keep the machines of
-//! every roster from theirs.
+//! A report consists of the registry's record of the machine and the agent's last account of itself, so the next report
+//! replaces one that was lost. What an agent has not said is left unknown. A request counts as accepted when the machine
+//! answered, or when its session is still open after a while without an answer; a later read shows whether it helped. The
+//! bridge waits for no engine: an engine that takes no facts would keep the machines of all rosters from their engines.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,23 +34,24 @@ use crate::adapters::agents::{AgentReports, Answered, Asking};
 use crate::driver::clock;
 use crate::otlp::Exporter;
 
-/// An order of the engine is the place of its roster, from 1, above its intent. The registry's own numbers begin with its clock,
-/// and are higher than any of these.
+/// The number of an engine's order consists of the index of its roster, from 1, and the number of the intent. The
+/// registry's own order numbers start with its clock, and are higher than any of these.
 const ROSTER_BITS: u32 = 48;
-/// An agent may take so long; whether it helped is read, not waited for.
+/// The agent may take this long; a later read shows whether it helped.
 const ORDER_WITHIN: Span = Span::from_min(15);
-/// An ask without a word of the machine counts as taken after this, while its session stands. Shorter than the asker waits.
+/// A request without an answer of the machine counts as accepted after this, while its session is open. The time is
+/// shorter than the engine waits.
 const TAKEN_AFTER: Duration = Duration::from_secs(15);
 
-/// A roster's end of it.
+/// The bridge's channels to one roster.
 pub(crate) struct Engine {
-    /// Where its facts go.
+    /// The channel for its facts.
     pub(crate) reports: AgentReports,
-    /// What it asks.
+    /// The requests of its engine.
     pub(crate) asks: mpsc::Receiver<Asking>,
 }
 
-/// Orders whose end somebody waits for.
+/// Orders whose answer a requester still waits for.
 #[derive(Clone, Default)]
 struct Pending(Arc<Mutex<BTreeMap<OrderId, oneshot::Sender<Answered>>>>);
 
@@ -62,17 +62,17 @@ impl Pending {
         receiver
     }
 
-    /// The end of one; none: nobody knows.
+    /// Ends one order; `None`: the result is unknown.
     fn end(&self, id: OrderId, answered: Option<Answered>) {
         let waits = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         if let (Some(waits), Some(answered)) = (waits, answered) {
-            // Whoever asked may have given up.
+            // The requester may have given up.
             drop(waits.send(answered));
         }
     }
 }
 
-/// Carries both ways until nothing is heard any more.
+/// Passes data in both directions until the registry has ended.
 pub(super) async fn carry(
     hand: Hand,
     mut heard: mpsc::Receiver<Heard>,
@@ -112,7 +112,7 @@ pub(super) async fn carry(
             }
             What::Answered(id, done) => pending.end(*id, Some(answered(done))),
             What::Unanswered(id, why) => {
-                // Of what was given and not answered nobody knows whether it was done.
+                // For an order that was sent and not answered it is unknown whether the agent carried it out.
                 let not_asked = match why {
                     NoAnswer::NotGiven(why) => Some(Answered::NotAsked(Arc::from(*why))),
                     NoAnswer::Unknown(_) => None,
@@ -129,7 +129,7 @@ pub(super) async fn carry(
     }
 }
 
-/// The number was drawn by the registry, and not counted from an intent of one of so many rosters.
+/// True when the registry drew the number, and it is not computed from an intent of one of this many rosters.
 const fn is_of_a_person(id: OrderId, rosters: u64) -> bool {
     id.0 >> ROSTER_BITS > rosters
 }
@@ -140,14 +140,14 @@ fn keep_ending(endings: &mpsc::Sender<Ending>, ending: Ending) {
     }
 }
 
-/// What an agent said of itself last, and whether that was in this session.
+/// The last account of an agent, and whether it came in this session.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     account: Account,
     said: bool,
 }
 
-/// A new session takes nothing back: that a machine is to go stands until its agent says otherwise.
+/// A new session changes no decision: a machine that is leaving counts as leaving until its agent says otherwise.
 fn keep_account(accounts: &mut BTreeMap<MachineId, Kept>, told: &Heard) {
     match &told.what {
         What::Alive { account: Some(account), .. } => {
@@ -168,17 +168,17 @@ fn keep_account(accounts: &mut BTreeMap<MachineId, Kept>, told: &Heard) {
 fn answered(done: &Done) -> Answered {
     match done.outcome {
         Ended::AlreadySo => Answered::AlreadySo(Arc::from(done.tail.as_str())),
-        // One that was tried and did not go was taken, too: what it came to is read.
+        // An order that was tried and failed was accepted too; a later read shows its effect.
         Ended::Done | Ended::Failed => Answered::Taken,
         Ended::Declined => Answered::Holds(Arc::from(done.tail.as_str())),
     }
 }
 
-/// Gives the asks of one roster as orders, one at a time to each machine or not: that is the agent's business.
+/// Passes on the requests of one roster as orders. The agent decides whether it runs several at once.
 async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pending: Pending) {
     while let Some(asking) = asks.recv().await {
         let machine = MachineId::new(asking.agent.as_str());
-        // The same intent is the same order, after a restart, too: an agent passes over one that it has had.
+        // The same intent is the same order, also after a restart: an agent ignores an order that it has had.
         let id = OrderId((roster << ROSTER_BITS) | (asking.intent.0 & ((1 << ROSTER_BITS) - 1)));
         if let Err(why) = fits(&hand, &machine, asking.instance.clone()).await {
             drop(asking.answer.send(Answered::NotAsked(Arc::from(why))));
@@ -203,7 +203,7 @@ async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pend
                 }
             };
             pending.end(id, None);
-            // Dropping it says that nobody knows.
+            // A drop of the channel says that the result is unknown.
             if let Some(answer) = answer {
                 drop(asking.answer.send(answer));
             }
@@ -211,7 +211,7 @@ async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pend
     }
 }
 
-/// The agent is on the machine that is meant, by an id of its: a name that it has is no word of where it is.
+/// Checks that the agent is on the right machine, by one of the machine's ids: its name does not prove where it is.
 async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<(), &'static str> {
     let machine = machine.clone();
     let looked = hand.view(move |registry, _| {
@@ -241,7 +241,7 @@ async fn tell(hand: &Hand, reports: &AgentReports, told: &Heard, number: u64, ke
     }
 }
 
-/// All that is known of a machine, as its agent's report.
+/// All that is known about a machine, as a report of its agent.
 fn report(machine: &Machine, session: u64, number: u64, kept: &Kept) -> AgentReport {
     let account = &kept.account;
     let id = |word: &Option<reveille_wire::agent::Word>| {
@@ -286,7 +286,7 @@ fn report(machine: &Machine, session: u64, number: u64, kept: &Kept) -> AgentRep
     }
 }
 
-/// What the provider announced to the machine, as one cause with a line for each.
+/// The maintenance that the cloud announced to the machine, as one cause with a line for each announcement.
 fn announced(account: &Account) -> Vec<Told> {
     let quote = |text: &reveille_wire::agent::text::Sentence| {
         let sign = text.split(':').next().unwrap_or_default();
@@ -312,7 +312,7 @@ fn announced(account: &Account) -> Vec<Told> {
     }]
 }
 
-/// The one of this name. A word of a newer agent is none of them.
+/// The value with this name; `None` for a word of a newer agent.
 fn named<T: Copy, const N: usize>(all: [T; N], name: fn(T) -> &'static str, word: &str) -> Option<T> {
     all.into_iter().find(|one| name(*one) == word)
 }

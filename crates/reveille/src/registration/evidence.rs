@@ -1,4 +1,4 @@
-//! What machines sent because a person asked: put together, checked, and kept in a folder with an end.
+//! Evidence that machines sent on an operator's request: assembled, checked, and kept in a folder with a size limit.
 //!
 //! ```text
 //!  parts, in order ─▶ Gathering: bounded, base64, digest ─▶ archive ─┐
@@ -6,9 +6,9 @@
 //!                                                                       └ the oldest go: 64 orders, 256 MiB
 //! ```
 //!
-//! The archive is what an agent's doctor packs, secrets out; it is not opened here. The engine learns nothing from it: it is for
-//! `reveille diagnose` and for people. What an order came to is a file beside it, written last, so that whoever waits for it
-//! finds the archive there.
+//! The archive is the bundle of the agent's doctor, without secrets; it is not opened here. The engine does not use it:
+//! it is for operators and `reveille diagnose`. The result of an order is a file beside the archive. It is written last,
+//! so that a command that waits for it finds the archive too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,15 +26,15 @@ use reveille_registrar::registry::{OrderId, Who};
 use reveille_wire::agent::frame::{Done, Ended, EvidencePart};
 use reveille_wire::report::CollectedReport;
 
-/// Archives that may be on their way at once.
+/// The most archives that are received at once.
 const AT_ONCE: usize = 4;
-/// Orders that are kept, and what they may take.
+/// The limits for the orders that are kept: their number and their size.
 const KEPT_MAX: usize = 64;
 const KEPT_BYTES_MAX: u64 = 256 << 20;
-/// Digits of an order's number in a name, so that names stand in the order of time.
+/// The digits of an order's number in a file name, so that names sort by time.
 const DIGITS: usize = 20;
 
-/// Archives on their way.
+/// Archives that are being received.
 #[derive(Debug, Default)]
 pub(super) struct Gathering(BTreeMap<OrderId, Parts>);
 
@@ -46,7 +46,7 @@ struct Parts {
     base64: String,
 }
 
-/// How an order ended, on its way to the disk.
+/// The end of an order, before it is written to disk.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) report: CollectedReport,
@@ -54,7 +54,7 @@ pub(super) struct Ending {
 }
 
 impl Gathering {
-    /// A part; the registry passes them on in order, and no more than are taken.
+    /// Adds a part. The registry passes parts on in order, and not more than the limit.
     pub(super) fn take(&mut self, id: OrderId, part: &EvidencePart) {
         if part.part == 0 && self.0.len() < AT_ONCE {
             let (of, sha256) = (part.of, part.sha256.as_str().to_owned());
@@ -69,7 +69,7 @@ impl Gathering {
         parts.base64.push_str(&part.text);
     }
 
-    /// The machine's last word about an order.
+    /// The machine's last answer to an order.
     pub(super) fn done(&mut self, at: Time, id: OrderId, who: &Who, done: &Done) -> Ending {
         let parts = self.0.remove(&id);
         let outcome = match done.outcome {
@@ -89,7 +89,7 @@ impl Gathering {
         }
     }
 
-    /// There is no last word.
+    /// The order ended without an answer.
     pub(super) fn unanswered(&mut self, at: Time, id: OrderId, who: &Who, why: &str) -> Ending {
         self.0.remove(&id);
         ending(at, id, who, "unanswered", why)
@@ -128,16 +128,16 @@ fn ending(at: Time, id: OrderId, who: &Who, outcome: &str, says: &str) -> Ending
     Ending { report, archive: None }
 }
 
-/// The folder, beside what the server remembers.
+/// The folder, beside the server's state.
 pub(crate) fn folder(registrar: &Path) -> PathBuf {
     registrar.join("evidence")
 }
 
-/// Keeps the end of an order, its archive first, and lets the oldest go.
+/// Writes the end of an order, its archive first, and removes the oldest ones.
 pub(super) fn keep(folder: &Path, ending: Ending) -> io::Result<()> {
     let Ending { mut report, archive } = ending;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // Only what a file name can hold: the record is this server's own word, and nothing of a machine's.
+    // The file name has only safe characters; the record name comes from this server, and nothing in it from a machine.
     let machine: String = report.machine.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     let stem = format!("{:0DIGITS$}-{machine}", report.order);
     if let Some(archive) = archive {
@@ -157,7 +157,7 @@ fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// The newest order stays, whatever it takes: its bound is that of its parts.
+/// The newest order stays whatever its size, which the limits of its parts bound.
 fn prune(folder: &Path, orders_max: usize, bytes_max: u64) -> io::Result<()> {
     let mut orders: BTreeMap<String, Vec<(PathBuf, u64)>> = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
@@ -180,7 +180,7 @@ fn prune(folder: &Path, orders_max: usize, bytes_max: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// What orders came to, the newest last, of those that are kept. What cannot be read is none.
+/// The results of orders that are kept, the newest last. Unreadable files are skipped.
 pub(crate) fn kept(folder: &Path) -> Vec<CollectedReport> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

@@ -1,15 +1,15 @@
-//! The registration server beside the engine: started with `run --listen`, on a thread of its own.
+//! The registration server: `run --listen` starts it beside the engine, on a thread of its own.
 //!
 //! ```text
 //!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ token_issuer: bootstrap tokens
-//!                                                                   ├▶ NodeAsked ─▶ nodes: what the cluster says of a name
+//!                                                                   ├▶ NodeAsked ─▶ nodes: the cluster's Node of a name
 //!                                                                   └▶ Heard ─▶ bridge: the log, and each engine's facts
-//!                        its beats ─▶ pulse: does anybody hear the machines ─▶ each engine's facts
-//!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand       each engine's records ─▶ sighted: who is gone ─▶ Hand
+//!                        its beats ─▶ pulse: does the server hear the machines ─▶ each engine's facts
+//!  the cluster's watch ─▶ Answers ─▶ which roles exist ─▶ Hand       each engine's records ─▶ sighted: deleted instances ─▶ Hand
 //! ```
 //!
-//! A thread of its own, because five thousand machines that come at once must not hold up a decision of the engine, nor one of
-//! these a heartbeat.
+//! It has a thread of its own. Five thousand machines that connect at once must not delay a decision of the engine, and a
+//! decision must not delay a heartbeat.
 
 pub(crate) mod asked;
 pub(crate) mod bridge;
@@ -47,32 +47,32 @@ use crate::otlp::{self, Exporter};
 
 use nodes::Roll;
 
-/// Where a server keeps what it remembers, beside the folders of the rosters. No roster can have this name.
+/// The folder of the server's state, beside the folders of the rosters. No roster can have this name.
 pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
     context.state_dir(&RosterName::from(".registrar"))
 }
 
-/// Archives that may wait for the disk.
+/// The most archives that wait for the disk.
 const ENDINGS_MAX: usize = 4;
-/// How often the plans are looked at.
+/// How often the server reads the plans again.
 const PLANS_EVERY: Duration = Duration::from_secs(5);
 
-/// Whether a roster's API server answers, as its watch finds; nothing before it said either.
+/// Whether a roster's API server answers, as its watch finds; `None` before the first result.
 pub(crate) type Answers = watch::Receiver<Option<bool>>;
 
-/// A roster's cluster, as the server needs it.
+/// A roster and its cluster, as the server needs them.
 pub(crate) struct Site {
     /// The roster's pools.
     pub(crate) pools: Vec<PoolName>,
-    /// Where its tokens are made.
+    /// The cluster in which its tokens are made.
     pub(crate) cluster: Cluster,
-    /// Whether it answers.
+    /// Whether the API server answers.
     pub(crate) answers: Answers,
-    /// Which of its Nodes carry which ids, and are called how.
+    /// The names and ids of its Nodes.
     pub(crate) roll: Roll,
-    /// Its engine's facts and asks.
+    /// The channels for its engine's facts and requests.
     pub(crate) engine: bridge::Engine,
-    /// What its engine knows of instances.
+    /// What its engine knows about instances.
     pub(crate) sighted: sighted::Sighted,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Waits for the end of the thread, which was told to stop. True when it ended as it should.
+    /// Waits for the end of the thread after the request to stop. True when it ended without a failure.
     pub(crate) async fn over(self) -> bool {
         let thread = self.thread;
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -91,7 +91,7 @@ impl Registration {
     }
 }
 
-/// What comes back from the thread when it listens.
+/// What the thread returns once it listens.
 struct Begun {
     address: SocketAddr,
     pins: Vec<String>,
@@ -102,7 +102,7 @@ struct Begun {
     beats: watch::Receiver<()>,
 }
 
-/// Starts it, where it is asked for.
+/// Starts the server, where the command line asks for it.
 pub(crate) async fn begin(
     context: &Context,
     args: &cli::controller::Run,
@@ -157,7 +157,7 @@ pub(crate) async fn begin(
     Ok(Some(Registration { failed, thread }))
 }
 
-/// Reads the plans. One that cannot be followed is told, and keeps the machines of its pool waiting, and nobody from repairs.
+/// Reads the plans. A plan that cannot be used is logged; the machines of its pool wait, and repairs go on.
 fn begin_plans(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Watch, Failure> {
     let (watch, refused) = Watch::begin(path.to_owned(), pools.clone()).map_err(Failure::usage)?;
     for error in refused {
@@ -167,7 +167,7 @@ fn begin_plans(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<
     Ok(watch)
 }
 
-/// Sends joins as traces, where a person wants them.
+/// Sends joins as traces, where the operator enables it.
 fn exporter(
     args: &cli::controller::Run,
     stop: &watch::Sender<bool>,
@@ -238,7 +238,7 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
     run
 }
 
-/// Writes what machines sent, one after the other, beside everything else.
+/// Writes the evidence of machines to disk, one archive after the other, in a task of its own.
 async fn keep_endings(folder: PathBuf, mut endings: mpsc::Receiver<evidence::Ending>) {
     while let Some(ending) = endings.recv().await {
         let (folder, node) = (folder.clone(), ending.report.node.clone());
@@ -253,14 +253,14 @@ async fn keep_endings(folder: PathBuf, mut endings: mpsc::Receiver<evidence::End
     }
 }
 
-/// Plans that were changed are read again, and given to whoever has others. A broken file changes nothing.
+/// Reads changed plans again, and passes them to the machines whose plan changed. A broken file changes nothing.
 async fn watch_plans(hand: Hand, mut watch: Watch, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(PLANS_EVERY) => {}
             _ = stop.wait_for(|stop| *stop) => return,
         }
-        // Files may lie on a disk that does not answer.
+        // The files may lie on a disk that hangs.
         let looked = tokio::task::spawn_blocking(move || {
             let read = watch.look();
             (watch, read)
@@ -285,7 +285,7 @@ async fn watch_plans(hand: Hand, mut watch: Watch, mut stop: watch::Receiver<boo
     }
 }
 
-/// An API server that answers has a control plane and its store behind it. Of one that does not nothing is said.
+/// An API server that answers has a control plane and etcd behind it. An API server that does not answer proves nothing.
 async fn tell_roles(hand: Hand, roster: RosterName, mut answers: Answers) {
     loop {
         let present = match *answers.borrow_and_update() {
@@ -300,7 +300,7 @@ async fn tell_roles(hand: Hand, roster: RosterName, mut answers: Answers) {
     }
 }
 
-/// What is heard, into the log.
+/// Logs a report of an agent.
 fn log(Heard { who, what }: &Heard) {
     let (machine, node) = (&who.machine, &who.node_name);
     match what {

@@ -1,14 +1,14 @@
-//! What a roster's cluster says of the Nodes that a machine claims: the one of its name, and those that its ids are of.
+//! Finds the Nodes that a machine claims in a roster's cluster: the Node of its name, and the Nodes that carry its ids.
 //!
 //! ```text
-//!  the cluster's watch ─▶ Roll: which Node carries which id, or is called so ─▶ names ─┐
+//!  the cluster's watch ─▶ Roll: the ids and names of all Nodes ─▶ names ───────────────┐
 //!  a machine's name, in its own roster ────────────────────────────────────────────────┴▶ each Node is read, past every cache
 //! ```
 //!
-//! No API lists Nodes by what they carry, so that the watch is looked up for that; it is seconds old. What it names is read like
-//! the Node of the name: a few at a time of each cluster, and whoever asks waits 10 s and no longer. Before the first list is
-//! there nobody knows who carries what: then an API server that answers has said a part of it alone. Of a machine that comes to
-//! another roster the list alone is asked; where it names nobody, no API server is waited for.
+//! The API cannot list Nodes by their ids, so this module uses the watch, which is seconds old. It reads each Node that
+//! it finds there again, like the Node of the name: a few at a time of each cluster, within 10 s. Before the first list
+//! arrives it is unknown which Nodes carry which ids; then the answer of an API server is incomplete. For a machine of
+//! another roster only the list counts; where it has no such Node, no API server is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,34 +29,34 @@ use tokio::time::{sleep, timeout};
 use super::Answers;
 use super::rooms::Rooms;
 
-/// Longest for one read.
+/// The limit for one read.
 const WITHIN: Duration = Duration::from_secs(10);
-/// Longest for the first list of an API server that answers.
+/// The limit for the first list of an API server that answers.
 const LISTED_WITHIN: Duration = Duration::from_secs(5);
-/// Nodes that are read for one machine beside the one of its name. One that is another's is enough to refuse it; what more of
-/// them say is not known.
+/// The most Nodes that are read for one machine, beside the Node of its name. One Node of another machine is enough to
+/// refuse it; the Nodes beyond the limit count as unknown.
 const CARRIERS_MAX: usize = 4;
-/// Reads that fail are told once in this, of each cluster.
+/// Failed reads of a cluster are logged once in this time.
 const TOLD_EVERY: Duration = Duration::from_mins(1);
 
-/// Which Nodes of a cluster carry which ids, as its watch tells.
+/// The ids that the Nodes of a cluster carry, from its watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roll(Arc<Mutex<Listed>>);
 
 #[derive(Debug, Default)]
 struct Listed {
-    /// A whole list was there.
+    /// The first complete list has arrived.
     synced: bool,
     nodes: BTreeMap<NodeName, (NodeUid, NodeIds)>,
     by: BTreeMap<Mark, BTreeSet<NodeName>>,
 }
 
-/// By what a Node is looked for.
+/// What a Node is searched by.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
-    /// It carries this id.
+    /// The Node carries this id.
     Id(String),
-    /// Its name begins with this label: two names that differ in it are never one.
+    /// The Node's name begins with this label: two names with different first labels are never the same.
     Label(String),
 }
 
@@ -71,7 +71,7 @@ impl Mark {
 }
 
 impl Roll {
-    /// Takes in what the watch says.
+    /// Processes a fact of the watch.
     pub(crate) fn heed(&self, fact: &ClusterFact) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match fact {
@@ -89,8 +89,8 @@ impl Roll {
         }
     }
 
-    /// The Nodes that carry one of these ids or this name as an id, or have one of these ids as their name; none before the
-    /// first list.
+    /// The Nodes that carry one of these ids or this name as an id, or have one of these ids as their name;
+    /// `None` before the first list.
     fn meant(&self, name: &Word, ids: &[Word]) -> Option<BTreeSet<NodeName>> {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |mark: Mark| listed.by.get(&mark).into_iter().flatten();
@@ -100,7 +100,7 @@ impl Roll {
         listed.synced.then(|| carriers.chain(called).cloned().collect())
     }
 
-    /// The same, with a while for the first list to come.
+    /// The same, with a short wait for the first list.
     async fn meant_soon(&self, name: &Word, ids: &[Word]) -> Option<BTreeSet<NodeName>> {
         let listed = async {
             loop {
@@ -151,16 +151,16 @@ pub(super) struct Source {
     unread: Arc<Mutex<Unread>>,
 }
 
-/// Reads that failed.
+/// Counts failed reads.
 #[derive(Debug, Default)]
 struct Unread {
     told: Option<Instant>,
-    /// Since then.
+    /// The number of failures since the last log line.
     times: u64,
 }
 
 impl Unread {
-    /// How often a read has failed since that was told last, this time included; none where it is not to be told yet.
+    /// How many reads have failed since the last log line, this one included; `None` where the next line is not due yet.
     fn is_due(&mut self, now: Instant) -> Option<u64> {
         self.times += 1;
         let is_over = self.told.is_none_or(|at| now.duration_since(at) >= TOLD_EVERY);
@@ -171,11 +171,11 @@ impl Unread {
     }
 }
 
-/// Answers until nobody asks any more.
+/// Answers until every sender is gone.
 pub(super) async fn serve(mut asked: mpsc::Receiver<NodeAsked>, clusters: BTreeMap<RosterName, Source>) {
     let rooms = Rooms::of(clusters.keys());
     while let Some(NodeAsked { roster, is_own, name, ids, mut reply }) = asked.recv().await {
-        // Whoever hears nothing hears that nobody knows.
+        // A machine without an answer counts as unknown.
         let Some((inside, source)) = rooms.enter(&roster).zip(clusters.get(&roster).cloned()) else {
             continue;
         };
@@ -183,7 +183,7 @@ pub(super) async fn serve(mut asked: mpsc::Receiver<NodeAsked>, clusters: BTreeM
             let looks = inside.take_turn(async { source.look_all(is_own, &name, &ids).await });
             tokio::select! {
                 said = looks => drop(reply.send(said.unwrap_or(NodeSaid::Unknown))),
-                // Whoever asked gave up: the turn is somebody else's.
+                // The requester gave up, so another request gets the permit.
                 () = reply.closed() => {}
             }
         });
@@ -195,7 +195,8 @@ impl Source {
         Self { cluster, roll, answers, unread: Arc::default() }
     }
 
-    /// The Node of the name, and those that carry what is claimed or are called by an id. In another roster the name is nobody's.
+    /// Reads the Node of the name, and the Nodes that carry a claimed id or have one as their name. In another roster the
+    /// name does not count.
     async fn look_all(&self, is_own: bool, name: &Word, ids: &[Word]) -> NodeSaid {
         let own = is_own.then(|| NodeName::from(name.as_str()));
         let mut found = Vec::new();
@@ -205,7 +206,7 @@ impl Source {
         } else if self.was_never_there(name) {
             return NodeSaid::Absent;
         }
-        // It answers: its list is there in a moment.
+        // The API server answers, so its list arrives in a moment.
         let Some(mut meant) = self.roll.meant_soon(name, ids).await else { return NodeSaid::Partly };
         meant.retain(|name| Some(name) != own.as_ref());
         if meant.len() > CARRIERS_MAX {
@@ -222,12 +223,12 @@ impl Source {
         if found.is_empty() { NodeSaid::Absent } else { NodeSaid::Present(found) }
     }
 
-    /// Its API server does not answer, and no list of it was ever there: as before its first control plane.
+    /// The API server does not answer and never sent a list: the cluster may not have a control plane yet.
     fn was_never_there(&self, name: &Word) -> bool {
         *self.answers.borrow() == Some(false) && self.roll.meant(name, &[]).is_none()
     }
 
-    /// One Node; none where nobody could say.
+    /// One Node; `None` where the API server did not answer.
     async fn look(&self, name: NodeName) -> Option<Option<NodeIds>> {
         match timeout(WITHIN, self.cluster.look(&Look::Node(name.clone()))).await {
             Ok(Ok(Answer::Node(node))) => Some(node.map(|node| ids(&node))),
@@ -239,7 +240,7 @@ impl Source {
         }
     }
 
-    /// Tells it, once in a while: whoever has a token can come as often as it likes.
+    /// Logs it once in a while, because a client with a token can come as often as it likes.
     fn tell(&self, node: Option<&NodeName>, why: &str) {
         let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(times) = unread.is_due(Instant::now()) {

@@ -1,13 +1,14 @@
-//! Whether the registration server hears its machines: while it does not, no agent is silent.
+//! Watches whether the registration server hears its machines: while it does not, no agent counts as silent.
 //!
 //! ```text
 //!  the server's runtime runs, and its registry answers ─▶ a beat each second ─▶ none for ten seconds ─▶ AgentReports::deaf
 //!                                                                            └▶ one again ─▶ AgentReports::listening
 //! ```
 //!
-//! The server and the engines have threads of their own. One that stands still (a disk that does not answer, a request that
-//! takes all of its time) reads no heartbeat, and an engine that goes on would take every machine for silent at once. Ten seconds
-//! are far below the time after which an agent is silent, and far above what a busy server needs for one beat.
+//! The server and the engines have threads of their own. A server thread that hangs (a disk that does not answer, a
+//! request that takes all of its time) reads no heartbeat. An engine that goes on would then take all machines for silent
+//! at once. Ten seconds are far below the time after which an agent counts as silent, and far above what a busy server
+//! needs for one beat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +20,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::adapters::agents::AgentReports;
 
-/// Between two beats.
+/// The time between two beats.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// Without one for so long nobody is heard.
+/// After this long without a beat, the server counts as deaf.
 pub(super) const DEAF_AFTER: Duration = Duration::from_secs(10);
 
-/// Beats, on the runtime of the server itself, until its registry is over.
+/// Sends beats from the runtime of the server itself, until its registry has ended.
 pub(super) async fn beat(hand: Hand, beats: watch::Sender<()>, every: Duration) {
     while hand.view(|_, _| ()).await.is_ok() {
         beats.send_replace(());
@@ -32,13 +33,13 @@ pub(super) async fn beat(hand: Hand, beats: watch::Sender<()>, every: Duration) 
     }
 }
 
-/// Tells every engine when nobody is heard, and when somebody is again; until nothing beats any more.
+/// Tells every engine when the server becomes deaf and when it hears again, until the beats end.
 pub(super) async fn listen(mut beats: watch::Receiver<()>, engines: Vec<AgentReports>, deaf_after: Duration) {
     let mut is_deaf = false;
     loop {
         let hears = match timeout(deaf_after, beats.changed()).await {
             Ok(Ok(())) => true,
-            // The server is over, and its process with it.
+            // The server has ended, and its process with it.
             Ok(Err(_)) => return,
             Err(_) => false,
         };
@@ -52,7 +53,7 @@ pub(super) async fn listen(mut beats: watch::Receiver<()>, engines: Vec<AgentRep
             tracing::info!("the registration server hears its machines again");
         }
         for reports in &engines {
-            // Whose driver is gone needs not be told.
+            // An engine whose driver has ended needs no message.
             if is_deaf {
                 reports.deaf(stands_still());
             } else {

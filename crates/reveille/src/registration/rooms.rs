@@ -1,11 +1,11 @@
-//! Turns at the clusters' API servers: a few at once of each, and a few more that wait.
+//! Permits for requests to the clusters' API servers: a few at once for each, and a limited queue.
 //!
 //! ```text
-//!  a question, a token to be made ─▶ the room of its roster ─▶ a place among those who wait ─▶ a turn
+//!  a question, a token to be made ─▶ the room of its roster ─▶ a place in the queue ─▶ a permit
 //! ```
 //!
-//! Each cluster has a room of its own. With one for all, an API server that takes connections and does not answer held each turn
-//! until its deadline, and no machine of another cluster was let in or given a token meanwhile.
+//! Each cluster has a queue (room) of its own. With one queue for all, an API server that accepts connections and does
+//! not answer held each permit until its deadline. Meanwhile no machine of another cluster was enrolled or got a token.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use reveille_core::model::id::RosterName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests to one cluster at once.
+/// The most requests to one cluster at once.
 const AT_ONCE: usize = 8;
-/// Those that have a turn or wait for one; who comes beyond that has none.
+/// The most requests that run or wait; a further request is refused.
 const INSIDE_MAX: usize = 1024;
 
-/// One for each cluster.
+/// One queue for each cluster.
 #[derive(Debug)]
 pub(super) struct Rooms(BTreeMap<RosterName, Room>);
 
@@ -28,7 +28,7 @@ struct Room {
     turns: Arc<Semaphore>,
 }
 
-/// A place in a room.
+/// A place in the queue.
 #[derive(Debug)]
 pub(super) struct Inside {
     _place: OwnedSemaphorePermit,
@@ -44,7 +44,7 @@ impl Rooms {
         Self(rosters.into_iter().map(|roster| (roster.clone(), room())).collect())
     }
 
-    /// A place in the room of this roster; none where it has no cluster, or the room is full.
+    /// A place in the queue of this roster; `None` where it has no cluster, or the queue is full.
     pub(super) fn enter(&self, roster: &RosterName) -> Option<Inside> {
         let Room { inside, turns } = self.0.get(roster)?.clone();
         Some(Inside { _place: inside.try_acquire_owned().ok()?, turns })
@@ -52,9 +52,9 @@ impl Rooms {
 }
 
 impl Inside {
-    /// Does this in its turn. Whoever is inside has a deadline of his own.
+    /// Waits for a permit and runs this. The caller has a deadline of its own.
     pub(super) async fn take_turn<T>(self, what: impl Future<Output = T>) -> Option<T> {
-        // Only a semaphore that was closed has no permits, and nobody closes this one.
+        // Only a closed semaphore has no permits, and the program never closes this one.
         let _turn = self.turns.acquire().await.ok()?;
         Some(what.await)
     }
@@ -80,7 +80,7 @@ mod tests {
         tokio::task::yield_now().await;
         let answered = rooms.enter(&rosters[1]).unwrap().take_turn(ready(7));
         assert_eq!(timeout(Duration::from_secs(5), answered).await, Ok(Some(7)));
-        // Whoever gives up leaves his place.
+        // A request that gives up frees its place.
         let last = stuck.pop().unwrap();
         last.abort();
         drop(last.await);

@@ -1,15 +1,15 @@
-//! What an engine knows of instances, for the registration server: which are gone for good, which are in sight again.
+//! Tells the registration server what an engine knows about instances: which are gone for good, and which exist again.
 //!
 //! ```text
 //!  ledger at the start ─┐
-//!  engine ─▶ Record::Forgotten, Joined, Born, Returned ─▶ Telling: the last word of each instance
+//!  engine ─▶ Record::Forgotten, Joined, Born, Returned ─▶ Telling: the last state of each instance
 //!                                                          └─▶ Event::InstancesSeen ─▶ the registry
 //! ```
 //!
-//! The engine asked the cloud by the instance's id before it says that one is gone; a record of a machine is nothing that the
-//! registry could judge by itself. A slow registry delays what it is told and loses nothing: of each instance the last word
-//! counts, so that what waits is bounded by the fleet. What the last process may have told in vain before it ended is in its
-//! ledger, and is told again. What is only out of sight (a mark was taken off) is not told: such a machine lives.
+//! The engine asked the cloud by the instance's id before it records that an instance is gone; the registry could not
+//! judge that from its record of the machine. A slow registry gets the facts late and loses none: only the last state of
+//! each instance counts, so the fleet limits what waits. Facts that the previous process may not have delivered are in
+//! its ledger, and are sent again. An instance that only lost its mark is not reported, because such a machine lives.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use reveille_registrar::server::Hand;
 use reveille_wire::agent::Word;
 use tokio::sync::mpsc;
 
-/// Of each instance whether it is gone, since the registry was last told.
+/// For each instance whether it is gone, since the registry was last told.
 type Told = Arc<Mutex<BTreeMap<InstanceId, bool>>>;
 
 /// The engine's end.
@@ -47,8 +47,8 @@ impl Telling {
         (Self { told: told.clone(), wake }, Sighted { told, woken })
     }
 
-    /// What a ledger says at the start. A checkpoint names who departed after all who joined: whether such a machine is gone for
-    /// good or only out of sight is not in it, so nothing is said of it.
+    /// Reports the content of a ledger at the start. A checkpoint names the instances that departed after all that joined.
+    /// It does not say whether such an instance is gone for good or only lost its mark, so nothing is reported about it.
     pub(crate) fn tell_all(&self, ledger: &[Record]) {
         for record in ledger {
             self.tell(record);
@@ -61,7 +61,7 @@ impl Telling {
         }
     }
 
-    /// Passes on what a record says of instances; most say nothing.
+    /// Reports what a record says about instances; most records say nothing.
     pub(crate) fn tell(&self, record: &Record) {
         let (instances, gone) = read(record);
         if instances.is_empty() {
@@ -69,13 +69,13 @@ impl Telling {
         }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.extend(instances.into_iter().map(|instance| (instance, gone)));
-        // One wake-up that waits already is enough for all that is told.
+        // One wake-up that waits already covers all facts.
         let _ = self.wake.try_send(());
     }
 }
 
 impl Sighted {
-    /// What was told since the last time, those that are gone apart from those in sight; none once nobody tells any more.
+    /// The facts since the last time, deleted instances apart from existing ones; `None` once every sender is gone.
     async fn next(&mut self) -> Option<[(Vec<Word>, bool); 2]> {
         self.woken.recv().await?;
         let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
@@ -106,7 +106,7 @@ fn instances<'a>(machines: impl IntoIterator<Item = &'a MachineKey>) -> impl Ite
     })
 }
 
-/// Passes on until nobody says anything any more.
+/// Passes facts on until every sender is gone.
 pub(super) async fn pass_on(hand: Hand, roster: RosterName, mut sighted: Sighted) {
     while let Some(told) = sighted.next().await {
         for (instances, gone) in told.into_iter().filter(|(instances, _)| !instances.is_empty()) {

@@ -1,5 +1,5 @@
-//! From a person's order over the server's socket to the file that is kept: the server, a machine's session, and what stands
-//! between, together.
+//! Tests the way from an operator's order over the server's socket to the file that is kept: the server, a machine's
+//! session, and everything between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -102,7 +102,7 @@ async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_stat
     assert!(running.await.unwrap());
 }
 
-/// Its runtime has one thread, and its registry another.
+/// The server's runtime has one thread, and its registry another.
 #[tokio::test]
 async fn while_the_server_stands_still_the_engine_is_told_that_nobody_is_heard() {
     let directory = TempDir::new().unwrap();
@@ -206,7 +206,7 @@ async fn session_in(directory: &TempDir, link: &Link, roster: &str, number: u32)
         .unwrap()
 }
 
-/// One roster's engine takes nothing in (its ledger's disk does not answer); the machine of another one says that it lives.
+/// The engine of one roster takes no facts (its ledger's disk hangs) while a machine of another roster sends its heartbeat.
 #[tokio::test]
 async fn machines_of_one_roster_are_heard_while_the_engine_of_another_takes_nothing_in() {
     let directory = TempDir::new().unwrap();

@@ -1,8 +1,8 @@
-//! Bootstrap tokens, made in a roster's cluster when a machine waits for one.
+//! Makes bootstrap tokens in a roster's cluster when a machine waits for one.
 //!
-//! It is drawn here, written as a Secret of kube-system, and handed back; it lasts for minutes and is in no log. Each cluster
-//! is asked for a few at a time, so that a rack that starts does not become an API server that does not. Of one that refuses a
-//! line a minute is written, and not one for each machine that waits.
+//! The token is drawn here, written as a Secret of kube-system, and returned; it lasts for minutes and is in no log. Each
+//! cluster gets a few requests at a time, so that a rack that starts does not overload an API server that starts. For a
+//! cluster that refuses, the log has a line a minute, and not one for each machine that waits.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,13 +20,13 @@ use tokio::sync::mpsc;
 use super::rooms::Rooms;
 use crate::driver::clock;
 
-/// Digits of a token: what the API server takes.
+/// The characters of a token that the API server accepts.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// What was told of each cluster.
+/// The log lines of each cluster.
 type Told = Arc<Mutex<Lines<RosterName>>>;
 
-/// Makes and takes away until nobody asks any more.
+/// Makes and deletes tokens until every sender is gone.
 pub(super) async fn serve(mut mints: mpsc::Receiver<Mint>, clusters: BTreeMap<RosterName, Cluster>) {
     let (rooms, told) = (Rooms::of(clusters.keys()), Told::default());
     while let Some(mint) = mints.recv().await {
@@ -38,10 +38,10 @@ pub(super) async fn serve(mut mints: mpsc::Receiver<Mint>, clusters: BTreeMap<Ro
             }
             (None, Mint::Make { reply, .. }) => {
                 let why = "no cluster of this server is the machine's, or too many tokens wait for it";
-                // Whoever asked may have given up.
+                // The requester may have given up.
                 drop(reply.send(Err(why.into())));
             }
-            // It ends by itself.
+            // The token expires on its own.
             (None, Mint::Drop { .. }) => {}
         }
     }
@@ -56,7 +56,7 @@ const fn roster(mint: &Mint) -> &RosterName {
 async fn perform(mint: Mint, cluster: &Cluster, told: &Told) {
     match mint {
         Mint::Make { roster, machine, ttl, reply } => {
-            // Nobody waits for it any more, and it would be one that no machine uses.
+            // The requester gave up, so no machine would use the token.
             if reply.is_closed() {
                 return;
             }
@@ -66,7 +66,7 @@ async fn perform(mint: Mint, cluster: &Cluster, told: &Told) {
             {
                 tracing::warn!(%roster, %machine, times, "no bootstrap token could be made: {why}");
             }
-            // Whoever asked gave up: the token ends by itself.
+            // If the requester gave up, the token expires on its own.
             drop(reply.send(made));
         }
         Mint::Drop { roster, token } => {
@@ -83,7 +83,7 @@ async fn perform(mint: Mint, cluster: &Cluster, told: &Told) {
     }
 }
 
-/// How often it happened since it was told last; none where it was told within the minute.
+/// How often it happened since the last log line; `None` where that was within the minute.
 fn is_due(told: &Told, roster: &RosterName, what: &'static str) -> Option<u64> {
     let mut lines = told.lock().unwrap_or_else(PoisonError::into_inner);
     lines.is_due(Instant::now(), roster.clone(), what)
@@ -102,7 +102,7 @@ async fn make(cluster: &Cluster, machine: &MachineId, ttl: Span) -> Result<Secre
     }
 }
 
-/// Random digits, each as likely as every other.
+/// Random digits, all equally likely.
 fn draw<const COUNT: usize>() -> Option<String> {
     let mut text = String::with_capacity(COUNT);
     while text.len() < COUNT {

@@ -1,4 +1,4 @@
-//! The doctor's page: what to see to first, why, what to do; then every check; then what the logs say.
+//! The page of `doctor`: what to fix first, why and how; then every check; then the findings of the logs.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,9 @@ use super::table::{self, Text};
 use super::wrap::hanging;
 use crate::cli::exit::Exit;
 
-/// Where the text begins, behind its label.
+/// The column where the text begins, behind its label.
 const INDENT: usize = 8;
-/// Lines of evidence that stand at the top; all of them are in the other forms.
+/// The most lines of evidence at the top; the JSON and YAML forms have all of them.
 const EVIDENCE_MAX: usize = 8;
 
 /// The page.
@@ -35,10 +35,10 @@ pub(crate) fn page(report: &DoctorReport, paper: &Paper) -> String {
     page
 }
 
-/// How bad its news is.
+/// The exit code of the report.
 pub(crate) fn exit(report: &DoctorReport) -> Exit {
     let passed = |id: &str| report.checks.iter().any(|check| check.id == id && check.result == "passed");
-    // A Ready Node of this machine, or a server that takes the token: what else could not be read does not put it in doubt.
+    // The machine has a Ready Node, or a server that accepts its token. A check without data does not put that in doubt.
     let tells_enough = passed("ready") && passed("node") || passed("token") && passed("runtime");
     match &report.summary {
         summary if summary.failed > 0 => Exit::SomebodyAbsent,

@@ -1,4 +1,4 @@
-//! What is hot, for people: the object first, then how hot, by whom, what changes, whose machine, and what to do.
+//! The page of `hot`: the object first, then its rate, its writers, its changes, its machine, and what to do.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use super::output_style::{Paper, Tone, one_line};
 use super::wrap;
 use crate::cli::exit::Exit;
 
-/// Fields that are shown; programs get all.
+/// The most fields on the page; the JSON and YAML forms have all of them.
 const FIELDS_SHOWN: usize = 4;
-/// Values of a field that are shown.
+/// The most values of a field on the page.
 const VALUES_SHOWN: usize = 4;
-/// Writers that are shown.
+/// The most writers on the page.
 const SUSPECTS_SHOWN: usize = 4;
 
-/// How the process ends.
+/// The exit code of the report.
 pub(crate) const fn exit(report: &HotReport) -> Exit {
     if !report.verdicts.is_empty() {
         Exit::SomebodyAbsent
@@ -26,7 +26,7 @@ pub(crate) const fn exit(report: &HotReport) -> Exit {
     }
 }
 
-/// All of it.
+/// The whole page.
 pub(crate) fn page(report: &HotReport, paper: &Paper) -> String {
     let mut page = head(report);
     for verdict in &report.verdicts {
@@ -97,14 +97,14 @@ pub(crate) fn verdict(verdict: &HotVerdict, paper: &Paper) -> String {
     text
 }
 
-/// One verdict in a line, for pages that are about something else: what, where, how often, whose machine, by whom.
+/// One verdict in a line, for pages about something else: what, where, how often, whose machine, by which clients.
 pub(crate) fn line(verdict: &HotVerdict) -> String {
     let rate = verdict.rates.first().and_then(|rate| rate.per_s);
     let rate = rate.map_or_else(String::new, |per_s| format!(" is written {per_s:.2} times a second"));
     let names: Vec<&str> =
         verdict.suspects.iter().take(SUSPECTS_SHOWN).map(|one| one.name.as_str()).collect();
     let by = if names.is_empty() { String::new() } else { format!(", suspected: {}", names.join(", ")) };
-    // Of a Node its name is said already.
+    // The name of a Node is in the line already.
     let is_said = |machine: &&HotMachine| {
         let more = machine.cluster.is_some() || machine.cluster_id.is_some() || !machine.addresses.is_empty();
         !more && machine.node.as_ref().is_none_or(|node| Some(node) == verdict.name.as_ref())
@@ -126,7 +126,7 @@ fn kind(verdict: &HotVerdict) -> String {
     }
 }
 
-/// As kubectl takes it.
+/// The name of the object, in the form that kubectl accepts.
 pub(crate) fn name(verdict: &HotVerdict) -> String {
     let kind = kind(verdict);
     one_line(&match (&verdict.namespace, &verdict.name) {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::view;
 
-    /// What two agents with one identity look like, from their first write to the page.
+    /// The report on two agents with one identity, from their first write to the page.
     fn fought() -> HotReport {
         let object = Object::new(Resource::new("management.cattle.io", "nodes"), "c-1", "machine-h46dc");
         let mut state = State::new(Settings::default(), true);

@@ -7,10 +7,10 @@ use super::table::{self, Text};
 use crate::view::machine::verdict_words_of;
 use crate::view::roll::spoken_ago;
 
-/// Fewer columns of a terminal than this, and cause, tries and how it stands share a column.
+/// On a terminal with fewer columns, cause, attempts and state share a column.
 const WIDE: u16 = 120;
 
-/// The page. `all` tells whether those that are over were asked for.
+/// The page. `all` tells whether the operator asked for closed incidents too.
 pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String {
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
     let open = report.incidents.iter().filter(|incident| incident.verdict.is_none()).count();
@@ -57,7 +57,7 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
     out + &tried(report, paper)
 }
 
-/// Calls that are accepted and change nothing show nowhere else than between these two numbers.
+/// Only the difference between these two numbers shows that an API accepts calls without effect.
 fn tried(report: &IncidentsReport, paper: &Paper) -> String {
     let mut label = "repairs";
     let mut rows = Vec::new();

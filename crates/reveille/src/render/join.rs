@@ -1,11 +1,11 @@
-//! How a join ended, in one line; what happened before it was printed when it happened.
+//! The result of a join, in one line; the events before it were printed when they happened.
 
 use reveille_wire::report::{JoinEnded, JoinReport};
 
 use crate::cli::exit::Exit;
 use crate::cli::failure::printable;
 
-/// How the process ends.
+/// The exit code of the report.
 pub(crate) const fn exit(report: &JoinReport) -> Exit {
     match report.ended {
         JoinEnded::Joined => Exit::AllAnswer,

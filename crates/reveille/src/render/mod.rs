@@ -1,11 +1,11 @@
-//! Reports as text for people: calm, the most useful line first, columns aligned, nothing to decode.
+//! Reports as text for people: the most useful line first, in aligned columns.
 //!
 //! ```text
 //!  report ─▶ roll | why | plan | incidents | doctor ─▶ String        Paper: width, colours, time zone
 //! ```
 //!
-//! Everything arrives as plain data and leaves as one string, so that a page can be compared with a file. Colour only
-//! underlines what a sign or a word says already. Foreign texts lose their control characters here. Nothing is decided.
+//! Each renderer takes plain data and returns one string, so that tests can compare a page with a file. Colour only
+//! repeats what a sign or a word says. Foreign texts lose their control characters here. Nothing is decided.
 
 pub(crate) mod doctor;
 #[cfg(feature = "controller")]
@@ -39,7 +39,7 @@ use reveille_wire::report::{PauseReport, SourceReport};
 
 use self::output_style::{Paper, Tone, one_line};
 
-/// Sources that cannot be believed, a line each.
+/// Data sources that cannot be trusted, one line each.
 fn blind(sources: &[SourceReport], paper: &Paper) -> String {
     let line = |source: &SourceReport| {
         let why = one_line(source.why_not.as_deref().unwrap_or("not read yet"));
@@ -49,7 +49,7 @@ fn blind(sources: &[SourceReport], paper: &Paper) -> String {
     sources.iter().filter(|source| !source.trusted).map(line).collect()
 }
 
-/// What is paused, a line each.
+/// The pauses, one line each.
 fn paused(pauses: &[PauseReport], paper: &Paper) -> String {
     let line = |pause: &PauseReport| {
         let (scope, by, reason) = (one_line(&pause.scope), one_line(&pause.by), one_line(&pause.reason));

@@ -1,4 +1,4 @@
-//! What a page is written on: how wide, in colours or not, in which time zone.
+//! The properties of the output: its width, its colours, its time zone.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -11,27 +11,27 @@ use reveille_core::model::time::Time;
 use crate::cli::Color;
 use crate::cli::failure::printable;
 
-/// What a page is written on.
+/// The properties of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct Paper {
-    /// Characters in a line; `None`: as long as they come.
+    /// Characters in a line; `None`: without a limit.
     pub(crate) width: Option<u16>,
     /// Colours may be used.
     pub(crate) colored: bool,
-    /// Whose clock times are shown in.
+    /// The time zone of the times.
     pub(crate) zone: TimeZone,
 }
 
-/// What a piece of text is, for its colour.
+/// The meaning of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Somebody is absent, something failed.
+    /// A machine is missing or not Ready, or something failed.
     Bad,
-    /// It cannot be told, or is held.
+    /// The state is unknown, or a repair is blocked.
     Doubt,
-    /// It is well.
+    /// A healthy state, or a success.
     Good,
-    /// Beside the point.
+    /// A detail of little weight.
     Faint,
     /// The first thing to read.
     Strong,
@@ -50,7 +50,7 @@ impl Tone {
 }
 
 impl Paper {
-    /// The paper that standard output is.
+    /// The properties of standard output.
     pub(crate) fn of_stdout(color: Color) -> Self {
         let terminal = std::io::stdout().is_terminal();
         let colored = match color {
@@ -76,7 +76,7 @@ impl Paper {
         }
     }
 
-    /// A moment as a person near `now` reads it: the time of day, with the date when it is not today.
+    /// A time for a person who reads it at `now`: the time of day, with the date when it is another day.
     pub(crate) fn clock(&self, at: Time, now: Time) -> String {
         let (at, now) = (self.zoned(at), self.zoned(now));
         match (at, now) {
@@ -91,7 +91,7 @@ impl Paper {
     }
 }
 
-/// The terminal's columns; a narrower one than forty is left to wrap as it likes.
+/// The terminal's columns; a terminal narrower than forty columns wraps lines itself.
 fn terminal_width() -> Option<u16> {
     comfy_table::Table::new().width().filter(|columns| *columns >= 40)
 }

@@ -1,4 +1,5 @@
-//! The plan as a page: how many need something, then what is done now, what is held and by what, what waits, what asks.
+//! The page of `plan`: how many incidents need something, then what is done now, what is blocked, what
+//! waits, what needs an operator.
 
 use reveille_wire::report::{HeldReport, NextReport, PlanReport, WaitReport};
 
@@ -20,7 +21,7 @@ pub(crate) fn page(report: &PlanReport, paper: &Paper) -> String {
         row("now", Tone::Good, &act.subject, one_line(&act.call));
     }
     for held in &report.held {
-        // The last rung is the one that would be next; those before it were passed over.
+        // The last repair step is the next one; the steps before it were skipped.
         let text = held.held.last().map_or_else(|| held.kind.clone(), reasons);
         row("blocked", Tone::Doubt, &held.subject, text);
     }

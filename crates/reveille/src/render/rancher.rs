@@ -1,4 +1,5 @@
-//! Rancher's page: what is amiss, machine by machine, beside a healthy one; then what is well, and what was not read.
+//! The page on Rancher's records: the problems, machine by machine, beside a healthy record; then what is healthy, and
+//! what was not read.
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use super::table::{self, Text};
 use super::wrap::hanging;
 use crate::cli::exit::Exit;
 
-/// Where the text begins, behind its label.
+/// The column where the text begins, behind its label.
 pub(super) const INDENT: usize = 8;
 
 /// The page.
@@ -52,7 +53,8 @@ pub(crate) fn page(report: &RancherReport, paper: &Paper) -> String {
     page
 }
 
-/// How bad its news is. Without a door to a cluster less is judged, which is said, and is no doubt of what is.
+/// The exit code of the report. Without a client for a cluster less is judged. The page says so, and it does not put the
+/// other results in doubt.
 pub(crate) fn exit(report: &RancherReport) -> Exit {
     let is_moving = |machine: &RancherMachineReport| machine.stage == "deleting";
     if report.clusters.iter().any(|cluster| !cluster.troubles.is_empty())
@@ -93,7 +95,8 @@ fn head(report: &RancherReport, paper: &Paper) -> String {
     paper.tone(tone, text)
 }
 
-/// What a roll shows: a line for each machine whose record is amiss, and what was not read. Nothing where all is well.
+/// The part of a status page: a line for each machine with a broken record, and what was not read. Empty
+/// where there is no problem.
 pub(super) fn of_roll(look: &RancherLookReport, paper: &Paper) -> String {
     let mut page = String::new();
     let mut rows: Vec<Vec<Text>> = look.troubles.iter().map(trouble_row).collect();
@@ -106,7 +109,7 @@ pub(super) fn of_roll(look: &RancherLookReport, paper: &Paper) -> String {
     page
 }
 
-/// What a `why` shows: all that is known of its machine.
+/// The part of a `why` page: all that is known about the machine.
 pub(super) fn of_why(look: &RancherLookReport, paper: &Paper) -> String {
     let mut page = String::new();
     let id = look.id.as_deref().unwrap_or("?");
@@ -124,7 +127,7 @@ pub(super) fn of_why(look: &RancherLookReport, paper: &Paper) -> String {
     page
 }
 
-/// Codes and the first of the sentences: the rest is a `why` away.
+/// The codes and the first sentence; the operator finds the rest in `why`.
 fn trouble_row(trouble: &RancherTroubleReport) -> Vec<Text> {
     let called = trouble.node.as_deref().map_or_else(|| trouble.records.join(", "), str::to_owned);
     let mut codes: Vec<&str> = trouble.findings.iter().map(|finding| finding.predicate.as_str()).collect();
@@ -177,7 +180,7 @@ fn of_machine(page: &mut String, cluster: &str, trouble: &RancherTroubleReport, 
         let rows = std::iter::once(head).chain(trouble.differs.iter().map(row)).collect();
         page.push_str(&table::lines(paper, INDENT, rows));
     }
-    // Predicates of one machine often say the same: each text once, in their order.
+    // Predicates of one machine often have the same text, so each text is printed once, in their order.
     let mut said: Vec<&str> = Vec::new();
     for finding in &trouble.findings {
         for (label, text) in [("Means", &finding.means), ("Do", &finding.first), ("Never", &finding.never)] {
@@ -218,7 +221,7 @@ fn cluster_row(cluster: &RancherClusterReport) -> Vec<Text> {
     ]
 }
 
-/// A labelled line, its text hanging.
+/// A line with a label; further lines of its text are indented.
 pub(super) fn line(page: &mut String, label: &str, text: &str, paper: &Paper) {
     let _ = writeln!(page, "{}", hanging(paper, &format!("{label:<INDENT$}{text}"), INDENT));
 }

@@ -1,4 +1,4 @@
-//! Pages of a repair of Rancher's records: what an order comes to, and what one that is given up leaves behind.
+//! Pages of a repair of Rancher's records: its steps, and what an abandoned one leaves behind.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::table::{self, Text};
 use super::wrap::hanging;
 use crate::cli::exit::Exit;
 
-/// What an order to mend comes to: the steps, what is written, and what stands against it.
+/// The page of a repair: the steps, what it writes, and what blocks it.
 pub(crate) fn repair_page(report: &RancherRepairReport, paper: &Paper) -> String {
     let mut page = String::new();
     let (node, cluster) = (one_line(&report.node), one_line(&report.cluster));
@@ -41,7 +41,7 @@ pub(crate) fn repair_page(report: &RancherRepairReport, paper: &Paper) -> String
     page
 }
 
-/// What a repair that is given up leaves behind.
+/// What an abandoned repair leaves behind.
 pub(crate) fn abandon_page(report: &RancherAbandonReport, paper: &Paper) -> String {
     let mut page = String::new();
     let (node, cluster) = (one_line(&report.node), one_line(&report.cluster));
@@ -69,12 +69,12 @@ pub(crate) fn abandon_page(report: &RancherAbandonReport, paper: &Paper) -> Stri
     page
 }
 
-/// Whether it is over.
+/// The exit code: whether the repair has ended.
 pub(crate) const fn abandon_exit(report: &RancherAbandonReport) -> Exit {
     if report.ended { Exit::AllAnswer } else { Exit::SomebodyAbsent }
 }
 
-/// Whether it could be done now.
+/// The exit code: whether the repair could begin now.
 pub(crate) fn repair_exit(report: &RancherRepairReport) -> Exit {
     if report.against.is_empty() { Exit::AllAnswer } else { Exit::SomebodyAbsent }
 }

@@ -1,4 +1,4 @@
-//! The roll as a page: how many answer and how old that knowledge is, who does not answer, what happens next.
+//! The page of `status`: how many machines are Ready and how old the data is, which machines are not Ready, what happens next.
 
 use reveille_wire::report::{Ago, Answers, MachineReport, RollReport, SourceReport};
 
@@ -8,10 +8,10 @@ use super::table::{self, Text};
 use super::wrap;
 use crate::view::roll::spoken;
 
-/// Hot objects that the roll names.
+/// The most hot objects on the page.
 const HOT_MAX: usize = 3;
 
-/// The page. `all`: also the machines that answer.
+/// The page. `all`: also the machines that are Ready.
 pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
     let mut out = head(report, paper);
     let well = |machine: &&MachineReport| machine.state == "ready";
@@ -51,7 +51,7 @@ pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
     out
 }
 
-/// Those that are not shown, counted. While all is well, the first line has said so already.
+/// The number of hidden machines. When all are Ready, the first line has said so already.
 fn hidden(well: usize, excused: usize, others_shown: bool, paper: &Paper) -> String {
     let mut out = String::new();
     if well > 0 && others_shown {
@@ -135,7 +135,7 @@ fn rows(shown: &[&MachineReport], paper: &Paper) -> String {
             Text::plain(one_line(&machine.what)),
         ]);
     }
-    // The sign stands closer to its machine than columns stand to each other.
+    // There is less space between the sign and its machine than between columns.
     table::lines(paper, 0, rows).lines().map(close_sign).collect()
 }
 
@@ -147,7 +147,7 @@ fn close_sign(line: &str) -> String {
     format!("{}\n", line.replacen("  ", " ", 1))
 }
 
-/// The sign before a machine, and its tone.
+/// The sign in front of a machine, and its tone.
 pub(crate) fn sign(machine: &MachineReport) -> (&'static str, Tone) {
     match (machine.answers, machine.state.as_str()) {
         (Answers::No, _) => ("✗", Tone::Bad),

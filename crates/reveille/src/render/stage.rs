@@ -24,14 +24,14 @@ use super::wrap;
 use crate::view::machine::{kind_words, verdict_words};
 use crate::view::{plan, roll};
 
-/// Width of what stands before a line's text.
+/// The width in front of a line's text.
 const INDENT: usize = 16;
-/// Fewer columns of a terminal than this, and the end is told in paragraphs instead of columns.
+/// On a terminal with fewer columns, the summary uses paragraphs instead of columns.
 const WIDE: u16 = 140;
-/// Longest quote; the whole is in `why` and in the ledger.
+/// The longest quote; `why` and the ledger have the whole text.
 const QUOTE_CHARS: usize = 110;
 
-/// What was told of an incident.
+/// What the demo has printed about an incident.
 struct Known {
     label: Arc<str>,
     kind: FaultKind,
@@ -39,11 +39,11 @@ struct Known {
     cause: Option<(Cause, Confidence)>,
 }
 
-/// The stage.
+/// The output of the demo.
 pub(crate) struct Stage {
     paper: Paper,
     start: Time,
-    /// The roll under the lines; none in a pipe.
+    /// The status under the lines; `None` in a pipe.
     board: Option<ProgressBar>,
     drawn: String,
     known: BTreeMap<IncidentId, Known>,
@@ -54,7 +54,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// An empty stage.
+    /// An empty output.
     pub(crate) fn new(paper: &Paper, start: Time) -> Self {
         let board = std::io::stdout().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
@@ -76,12 +76,12 @@ impl Stage {
         }
     }
 
-    /// True when nobody reads any more.
+    /// True when the reader has closed the pipe.
     pub(crate) const fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// What this is.
+    /// Prints the introduction.
     pub(crate) fn prologue(&mut self, seed: u64) {
         self.line(&format!(
             "A simulated cluster, story {seed}. Engine, ledger and safety rules are those of `reveille run`."
@@ -91,12 +91,12 @@ impl Stage {
         self.line("");
     }
 
-    /// Something happened in the world.
+    /// Prints an event of the simulated world.
     pub(crate) fn happened(&mut self, at: Time, sentence: &str) {
         self.say(at, "event", Tone::Faint, &one_line(sentence));
     }
 
-    /// A record was made.
+    /// Prints a record.
     pub(crate) fn record(&mut self, at: Time, record: &Record) {
         match record {
             Record::Opened { incident, key, label, .. } => {
@@ -123,7 +123,7 @@ impl Stage {
                 self.say(at, "manual", Tone::Doubt, &format!("{}: {why}", self.label(*incident)));
             }
             Record::Closed { incident, verdict, .. } => {
-                // A machine may have had several at once: which of them it is must be said.
+                // A machine may have several incidents at once, so the line names the kind.
                 let kind = self.known.get(incident).map_or("", |known| known.kind.name());
                 let text = format!("{}: {kind} {}", self.label(*incident), verdict_words(*verdict));
                 self.say(at, "closed", Tone::Good, &text);
@@ -132,7 +132,7 @@ impl Stage {
         }
     }
 
-    /// A conclusion: under the line that opened the incident, or on a line of its own when it is a new one.
+    /// Prints a cause: under the line that opened the incident, or on a line of its own when it is a new one.
     fn concluded(&mut self, at: Time, incident: IncidentId, finding: &Finding) {
         let Some(known) = self.known.get_mut(&incident) else { return };
         let conclusion = (finding.cause.clone(), finding.confidence);
@@ -157,7 +157,7 @@ impl Stage {
         self.known.get(&incident).map_or_else(|| incident.to_string().into(), |known| known.label.clone())
     }
 
-    /// A moment is over: what is doubted and held, and the roll as it stands now.
+    /// Ends a moment: prints doubts and blocked repairs, and redraws the status.
     pub(crate) fn moment(&mut self, at: Time, state: &State) {
         let report = roll::report(&state.desk());
         if report.machines.is_empty() {
@@ -220,7 +220,7 @@ impl Stage {
         }
     }
 
-    /// Each thing that is held back is told once for each incident.
+    /// Prints each blocked repair once for each incident.
     fn holds(&mut self, at: Time, plan: &PlanReport) {
         for held in &plan.held {
             let Some(next) = held.held.last() else { continue };
@@ -231,7 +231,7 @@ impl Stage {
         }
     }
 
-    /// Takes the line of machines away.
+    /// Ends the output.
     pub(crate) fn end(&mut self) {
         if let Some(board) = self.board.take() {
             board.finish_and_clear();
@@ -269,7 +269,7 @@ fn cut(quote: &str) -> String {
     if chars.next().is_some() { head + "…" } else { head }
 }
 
-/// What it all amounted to.
+/// The summary at the end.
 pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String {
     let minutes = |at: Time| {
         let s = at.since(start).ms / 1000;
@@ -324,7 +324,7 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
     out
 }
 
-/// Rows without columns: ids stay whole, and what is long goes on below.
+/// Rows without columns: ids are never broken, and long texts go on below.
 fn paragraphs(paper: &Paper, rows: &[Vec<Text>]) -> String {
     let cell = |Text(text, tone): &Text| tone.map_or_else(|| text.clone(), |tone| paper.tone(tone, text));
     let row = |row: &Vec<Text>| {

@@ -1,15 +1,15 @@
 //! Aligned columns without lines around them.
 //!
-//! Every column is as wide as its widest text; the last one wraps, and only on a terminal: in a pipe a row is a line.
-//! Where that would leave the last column no room to read in, the widest of the others give some of theirs.
+//! Every column is as wide as its widest text. The last one wraps, and only on a terminal: in a pipe a row is one line.
+//! Where the last column would become too narrow, the widest of the other columns shrink.
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use super::output_style::{Paper, Tone};
 
-/// The last column is given so much room, if it wants it, before others keep all of theirs.
+/// The last column gets at least this width, if it needs it, before other columns keep all of theirs.
 const LAST_MIN: usize = 28;
-/// No column gives up more than down to this.
+/// No other column shrinks below this width.
 const OTHERS_MIN: usize = 10;
 
 /// One cell: its text and its tone.
@@ -17,12 +17,12 @@ const OTHERS_MIN: usize = 10;
 pub(crate) struct Text(pub(crate) String, pub(crate) Option<Tone>);
 
 impl Text {
-    /// In no particular tone.
+    /// A text without a tone.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self(text.into(), None)
     }
 
-    /// In a tone.
+    /// A text with a tone.
     pub(crate) fn toned(tone: Tone, text: impl Into<String>) -> Self {
         Self(text.into(), Some(tone))
     }
@@ -74,7 +74,7 @@ pub(crate) fn lines(paper: &Paper, indent: usize, rows: Vec<Vec<Text>>) -> Strin
     out
 }
 
-/// The widths, with the two spaces behind them, of columns that cannot be as wide as they would like.
+/// The widths, with the two spaces behind them, of columns that have to shrink.
 fn given_up(rows: &[Vec<Text>], room: usize) -> Vec<Option<u16>> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |column: usize| {
@@ -96,7 +96,7 @@ fn given_up(rows: &[Vec<Text>], room: usize) -> Vec<Option<u16>> {
 
 fn styled(text: String, tone: Option<Tone>) -> Cell {
     let cell = Cell::new(text);
-    // The plain ones, as on the rest of the page: the bright ones cannot be read on white.
+    // These are the standard colours, as on the rest of the page, because the bright ones are unreadable on white.
     match tone {
         Some(Tone::Bad) => cell.fg(Color::DarkRed),
         Some(Tone::Doubt) => cell.fg(Color::DarkYellow),

@@ -1,7 +1,7 @@
-//! Pages compared with files: what a person reads, to the letter.
+//! Compares pages with files, character by character.
 //!
-//! A state is fed by hand, reported, and rendered on plain paper in UTC. After a wanted change, run the tests once with
-//! `REVEILLE_BLESS=1` and read the difference as a tired person would.
+//! Each test feeds a state by hand, makes a report, and renders it without colours in UTC. After an intended change, run
+//! the tests once with `REVEILLE_BLESS=1` and read the difference with the eyes of a tired operator.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ fn is_page(name: &str, page: &str) {
     assert_eq!(page, expected, "{name}");
 }
 
-/// Eight machines: one lost its group, one its node, one has not joined, one is in error, one is being built.
+/// Eight machines: one port lost its security group, one machine its Node; one has not joined, one is in error, one is
+/// under construction.
 fn troubled() -> Field {
     let mut field = Field::of(8, true);
     field.look();
@@ -134,7 +135,7 @@ fn what_is_over_is_told_with_its_verdict() {
     is_page("incidents-all", &page(&field, Ask::Incidents { all: true }, true, &paper()));
 }
 
-/// What people write on nodes, and a roster that asks for their word, on the pages that tell of it.
+/// Annotations of operators on nodes, and a roster that waits for their confirmation, on the pages that show them.
 #[test]
 fn wishes_and_startup_taints() {
     let mut field = Field::of(8, true);
@@ -287,7 +288,7 @@ fn exit_codes_follow_the_worst_news() {
         other => panic!("{other:?}"),
     };
     let mut field = Field::of(3, true);
-    assert_eq!(code(&field), Exit::CannotTell, "nobody was asked yet");
+    assert_eq!(code(&field), Exit::CannotTell, "no source was asked yet");
     field.look();
     assert_eq!(code(&field), Exit::AllAnswer);
     field.nodes.pop();
@@ -297,7 +298,7 @@ fn exit_codes_follow_the_worst_news() {
     assert!(field.state.standing(&key).is_some());
 }
 
-/// A machine that never joined, whose agent says where it stands and why, and falls silent.
+/// A machine that never joined, whose agent reports its stage and the reason, and then falls silent.
 #[test]
 fn what_an_agent_says_of_its_machine() {
     let mut field = troubled();

@@ -1,4 +1,4 @@
-//! A machine's way through the stages as lines: what is over in one, and one for each stage where it stands or failed.
+//! The timeline of a machine as lines: one for all stages that are over, and one for each stage that is open or failed.
 
 use reveille_core::model::time::Time;
 use reveille_wire::report::{AgentReport, PassageReport, Side, SilenceReport, TimelineReport, WayReport};
@@ -70,7 +70,7 @@ fn of_agent(agent: &AgentReport) -> String {
     says
 }
 
-/// The stages one by one: a line for each side that spoke of it, and a dash where nobody did.
+/// The stages one by one: a line for each side that reported it, and a dash where neither side did.
 pub(super) fn timeline(of: &TimelineReport, now: Time, paper: &Paper) -> String {
     let mut rows = Vec::new();
     for row in &of.rows {

@@ -1,4 +1,4 @@
-//! One machine's story as a page: where it stopped, the strip of stages, cause and evidence, done, next, held.
+//! The page of `why`: where the machine stopped, its stages, cause and evidence, what was done, what comes next, what is blocked.
 
 use reveille_core::model::time::Time;
 use reveille_wire::report::{
@@ -13,11 +13,11 @@ use super::wrap;
 use crate::view::next;
 use crate::view::roll::{spoken, spoken_ago};
 
-/// Width that the strip of stages is broken at where nobody says how wide the paper is.
+/// The line width for the stages where the output has no width of its own.
 const STRIP_WIDTH: usize = 76;
-/// Fewer columns of a terminal than this, and evidence is told in paragraphs instead of columns.
+/// On a terminal with fewer columns, evidence uses paragraphs instead of columns.
 pub(super) const WIDE: u16 = 110;
-/// Width of the label in front of each part.
+/// The width of the label in front of each part.
 pub(super) const LABEL: usize = 8;
 
 /// The page.
@@ -158,7 +158,7 @@ fn strip(report: &WhyReport, paper: &Paper) -> String {
     trimmed.join("\n") + "\n"
 }
 
-/// How a stage is marked.
+/// The sign of a stage.
 pub(super) const fn sign(state: StageState, note: Option<&str>) -> (&'static str, Option<Tone>) {
     match (state, note) {
         (StageState::Passed, None) => ("✓", Some(Tone::Good)),
@@ -194,7 +194,7 @@ fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper
     out
 }
 
-/// Where a fact was read: its line and how often it was seen, where its source has lines.
+/// Where a fact was read: its line and its number of occurrences, where its source has lines.
 fn place(fact: &EvidenceReport) -> String {
     let source = one_line(&fact.source);
     match (fact.line, fact.times) {
@@ -204,7 +204,7 @@ fn place(fact: &EvidenceReport) -> String {
     }
 }
 
-/// The quote comes last, so that only it wraps; on a narrow terminal each fact is a paragraph, so that ids stay whole.
+/// The quote comes last, so that only it wraps. On a narrow terminal each fact is a paragraph, so that ids are never broken.
 fn facts(facts: &[EvidenceReport], report: &WhyReport, paper: &Paper) -> String {
     let read = |fact: &EvidenceReport| format!("read {}", paper.clock(fact.read.at, report.at));
     if paper.width.is_some_and(|width| width < WIDE) {

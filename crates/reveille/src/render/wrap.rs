@@ -1,11 +1,11 @@
-//! Long lines on a terminal: broken between words, what follows stands under the text and not under the label.
+//! Breaks long lines on a terminal between words; further lines are indented to the text, not to the label.
 //!
-//! A word is never cut, because ids are copied with a mouse; one that is wider than the terminal is left to the terminal.
-//! In a pipe, where nobody says how wide the paper is, a line stays a line.
+//! A word is never cut, because people copy ids with a mouse; the terminal wraps a word that is wider than itself. In a
+//! pipe the output has no width, and a line stays a line.
 
 use super::output_style::Paper;
 
-/// `line` in lines of the paper's width, those after the first with `indent` spaces before them. Colours take no room.
+/// Breaks `line` at the width of the output, and indents further lines by `indent` spaces. Colour codes do not count.
 pub(crate) fn hanging(paper: &Paper, line: &str, indent: usize) -> String {
     let Some(width) = paper.width.map(usize::from).filter(|width| *width > indent + 16) else {
         return line.to_owned();
@@ -32,7 +32,7 @@ pub(crate) fn hanging(paper: &Paper, line: &str, indent: usize) -> String {
     out
 }
 
-/// Characters that are seen: an escape sequence ends with its first letter.
+/// The number of visible characters: an escape sequence ends with its first letter.
 fn visible(word: &str) -> usize {
     let (mut count, mut escaped) = (0, false);
     for c in word.chars() {

@@ -1,13 +1,13 @@
-//! Other names for everything that is called something: instances, nodes, ports, groups, pools, marks, people.
+//! Replaces all names in a recording: instances, nodes, ports, groups, pools, marks, people.
 //!
 //! ```text
 //!  lines ─▶ names, by the fields that hold them ─▶ dictionary ─▶ every text of every line, word by word ─▶ lines
 //! ```
 //!
-//! One name gets one other name wherever it stands, also inside sentences, so whatever hangs together still does. The caller
-//! plays the result again: what the engine asks for is then its own, not a translation. Addresses stay, because whether one
-//! lies in a range decides; words of the format stay; and so does what free text says besides, which is why a person should
-//! look at a recording before giving it away.
+//! Each name gets one other name everywhere, also inside sentences, so that references stay intact. The caller plays the
+//! result again, so that the engine's effects are its own and not a translation. Addresses stay, because decisions depend
+//! on whether an address lies in a range. Words of the format stay too, and so does the rest of free text: an operator
+//! should read a recording before giving it away.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::cli::failure::Failure;
 
-/// Fields whose text, or list of texts, is a name, and what to call it.
+/// Fields whose text, or list of texts, is a name, and the prefix of the new name.
 const NAMING: [(&str, &str); 28] = [
     ("id", "thing"),
     ("name", "name"),
@@ -49,12 +49,12 @@ const NAMING: [(&str, &str); 28] = [
     ("by", "user"),
     ("label", "name"),
 ];
-/// Fields whose keys are names, and what to call them.
+/// Fields whose keys are names, and the prefix of the new names.
 const KEYED: [(&str, &str); 2] = [("pools", "pool"), ("settles", "cloud")];
-/// Shorter names are left alone: `a` stands in every sentence.
+/// Shorter names stay unchanged: `a` is part of every sentence.
 const NAME_BYTES_MIN: usize = 2;
 
-/// The same lines under other names.
+/// The same lines with other names.
 pub(crate) fn anonymise(lines: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut values = Vec::new();
     for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -81,7 +81,7 @@ impl Names {
     fn collect(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
-                // The label of a cause is a word of ours; only machines and groups are called by theirs.
+                // The label of a cause is a word of the program; only the labels of machines and groups are names.
                 let is_cause = fields.contains_key("says");
                 for (field, value) in fields {
                     if is_cause && field == "label" {
@@ -101,7 +101,7 @@ impl Names {
         }
     }
 
-    /// A text, or a list of texts, that is a name.
+    /// Registers a text, or a list of texts, as names.
     fn named(&mut self, kind: &'static str, value: &Value) {
         match value {
             Value::String(name) => self.name(kind, name),
@@ -139,7 +139,7 @@ impl Names {
         }
     }
 
-    /// A whole text that is a name, or each word of a sentence that is one.
+    /// Replaces a text that is a name, or each word of a sentence that is one.
     fn text(&self, text: &str) -> String {
         if let Some(other) = self.other.get(text) {
             return other.clone();
@@ -151,7 +151,7 @@ impl Names {
                 word.push(character);
                 continue;
             }
-            // A sentence may end with a name.
+            // A name at the end of a sentence has a full stop behind it.
             let bare = word.trim_end_matches('.');
             out.push_str(self.other.get(bare).map_or(bare, String::as_str));
             out.push_str(&word[bare.len()..]);
@@ -163,12 +163,12 @@ impl Names {
     }
 }
 
-/// What the keys below this field are called, where they are names.
+/// The prefix for the keys below this field, where they are names.
 fn keys_are(field: &str) -> Option<&'static str> {
     KEYED.iter().find(|(of, _)| *of == field).map(|(_, kind)| *kind)
 }
 
-/// Words of the format, and addresses, are no names.
+/// Words of the format and addresses are not names.
 fn is_name(text: &str) -> bool {
     const WORDS: [&str; 17] = [
         "cluster", "roster", "any", "other", "full", "changes", "active", "down", "unknown", "true", "false",

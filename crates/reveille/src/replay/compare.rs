@@ -1,8 +1,9 @@
-//! What was decided then against what is decided now, step by step.
+//! Compares the recorded decisions with the present ones, step by step.
 //!
-//! Without another roster every effect is compared, wake-ups and reads included: the same engine gives the same bytes. With
-//! another roster two engines run side by side, one under each, and only decisions are compared (records and calls); where
-//! they part, both are asked what comes next for that incident and what holds it, and that is the reason.
+//! Without another roster every effect is compared, wake-ups and reads included: the same engine gives the same bytes.
+//! With another roster two engines run side by side, one with each roster, and only decisions (records and calls) are
+//! compared. Where they differ, both planners are asked what comes next for that incident and what blocks it; their
+//! answers are the reason.
 
 use reveille_core::effect::Effect;
 use reveille_core::engine::State;
@@ -20,12 +21,12 @@ use crate::cli::failure::Failure;
 use crate::driver::recorder::ENGINE;
 use crate::view::next;
 
-/// Differences that are kept with their words; all are counted.
+/// The most differences that are kept with their text; all are counted.
 const DIFFERENCES_MAX: usize = 100;
-/// Effects of one difference that are told.
+/// The most effects of one difference in the report.
 const TOLD_MAX: usize = 5;
 
-/// What is wanted of a replay.
+/// The options of a replay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     /// Show and compare from here on.
@@ -34,64 +35,65 @@ pub(crate) struct Wanted {
     pub(crate) until: Option<Time>,
     /// Show only this machine.
     pub(crate) machine: Option<String>,
-    /// Decide by this roster.
+    /// Use this roster for the decisions.
     pub(crate) roster: Option<Roster>,
 }
 
-/// A step at which then and now differ.
+/// A step at which the recorded and the present effects differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     /// Its number.
     pub(crate) step: u64,
     /// Its time.
     pub(crate) at: Time,
-    /// What was asked for then and is not now.
+    /// Effects that were recorded and are missing now.
     pub(crate) then: Vec<String>,
-    /// What is asked for now and was not then.
+    /// Effects of now that were not recorded.
     pub(crate) now: Vec<String>,
-    /// Why, as far as the planner can tell.
+    /// The reason, as far as the planners tell it.
     pub(crate) why: Vec<String>,
 }
 
-/// A recording that was played.
+/// The result of playing a recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Played {
-    /// Time of the first and the last step that counts.
+    /// The time of the first and the last step that counts.
     pub(crate) span: Option<(Time, Time)>,
-    /// Steps.
+    /// The number of steps.
     pub(crate) steps: u64,
-    /// Records and calls among their effects, as decided now.
+    /// The number of records and calls among their present effects.
     pub(crate) decisions: u64,
-    /// Decisions in words, as decided now.
+    /// The present decisions as text.
     pub(crate) story: Vec<Told>,
-    /// Steps that differ.
+    /// The number of steps that differ.
     pub(crate) differing: u64,
-    /// The first of them.
+    /// The first of these steps.
     pub(crate) differences: Vec<Difference>,
-    /// A hash over every effect then, and now.
+    /// A hash of all recorded effects, and one of all present effects.
     pub(crate) digests: (u64, u64),
-    /// True when the engine that recorded it decides as this one does.
+    /// True when the engine of the recording has the same hash as this one.
     pub(crate) same_engine: bool,
-    /// Steps at which this engine differs from the recorded one under the recorded roster; only told with another roster.
+    /// The number of steps at which this engine differs from the recorded one with the recorded roster; only
+    /// counted with another roster.
     pub(crate) engine_differs: u64,
     /// Fields of the roster that differ.
     pub(crate) roster_changes: Vec<String>,
-    /// The first act that only one of the two makes: from there on the recorded world is no longer that of now.
+    /// The first action that only one of the two takes: from there on the recorded world does not fit the present decisions.
     pub(crate) parted_at: Option<Time>,
 }
 
 struct Run {
     wanted: Wanted,
-    /// Under the recorded roster.
+    /// The engine with the recorded roster.
     player: Player,
-    /// Under the other one.
+    /// The engine with the other roster.
     other: Option<Player>,
     teller: Teller,
     teller_then: Teller,
     played: Played,
 }
 
-/// Plays a recording to its end, or as far as is wanted.
+/// Plays a recording to its end, or up to the time limit.
 pub(crate) fn play(film: &mut Recording, wanted: Wanted) -> Result<Played, Failure> {
     let header = &film.header;
     let roster_changes =
@@ -195,7 +197,7 @@ fn decisions(effects: Vec<Effect>) -> Vec<Effect> {
     effects.into_iter().filter(shape::is_decision).collect()
 }
 
-/// What both planners say of one incident.
+/// The answers of both planners for one incident.
 fn reasons(key: &IncidentKey, then: &State, now: &State) -> Vec<String> {
     let mut said = Vec::new();
     for (word, state) in [("recorded roster", then), ("this roster", now)] {
@@ -244,10 +246,10 @@ fn walk(path: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Where FNV-1a begins.
+/// The start value of FNV-1a.
 const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Goes on with a hash over effects as a recording holds them: a name for a course of decisions, no proof.
+/// Continues a hash over effects as a recording holds them. The hash is a name for a sequence of decisions, and proves nothing.
 fn digest(hash: u64, effects: &[Effect]) -> u64 {
     effects.iter().fold(hash, |hash, effect| {
         let text =

@@ -1,15 +1,16 @@
-//! Cuts a recording down to a regression test: one machine, some companions where they matter, a stretch of time.
+//! Cuts a recording down to a regression test: one machine, some neighbours where they matter, a time span.
 //!
 //! ```text
-//!  recording ─▶ who, and what is told of it ─▶ smallest crowd that tells the same ─▶ played again, every step written
-//!               alone · with three of its pool · its pool · everybody
+//!  recording ─▶ the machine and its story ─▶ smallest group with the same story ─▶ played again, every step written
+//!               alone · with three of its pool · its pool · all machines
 //! ```
 //!
-//! What a machine's neighbours do decides, too (a zone that went dark holds a repair back), so a cut is only taken when it
-//! tells the same of the machine as the whole did, at the same times; everybody always does. The result is a recording of its
-//! own: the events that this engine got and what it asked for, as plain lines, so that a reviewer can read them.
+//! The neighbours of a machine affect decisions too: a zone that is down blocks a repair. So a cut is used only when it
+//! gives the same story of the machine at the same times as the whole recording; the cut with all machines always does.
+//! The result is a recording of its own, with the events that this engine got and its effects, as plain lines that a
+//! reviewer can read.
 //!
-//! The beginning stays: a recording is only what it is from its first line on. Quiet stretches are a line for each look.
+//! The beginning stays, because a recording can be played only from its first line on. Quiet spans are one line for each read.
 
 use std::collections::BTreeSet;
 
@@ -29,39 +30,39 @@ use super::story::{Teller, Told};
 use crate::cli::failure::Failure;
 use crate::driver::recorder::ENGINE;
 
-/// So many neighbours of the same pool are tried before the whole pool.
+/// The number of neighbours of the same pool that are tried before the whole pool.
 const COMPANIONS: usize = 3;
 
 /// A recording in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Reel {
-    /// What it begins with.
+    /// The header of the recording.
     pub(crate) header: Header,
     /// Its steps.
     pub(crate) steps: Vec<Step>,
 }
 
-/// What came of a cut.
+/// The result of a cut.
 pub(crate) struct Cut {
     /// The cut recording.
     pub(crate) reel: Reel,
-    /// What is told of the machine.
+    /// The story of the machine.
     pub(crate) story: Vec<Told>,
-    /// Machines that stay.
+    /// The number of machines that stay.
     pub(crate) machines: usize,
 }
 
-/// Everybody who was ever seen.
+/// All machines of the recording.
 #[derive(Default)]
 struct Census {
-    /// Instance, its name, its pool.
+    /// The instance, its name, its pool.
     instances: Vec<(InstanceId, String, Option<String>)>,
-    /// Node, and the instance that it says it is.
+    /// The Node, and the instance that it names.
     nodes: Vec<(NodeName, Option<InstanceId>)>,
 }
 
 impl Reel {
-    /// Reads a recording as far as it is wanted.
+    /// Reads a recording up to the time limit.
     pub(crate) fn read(film: &mut Recording, until: Option<Time>) -> Result<Self, Failure> {
         let mut steps = Vec::new();
         while let Some(step) = film.next_step()? {
@@ -85,7 +86,7 @@ impl Reel {
         Ok(out)
     }
 
-    /// The same events through the engine of now, with what it asks for now.
+    /// Plays the same events with the present engine; returns them with its effects.
     pub(crate) fn again(&self, sieve: Option<&Sieve>) -> Self {
         let mut header = self.header.clone();
         if let Some(sieve) = sieve {
@@ -110,7 +111,7 @@ impl Reel {
         Self { header, steps }
     }
 
-    /// What it tells, of one machine or of all.
+    /// The story of one machine or of all.
     pub(crate) fn story(&self, machine: Option<&str>) -> Vec<Told> {
         let mut teller = Teller::knowing(Player::new(&self.header, None).state());
         let told = self.steps.iter().flat_map(|step| {
@@ -120,7 +121,7 @@ impl Reel {
     }
 }
 
-/// Cuts a recording down to one machine, or only to its time where none is named.
+/// Cuts a recording down to one machine, or only to its time span where no machine is named.
 pub(crate) fn cut(reel: &Reel, machine: Option<&str>, from: Option<Time>) -> Result<Cut, Failure> {
     let whole = reel.again(None);
     let census = Census::of(reel);
@@ -145,7 +146,7 @@ pub(crate) fn cut(reel: &Reel, machine: Option<&str>, from: Option<Time>) -> Res
     Ok(Cut { reel: whole, story, machines: census.instances.len() })
 }
 
-/// What is compared: when, what, and in which words, without our own numbers.
+/// The parts that are compared: time, kind and text, without the program's own numbers.
 pub(crate) fn plain(story: &[Told]) -> Vec<(Time, &'static str, String)> {
     let words = |text: &str| {
         let ours =
@@ -181,7 +182,7 @@ impl Census {
         census
     }
 
-    /// Ever larger crowds around the machine.
+    /// Growing groups around the machine.
     fn crowds(&self, machine: &str) -> Vec<Sieve> {
         let is_it =
             |(id, name, _): &&(InstanceId, String, Option<String>)| name == machine || id.as_str() == machine;
@@ -204,7 +205,7 @@ impl Census {
         vec![crowd(0), crowd(COMPANIONS), crowd(neighbours.len())]
     }
 
-    /// The nodes of the instances that stay, by what they say or by their name.
+    /// Adds the Nodes of the instances that stay, by their provider ID or by their name.
     fn add_nodes(&self, sieve: &mut Sieve) {
         let names: BTreeSet<&str> = self
             .instances

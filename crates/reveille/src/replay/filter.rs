@@ -1,7 +1,8 @@
-//! What of a recording concerns some machines: everything else is left out of events and of what was remembered.
+//! Reduces a recording to some machines: it removes all others from events and from the restored memory.
 //!
-//! Listings keep only their instances, ports and routes; groups, pauses and failures of a whole source concern everybody.
-//! Answers to reads and calls pass: whoever pairs them with requests finds out whether anybody asked.
+//! Listings keep only the instances, ports and routes of these machines; groups, pauses and failures of a whole source
+//! concern all machines. Answers to reads and calls stay: the player pairs them with requests, and finds out there
+//! whether the engine asked.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -25,7 +26,7 @@ pub(crate) struct Sieve {
 }
 
 impl Sieve {
-    /// The event as it concerns them; `None` when it does not.
+    /// The part of the event that concerns these machines; `None` when there is none.
     pub(crate) fn event(&self, event: &Event) -> Option<Event> {
         match event {
             Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, took } } => {
@@ -60,7 +61,7 @@ impl Sieve {
         }
     }
 
-    /// An agent of somebody who stays, by any of the names that it has for its machine.
+    /// Whether the agent belongs to a machine that stays, by any of the agent's names for its machine.
     fn has_agent(&self, who: &Who) -> bool {
         let ids = [&who.instance, &who.system_uuid];
         ids.into_iter().flatten().any(|id| self.instances.contains(id))
@@ -76,7 +77,7 @@ impl Sieve {
             .filter(|(of, _)| !self.instances.contains(of))
             .flat_map(|(_, port)| port.addresses.iter().copied())
             .collect();
-        // A route through somebody who is left out would lead to nobody.
+        // A route through a machine that was removed would lead nowhere.
         let router = |router: &Arc<Router>| {
             let routes = router.routes.iter().filter(|route| !gone.contains(&route.next_hop)).copied();
             Arc::new(Router { routes: routes.collect(), ..Router::clone(router) })
@@ -97,7 +98,7 @@ impl Sieve {
         }
     }
 
-    /// What was remembered of them.
+    /// The part of the memory that concerns these machines.
     pub(crate) fn memory(&self, memory: &Memory) -> Memory {
         let mut incidents = BTreeSet::new();
         let mut intents = BTreeSet::new();
@@ -185,7 +186,7 @@ impl Sieve {
         keep.then(|| record.clone())
     }
 
-    /// Those of them that stay, if there are any.
+    /// The machines among these that stay; `None` if there are none.
     fn kept(&self, machines: &[MachineKey]) -> Option<Vec<MachineKey>> {
         let kept: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
         (!kept.is_empty()).then_some(kept)

@@ -1,4 +1,4 @@
-//! A recording, played through this program's engine and compared with what was decided then.
+//! Plays a recording through this program's engine, and compares the result with the recorded decisions.
 //!
 //! ```text
 //!  recording: lines ─▶ header, steps ─▶ player: State::step ─▶ effects now ─┐
@@ -6,14 +6,14 @@
 //!                                    └ effects then ───────────────────┘        └─▶ story: one line for each decision
 //! ```
 //!
-//! Under the same engine and roster the effects are the same, byte for byte, or something is wrong. Under another engine or
-//! another roster they may part; then reads and calls are paired by what they ask (`player`), so that what follows is still
-//! worth counting. What a recording cannot tell is what the world would have done next: after the first act that only one of
-//! the two makes, the recorded world is no longer that of now, and the report says so.
+//! With the same engine and roster the effects are the same, byte for byte, or there is a bug. With another engine or
+//! roster they may differ; then reads and calls are paired by their content (`player`), so that the rest is still worth
+//! counting. A recording cannot show what the world would have done next. After the first action that only one of the two
+//! takes, the recorded world does not fit the present decisions, and the report says so.
 //!
 //! A recording can be cut down to one machine and kept as a regression test (`cut`, `filter`, `anonymise`).
 //!
-//! Another program than this one's engine cannot answer to recorded answers; a model of it looks on instead (`rival`).
+//! A model of another program cannot use the recorded answers, so it only observes the recording (`rival`).
 
 pub(crate) mod anonymise;
 pub(crate) mod compare;

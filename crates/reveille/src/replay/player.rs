@@ -1,13 +1,13 @@
-//! Hands a recording's events to an engine, and gives it the recorded answers to what it asks.
+//! Feeds a recording's events to an engine, and gives it the recorded answers to its requests.
 //!
 //! ```text
-//!  step recorded: event, effects then ─▶ answers get the number that the same request has now ─▶ State::step ─▶ effects now
+//!  step recorded: event, effects then ─▶ answers get the present number of their request ─▶ State::step ─▶ effects now
 //!                                         effects then × effects now: paired by shape for later answers ◀──────────┘
 //! ```
 //!
-//! As long as both ask the same, every number is the same and this changes nothing. What only the engine of now asks is
-//! answered as the world answers when nobody does: a read times out, a call's end is unknown, a record is kept. What was only
-//! asked then has an answer that nobody waits for; time passes instead.
+//! As long as both engines make the same requests, every number is the same and nothing changes. For a request that only
+//! the present engine makes, the player answers as for a missing answer: a read times out, a call's result is unknown, a
+//! record is kept. The answer to a request that only the recorded engine made has no receiver; time passes instead.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use reveille_wire::recording::{Header, Step};
 
 use super::shape;
 
-/// A read that the recording holds no answer to ends after this long, as it would in operation.
+/// A read without a recorded answer ends after this long, as in production.
 const LOOK_WITHIN: Span = Span::from_s(60);
-/// A call likewise.
+/// A call without a recorded answer ends after this long.
 const CALL_WITHIN: Span = Span::from_s(150);
-/// Requests of one side that may wait for the other's.
+/// The most requests of one side that wait for the other's.
 const UNPAIRED_MAX: usize = 4096;
-/// Answers to records that one step may set off in turn.
+/// The most rounds of answers to records that follow from one step.
 const ROUNDS_MAX: usize = 1000;
 
-/// An engine on a recording.
+/// An engine that plays a recording.
 pub(crate) struct Player {
     state: State,
     judge: Option<Arc<Judge>>,
@@ -41,16 +41,16 @@ pub(crate) struct Player {
     intents: Pairs<IntentId>,
 }
 
-/// One event as the engine got it, and what it asked for.
+/// One event for the engine, and its effects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Turn {
-    /// What came in.
+    /// The event that came in.
     pub(crate) event: Event,
-    /// What was asked for.
+    /// The effects that the engine asked for.
     pub(crate) effects: Vec<Effect>,
 }
 
-/// Requests of then and of now, by number.
+/// Recorded and present requests, by number.
 struct Pairs<I> {
     now_of: BTreeMap<I, I>,
     only_then: VecDeque<(I, String)>,
@@ -58,7 +58,7 @@ struct Pairs<I> {
 }
 
 impl Player {
-    /// An engine as it was when the recording began, under its roster or another.
+    /// An engine in the state at the beginning of the recording, with its roster or another.
     pub(crate) fn new(header: &Header, roster: Option<Roster>) -> Self {
         let roster = roster.unwrap_or_else(|| header.roster.clone());
         let state = match &header.restored {
@@ -68,22 +68,22 @@ impl Player {
                 State::restore(roster, how, memory.records.iter().cloned())
             }
         };
-        // Only a recording of before consoles were judged on their way in needs it.
+        // Only a recording from before consoles were judged on arrival needs the judge.
         let judge = Judge::built_in().ok();
         Self { state, judge, looks: Pairs::new(), records: Pairs::new(), intents: Pairs::new() }
     }
 
-    /// What it knows now.
+    /// The state of the engine.
     pub(crate) const fn state(&self) -> &State {
         &self.state
     }
 
-    /// Plays one step; what the engine asks for now. An answer that nobody waits for passes as time.
+    /// Plays one step; returns the engine's effects. An answer without a receiver counts as passing time.
     pub(crate) fn play(&mut self, step: &Step) -> Vec<Effect> {
         self.turns(step, Some(Event::Tick)).into_iter().flat_map(|turn| turn.effects).collect()
     }
 
-    /// Plays one step, event by event as the engine gets them. `instead` stands for an answer that nobody waits for.
+    /// Plays one step, event by event. `instead` replaces an answer without a receiver.
     pub(crate) fn turns(&mut self, step: &Step, instead: Option<Event>) -> Vec<Turn> {
         let at = step.at;
         let mut turns = self.unanswered(at);
@@ -101,14 +101,14 @@ impl Player {
         turns
     }
 
-    /// Plays an event that stands in no recording.
+    /// Plays an event that is not in the recording.
     pub(crate) fn feed(&mut self, at: Time, event: Event) -> Turn {
         let effects = self.state.step(at, event.clone());
         self.pair(at, &[], &effects);
         Turn { event, effects }
     }
 
-    /// The recorded event with the numbers of now.
+    /// The recorded event with the present numbers.
     fn event(&mut self, event: &Event) -> Option<Event> {
         match event {
             Event::Looked { look, answer } => {
@@ -131,7 +131,7 @@ impl Player {
         }
     }
 
-    /// Ends what the engine asked alone and has waited for long enough.
+    /// Answers requests that only the present engine made and that have waited long enough.
     fn unanswered(&mut self, at: Time) -> Vec<Turn> {
         let text: Arc<str> = Arc::from("the recording holds no answer to it");
         let mut turns = Vec::new();
@@ -197,13 +197,13 @@ impl<I: Copy + Ord> Pairs<I> {
         }
     }
 
-    /// The number of now for an answer of then.
+    /// The present number for a recorded answer.
     fn answered(&mut self, then: I) -> Option<I> {
         self.only_then.retain(|(id, _)| *id != then);
         self.now_of.remove(&then)
     }
 
-    /// Requests of now alone that are as old as this, or older.
+    /// Requests of only the present engine that are at least this old.
     fn overdue(&mut self, at: Time) -> Vec<I> {
         let mut due = Vec::new();
         while let Some((id, _, _)) = self.only_now.front().filter(|(_, _, asked)| *asked <= at) {

@@ -1,4 +1,4 @@
-//! A recording as header and steps, with the place of whatever cannot be read.
+//! A recording as header and steps; an error names the place of what cannot be read.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use crate::cli::failure::Failure;
 
 /// A recording that is being read.
 pub(crate) struct Recording {
-    /// Where it is kept.
+    /// The path of the recording.
     pub(crate) path: PathBuf,
-    /// What it begins with.
+    /// The header of the recording.
     pub(crate) header: Header,
     tape: TapeReader,
     lines: Reader,
-    /// The first step, read already because its time says when the recording begins.
+    /// The first step, which is read early because its time is the beginning of the recording.
     first: Option<Step>,
 }
 
@@ -58,7 +58,7 @@ impl Recording {
         }
     }
 
-    /// When its first step was; `None` when it has none.
+    /// The time of its first step; `None` when it has none.
     pub(crate) fn begins(&self) -> Option<Time> {
         self.first.as_ref().map(|step| step.at)
     }
@@ -80,7 +80,7 @@ impl Recording {
         }
     }
 
-    /// How it ends, once every step was read.
+    /// How the recording ends, known once every step was read.
     pub(crate) const fn ending(&self) -> &TapeEnding {
         self.tape.ending()
     }

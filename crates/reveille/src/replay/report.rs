@@ -1,4 +1,4 @@
-//! What a replay found, for people and for programs.
+//! The result of a replay, for people and for programs.
 
 use jiff::Timestamp;
 use reveille_core::model::time::Time;
@@ -62,19 +62,19 @@ struct Line {
     text: String,
 }
 
-/// What was played, and how it stands.
+/// The recording that was played, and its state.
 pub(crate) struct Subject<'a> {
-    /// Where.
+    /// The path.
     pub(crate) path: String,
-    /// What its header says.
+    /// The header of the recording.
     pub(crate) header: &'a reveille_wire::recording::Header,
-    /// How it ends.
+    /// How the recording ends.
     pub(crate) ending: &'a TapeEnding,
-    /// Another roster was asked for.
+    /// Whether the command line names another roster.
     pub(crate) other_roster: bool,
 }
 
-/// For programs.
+/// The document for programs.
 pub(crate) fn document(subject: &Subject<'_>, played: &Played) -> Document {
     let header = subject.header;
     let difference = |one: &Difference| DifferenceReport {
@@ -118,7 +118,7 @@ pub(crate) fn document(subject: &Subject<'_>, played: &Played) -> Document {
     }
 }
 
-/// For people.
+/// The page for people.
 pub(crate) fn page(subject: &Subject<'_>, played: &Played, paper: &Paper) -> String {
     let header = subject.header;
     let mut out = paper
@@ -218,7 +218,7 @@ fn notes(subject: &Subject<'_>, played: &Played) -> String {
     out
 }
 
-/// The time of day, with the date where it is not the day on which the recording begins.
+/// The time of day, with the date where it is another day than the first one of the recording.
 pub(crate) fn clock(paper: &Paper, at: Time, first: Time) -> String {
     let zoned = |time: Time| Timestamp::from_millisecond(time.ms).map(|at| at.to_zoned(paper.zone.clone()));
     match (zoned(at), zoned(first)) {

@@ -1,13 +1,14 @@
-//! What another policy would have done on a recording, beside what was done.
+//! Shows what another policy would have done on a recording, beside what was done.
 //!
 //! ```text
 //!  recording: steps ─┬─ (time, event) ─▶ Onlooker: a model of another program ─▶ would ─┐
 //!               └─ effects: calls made then ─────────────────────────────▶ did ────┴─▶ one list in order of time
 //! ```
 //!
-//! The recorded world goes on as it went. So what is said of the model's acts is what no recording can dispute: whether the
-//! machine answered when it would have been deleted or rebooted, or answered again later although nothing of this was done
-//! to it. What the model would have cured, and what followed from its acts, a scenario tells (`simulate --policy`).
+//! The recorded world continues as recorded. So the report judges an action of the model only by facts in the recording.
+//! It checks whether the machine was Ready when the model would have deleted or rebooted it, or became Ready later
+//! without that action. What the model would have repaired, and what would follow from its actions, only a scenario
+//! shows (`simulate --policy`).
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub(crate) struct Rivalry {
     until: Option<Time>,
     would: Vec<Would>,
     did: Vec<Did>,
-    /// Deletions and reboots of machines that answered then, or answered again without them.
+    /// Deletions and reboots of machines that were Ready at that time, or became Ready without them.
     needless: usize,
 }
 
@@ -63,7 +64,7 @@ struct Did {
     destructive: bool,
 }
 
-/// Plays a recording before a model of another policy.
+/// Plays a recording with a model of another policy.
 pub(crate) fn play(
     film: &mut Recording,
     policy: Policy,
@@ -108,7 +109,7 @@ fn done(at: Time, effect: &Effect, onlooker: &Onlooker, wanted: &Wanted) -> Opti
     told.then(|| Did { at, what: call.to_string(), machine, destructive })
 }
 
-/// It is about the machine that is asked for, or nobody asks for one.
+/// Whether it concerns the machine of the command line; true where the command line names none.
 fn is_about(wanted: &Wanted, id: Option<&InstanceId>, label: &str) -> bool {
     let named = |name: &String| name == label || id.is_some_and(|id| id.as_str() == name);
     wanted.machine.as_ref().is_none_or(named)
@@ -152,7 +153,7 @@ impl Rivalry {
         self.needless > 0
     }
 
-    /// For people.
+    /// The page for people.
     pub(crate) fn page(&self, paper: &Paper) -> String {
         let mut out =
             paper.tone(Tone::Strong, format!("{} · before a model of {}", self.recording, self.policy));

@@ -1,12 +1,12 @@
-//! What an effect asks, without the numbers that depend on everything before it.
+//! The content of an effect, without the numbers that depend on everything before it.
 //!
-//! Reads, records and intents are numbered as they come. Once two engines part, the same request carries another number; the
-//! shape is what is left when the numbers are taken out, and two requests of one shape are the same request.
+//! Reads, records and intents get consecutive numbers. Once two engines differ, the same request has another number. The
+//! shape is the request without its numbers, and two requests with one shape are the same request.
 
 use reveille_core::effect::Effect;
 use serde_json::Value;
 
-/// The shape, as JSON text. An effect that cannot be written has the shape of its debug text.
+/// The shape as JSON text. An effect that cannot be written as JSON has its debug text as shape.
 pub(crate) fn of(effect: &Effect) -> String {
     serde_json::to_value(effect).map_or_else(
         |_| format!("{effect:?}"),
@@ -17,12 +17,12 @@ pub(crate) fn of(effect: &Effect) -> String {
     )
 }
 
-/// True for what is a decision: a record or a call. Reads, listings and wake-ups serve them.
+/// True for a decision: a record or a call. Reads, listings and wake-ups only serve decisions.
 pub(crate) const fn is_decision(effect: &Effect) -> bool {
     matches!(effect, Effect::Record { .. } | Effect::Call { .. })
 }
 
-/// Effects of `ours` that `theirs` lacks, each counted as often as it is there.
+/// Effects of `ours` that `theirs` lacks, each counted as often as it occurs.
 pub(crate) fn beyond(ours: &[Effect], theirs: &[Effect]) -> Vec<Effect> {
     let mut left: Vec<String> = theirs.iter().map(of).collect();
     let mut beyond = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn beyond(ours: &[Effect], theirs: &[Effect]) -> Vec<Effect> {
     beyond
 }
 
-/// Numbers that count up over a run. Ids of objects are text, so a number of that name is one of ours.
+/// Removes consecutive numbers. Ids of objects are text, so a number in a field of that name is one of the program's.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,7 +1,7 @@
-//! The decisions of a recording as lines for people, each with the machine that it is about.
+//! The decisions of a recording as lines for people, each with its machine.
 //!
-//! Records say everything that matters; reads and wake-ups are passed over. Names come from the record that opened an
-//! incident, or from what the engine remembered when the recording began.
+//! Records contain everything that matters, so reads and wake-ups are skipped. Names come from the record that opened an
+//! incident, or from the memory of the engine at the beginning of the recording.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use reveille_core::record::Record;
 use crate::render::output_style::{Tone, one_line};
 use crate::view::machine::{kind_words, verdict_words};
 
-/// One decision in words.
+/// One decision as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     /// When.
     pub(crate) at: Time,
-    /// What kind: found, does, proof, asks, over …
+    /// The kind: found, does, proof, asks, over …
     pub(crate) word: &'static str,
-    /// How it should look.
+    /// The tone of the line.
     pub(crate) tone: Tone,
-    /// Whom it is about, for people.
+    /// The name of the machine or object, for people.
     pub(crate) label: Arc<str>,
-    /// Which incident, where it is about one.
+    /// The incident, where the decision belongs to one.
     pub(crate) key: Option<IncidentKey>,
-    /// What.
+    /// The text.
     pub(crate) text: String,
 }
 
 impl Told {
-    /// True when it is about a machine of this name, id or node.
+    /// True when it concerns a machine with this name, id or Node.
     pub(crate) fn is_about(&self, machine: &str) -> bool {
         let id = match self.key.as_ref().map(|key| &key.subject) {
             Some(Subject::Machine(MachineKey::Instance(_, id))) => Some(id.as_str()),
@@ -45,17 +45,17 @@ impl Told {
     }
 }
 
-/// Names incidents and intents as they come.
+/// Gives names to incidents and intents as they appear.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Teller {
     incidents: BTreeMap<IncidentId, (Arc<str>, IncidentKey)>,
     intents: BTreeMap<IntentId, IncidentId>,
-    /// What was said last of each incident's cause: the same once more is no news.
+    /// The last line about each incident's cause: the same cause again is not printed.
     causes: BTreeMap<IncidentId, String>,
 }
 
 impl Teller {
-    /// One who knows what the engine remembers.
+    /// A teller with the names from the engine's memory.
     pub(crate) fn knowing(state: &State) -> Self {
         let mut teller = Self::default();
         let desk = state.desk();
@@ -71,7 +71,7 @@ impl Teller {
         self.intents.extend(incident.attempts.iter().map(|attempt| (attempt.intent, incident.id)));
     }
 
-    /// An effect in words, where it is a decision that people want to read.
+    /// An effect as text, where it is a decision that operators want to read.
     pub(crate) fn tell(&mut self, at: Time, effect: &Effect) -> Option<Told> {
         let Effect::Record { record, .. } = effect else { return None };
         let (word, tone, incident, text) = match record {
@@ -149,7 +149,7 @@ impl Teller {
     }
 }
 
-/// An effect in a few words, whatever it is.
+/// A short text for any effect.
 pub(crate) fn words(teller: &mut Teller, at: Time, effect: &Effect) -> String {
     if let Some(told) = teller.tell(at, effect) {
         return format!("{} {}: {}", told.word, told.label, told.text);

@@ -1,4 +1,4 @@
-//! Replays of the demo's stories: under the same engine, another engine, another roster; cut for every machine.
+//! Tests replays of the demo's stories: with the same engine, another engine, another roster; and cuts for every machine.
 
 use std::io::Write as _;
 
@@ -18,7 +18,7 @@ use super::rival;
 use crate::driver::recorder::ENGINE;
 use crate::render::output_style::Paper;
 
-/// A story as a recording, every record durable at once.
+/// A story as a recording, in which every record is durable at once.
 fn reel(seed: u64) -> Reel {
     let start = Start { fence: Fence(1), acting: true };
     let header = Header {
@@ -69,7 +69,7 @@ fn where_an_older_engine_decided_otherwise_each_step_is_named_and_the_rest_still
     let first = &played.differences[0];
     assert_eq!(first.step, old.steps[place].number);
     assert!(first.then.is_empty() && first.now[0].starts_with("repair "), "{first:?}");
-    // What was not recorded then is called sooner now; after that moment everything is as it was.
+    // A call that was not recorded then comes earlier now; after that moment the effects are the same.
     assert!(played.differences.iter().all(|one| one.at == first.at), "{:#?}", played.differences);
     assert_eq!(played.differing, played.differences.len() as u64);
 }
@@ -141,7 +141,7 @@ fn a_cut_tells_the_same_of_its_machine_and_is_smaller() {
     assert!(cut(&reel, None, Some(Time::default())).unwrap().reel.steps.len() == reel.steps.len());
 }
 
-/// The demo has a list of nodes that is empty and should not be: whoever believes it would delete machines that worked.
+/// The demo has a list of nodes that is empty by mistake: a controller that trusts it would delete machines that worked.
 #[test]
 fn a_policy_that_believes_an_empty_list_would_have_harmed_the_demo_and_nobody_would_not() {
     let reel = reel(1);

@@ -1,7 +1,7 @@
-//! What names suggest and what people can type: never ownership, always a comment.
+//! Hints from names, and commands for the operator: they never prove ownership, and are always comments in the roster.
 //!
-//! A name says what somebody once meant, and is free to lie; no machine becomes ours by it. But it tells a person which
-//! machines to look at, and the exact command that would mark them.
+//! A name shows what its author once meant and may be wrong, so it never makes a machine part of the roster. But it shows
+//! the operator which machines to check, and the exact command that would mark them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use reveille_core::model::instance::{Instance, Mark};
 
 use crate::adapters::providers::site::Site;
 
-/// Ids on one command line; more would not be read.
+/// The most ids on one command line; a longer line is hard to read.
 const IDS_PER_LINE: usize = 8;
-/// Command lines that are shown; the rest is counted.
+/// The most command lines that are shown; the others are counted.
 const LINES_MAX: usize = 6;
 
-/// What names have in common: `kks-prod-w-7xk2p` is of `kks-prod-w`, `worker12` of `worker`.
+/// The common part of names: `kks-prod-w-7xk2p` is of `kks-prod-w`, `worker12` of `worker`.
 pub(crate) fn stem(name: &str) -> &str {
     let cut = name.rsplit_once(['-', '.', '_']).map(|(stem, _)| stem).filter(|stem| !stem.is_empty());
     let cut = cut.unwrap_or_else(|| name.trim_end_matches(|c: char| c.is_ascii_digit()));
     if cut.is_empty() { name } else { cut }
 }
 
-/// Instances by what their names have in common.
+/// Instances by the common part of their names.
 pub(crate) fn by_stem<'i>(instances: &[&'i Arc<Instance>]) -> BTreeMap<&'i str, Vec<&'i Arc<Instance>>> {
     let mut stems: BTreeMap<&str, Vec<&Arc<Instance>>> = BTreeMap::new();
     for instance in instances {
@@ -31,7 +31,7 @@ pub(crate) fn by_stem<'i>(instances: &[&'i Arc<Instance>]) -> BTreeMap<&'i str, 
     stems
 }
 
-/// The commands that put these marks on these instances, in the words of their cloud.
+/// The commands that set these marks on these instances, in the form of their cloud.
 pub(crate) fn commands(site: &dyn Site, marks: &[&Mark], instances: &[&Arc<Instance>]) -> Vec<String> {
     let line = |chunk: &[&Arc<Instance>]| {
         let ids: Vec<&str> = chunk.iter().map(|instance| instance.id.as_str()).collect();

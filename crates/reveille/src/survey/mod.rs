@@ -1,14 +1,15 @@
-//! What `init` finds by looking, and the roster that it proposes from it.
+//! What `init` finds in the cluster and the cloud, and the roster that it proposes from it.
 //!
 //! ```text
-//!  read: nodes ┐                       ┌ marks, groups that keep machines ─▶ pools
-//!  read: project, whole, unfiltered ───┼ ranges, routes, legs ─▶ network ─▶ propose: Proposal, and what is not known
+//!  read: nodes ┐                       ┌ marks, Auto Scaling groups ─▶ pools
+//!  read: project, whole, unfiltered ───┼ ranges, routes, legs ─▶ network ─▶ propose: Proposal, and what is unknown
 //!                                      ├ groups, rules ─▶ rules: which a pool's ports carry, and what they let in
 //!                                      └ names ─▶ hints: comments and commands, never ownership
 //! ```
 //!
-//! The proposal is pure: from a survey to a roster. It guesses only what it can say a reason for, and says it. It knows
-//! no kind of cloud: what differs between them, an [`Inventory`] leaves empty or a `Site` says in its words.
+//! The proposal is a pure function from a survey to a roster. It guesses only where it can give a reason, and writes the
+//! reason down. It does not know any provider: where providers differ, an [`Inventory`] has an empty field, or a `Site`
+//! has the right words.
 
 mod hints;
 mod network;
@@ -30,20 +31,20 @@ use reveille_core::model::node::{Node, Provider};
 
 use crate::adapters::providers::inventory::Inventory;
 
-/// What was found.
+/// The result of the reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     /// Every node of the cluster.
     pub(crate) nodes: Vec<Arc<Node>>,
-    /// Everything of the project, whoever's it is; also the groups on its ports that are of others, and the router that was
-    /// named, as far as they could be read. Nobody in it has ended.
+    /// All objects of the project, of all owners; also groups of other projects on its ports, and the named router,
+    /// as far as they could be read. Deleted instances are not in it.
     pub(crate) inventory: Inventory,
-    /// The router that was named on the command line.
+    /// The router of the command line.
     pub(crate) wanted_router: Option<RouterId>,
 }
 
 impl Survey {
-    /// The instance that a node names; where it names none, the only one that calls itself so inside its cloud.
+    /// The instance that a Node names; where it names none, the only instance whose name inside its cloud is the Node's.
     pub(crate) fn instance_of(&self, node: &Node) -> Option<&Arc<Instance>> {
         let instances = &self.inventory.instances;
         if let Some(instance) = named(node).and_then(|id| instances.get(&id)) {
@@ -56,23 +57,23 @@ impl Survey {
         alike.next().filter(|_| alike.next().is_none())
     }
 
-    /// The instances of the nodes, in the nodes' order.
+    /// The instances of the Nodes, in the order of the Nodes.
     pub(crate) fn ours(&self) -> Vec<&Arc<Instance>> {
         self.nodes.iter().filter_map(|node| self.instance_of(node)).collect()
     }
 
-    /// The same by their ids.
+    /// The ids of these instances.
     pub(crate) fn our_ids(&self) -> BTreeSet<InstanceId> {
         self.ours().into_iter().map(|instance| instance.id.clone()).collect()
     }
 
-    /// The pod ranges of the nodes, one by one.
+    /// The pod ranges of the Nodes, one by one.
     pub(crate) fn pod_ranges(&self) -> Vec<IpNet> {
         self.nodes.iter().flat_map(|node| node.pod_ranges.iter().copied()).collect()
     }
 }
 
-/// The instance id that a node carries: its provider ID's, else its system UUID, which is the instance's id on OpenStack.
+/// The instance id that a Node carries: from its provider ID, else its system UUID, which is the instance's id on OpenStack.
 pub(crate) fn named(node: &Node) -> Option<InstanceId> {
     match &node.provider {
         Provider::Instance(id) => Some(id.clone()),
@@ -80,7 +81,7 @@ pub(crate) fn named(node: &Node) -> Option<InstanceId> {
     }
 }
 
-/// The mark that names the cluster: carried by most of the nodes' instances, so that one that lost it does not hide it.
+/// The mark that names the cluster: most of the Nodes' instances carry it, so that one instance that lost it does not hide it.
 pub(crate) fn cluster_mark(instances: &[&Arc<Instance>]) -> Option<Mark> {
     let mut carried: BTreeMap<&Mark, usize> = BTreeMap::new();
     for mark in instances.iter().flat_map(|instance| instance.marks.iter()) {
@@ -91,7 +92,7 @@ pub(crate) fn cluster_mark(instances: &[&Arc<Instance>]) -> Option<Mark> {
     named.filter(|(rank, ..)| *rank < 3).min().map(|(.., mark)| mark.clone())
 }
 
-/// How much a mark looks like a cluster's name: 0 much, 3 not at all.
+/// How much a mark looks like a cluster's name: 0 very much, 3 not at all.
 fn likeness(mark: &Mark) -> u8 {
     let (key, value) = pair(mark);
     let key = key.to_ascii_lowercase();
@@ -111,12 +112,12 @@ pub(crate) fn pair(mark: &Mark) -> (&str, Option<&str>) {
     }
 }
 
-/// A text as a roster takes it for a name, or nothing of it.
+/// A text in the form of a roster's name, or an empty text.
 pub(crate) fn plain_name(text: &str) -> String {
     const CHARS_MAX: usize = 60;
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = text.chars().map(plain).collect();
-    // What is cut off is numbered where two names begin alike.
+    // Long names are cut; where two cut names are equal, they get numbers.
     let name: String = name.trim_matches('-').chars().take(CHARS_MAX).collect();
     name.trim_end_matches('-').to_owned()
 }

@@ -1,9 +1,9 @@
-//! The pod network: which ranges pods have, and which router carries them, as far as looking tells.
+//! The pod network: which ranges pods have, and which router carries them, as far as the APIs show it.
 //!
 //! ```text
 //!  nodes' pod ranges ─▶ cover ─▶ podCIDRs
-//!  routers' routes into those ranges ─▶ one router: it is taken · several: all are comments, none is taken
-//!  routers' legs in the nodes' networks ─▶ comments only: a router without pod routes may be there for an overlay
+//!  routers' routes into those ranges ─▶ one router: it is proposed · several: all are comments
+//!  routers attached to the nodes' networks ─▶ comments only: a router without pod routes may be there for an overlay
 //! ```
 
 use std::collections::BTreeSet;
@@ -35,12 +35,12 @@ pub(crate) fn network(survey: &Survey, place: &Place<'_>, unknown: &mut Vec<Gap>
     network
 }
 
-/// A router with a reason to think of it.
+/// A router, and the reason to propose it.
 struct Candidate<'s> {
     router: &'s NamedRouter,
-    /// Pod ranges of nodes that it has a route to.
+    /// The pod ranges of nodes that it has a route to.
     carried: usize,
-    /// Whether it reaches into a network of the nodes' ports.
+    /// Whether it is attached to a network of the nodes' ports.
     near: bool,
 }
 
@@ -117,7 +117,7 @@ fn choose(
     unknown.push(Gap::new(what));
 }
 
-/// Whether the router has a route for this range. A wider one counts within the pod ranges only: a default route leads
+/// Whether the router has a route for this range. A wider route counts only within the pod ranges: a default route leads
 /// everywhere and carries no pods.
 fn carries(found: &NamedRouter, range: &IpNet, pod_ranges: &[IpNet]) -> bool {
     found.router.routes.iter().map(|route| &route.destination).any(|to| {

@@ -1,14 +1,15 @@
-//! Pools from marks: who carries the cluster's, which other key tells pools apart, and who lacks either.
+//! Pools from marks: which instances carry the cluster's mark, which other key separates the pools, and
+//! which instances lack either.
 //!
 //! ```text
-//!  instances of nodes ─▶ the cluster's mark, on most of them ─▶ a key that tells pools apart, on most of them ─▶ pools
+//!  instances of nodes ─▶ the cluster's mark, on most of them ─▶ a key that separates the pools, on most of them ─▶ pools
 //!                          none: pools as comments, by name       ├▶ the rest: a key of their own ─▶ pools
-//!                                                                 ├▶ who still lacks one: the command that marks it
-//!  groups of the cloud that keep machines, and have none now ─────┴▶ pools as comments
+//!                                                                 ├▶ instances without one: the command that marks them
+//!  Auto Scaling groups without machines ──────────────────────────┴▶ pools as comments
 //! ```
 //!
-//! A mark that most carry and some lack is the mark: a machine that lost it must not make it nobody's. Those that lack
-//! it are told of, and stay strangers until somebody marks them.
+//! The mark that most instances carry is the cluster's mark, even if some lack it: a machine that lost it still belongs to
+//! the cluster. The report lists the instances that lack it; they stay outside the roster until an operator marks them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,12 +25,12 @@ use super::propose::{Gap, Place};
 use super::rules::{PoolGroups, groups};
 use super::{Survey, pair, plain_name};
 
-/// The key of a mark that a person may put for a pool.
+/// The key of the pool mark in the commands for operators.
 const POOL_KEY: &str = "k8s-pool";
-/// The key of a mark that a person may put for a cluster, where its kind of cloud knows none.
+/// The key of the cluster mark in these commands, where the provider has no key of its own.
 const CLUSTER_KEY: &str = "k8s-cluster";
 
-/// The pools of a cluster that is marked, and those that are comments.
+/// The pools of a cluster whose machines are marked, and those that are comments.
 pub(crate) fn marked(
     survey: &Survey,
     ours: &[&Arc<Instance>],
@@ -50,7 +51,8 @@ pub(crate) fn marked(
     let rest = |marks: &[Mark]| -> Vec<&Arc<Instance>> {
         marked.iter().copied().filter(|one| !marks.iter().any(|mark| one.marks.contains(mark))).collect()
     };
-    // Machines that nobody makes by the dozen have other keys. A mark that a pool's machine carries as well tells nothing.
+    // Machines that are not created in series often have other keys. A mark that a pool's machine carries as well
+    // separates nothing.
     let own = split_by_pool(&rest(&marks), cluster);
     let first = marks.clone();
     let shared = |mark: &Mark| {
@@ -71,7 +73,7 @@ pub(crate) fn marked(
     (pools, commented)
 }
 
-/// Pools as they might be, for a cluster of which nothing is marked: guessed from names, so every one is a comment.
+/// Possible pools for a cluster without marks: guessed from names, so every one is a comment.
 pub(crate) fn unmarked(
     survey: &Survey,
     ours: &[&Arc<Instance>],
@@ -89,8 +91,8 @@ pub(crate) fn unmarked(
     pools
 }
 
-/// Machines of the cluster that carry no pool's mark: the command that gives them one, and pools as comments where the others'
-/// marks are not for people to put.
+/// Machines of the cluster without a pool mark: the command that gives them one, and pools as comments where operators
+/// cannot set the marks of the other pools.
 fn poolless(
     survey: &Survey,
     loose: &[&Arc<Instance>],
@@ -144,7 +146,8 @@ fn by_names(
     (pools, all)
 }
 
-/// Groups that would give the cluster's mark to their next machine, and have none: nobody carries their pool's mark yet.
+/// Auto Scaling groups that would give the cluster's mark to their next machine and have no machine: no instance carries
+/// their pool's mark yet.
 fn empty_keepers(
     survey: &Survey,
     marks: &[Mark],
@@ -159,7 +162,7 @@ fn empty_keepers(
     });
     empty
         .map(|keeper| {
-            // The key by which the other pools are told, where this group gives it as well.
+            // The key that separates the other pools, where this group sets it as well.
             let alike = keeper.gives.iter().find(|mark| marks.iter().any(|other| pair(other).0 == pair(mark).0));
             let mark = alike.unwrap_or(&keeper.mark).clone();
             let name = names.take(&value_of(&mark));
@@ -190,7 +193,7 @@ fn unmarked_nodes(ours: &[&Arc<Instance>], cluster: &Mark, place: &Place<'_>, un
     unknown.push(Gap { what, commands: commands(place.site, &[cluster], &lacking) });
 }
 
-/// Instances without a node and without the mark, whose names are like those of nodes: they may have been started for
+/// Instances without a Node and without the mark, whose names resemble those of Nodes: they may have been started for
 /// this cluster and never have joined.
 fn unmarked_strangers(
     survey: &Survey,
@@ -221,8 +224,8 @@ fn unmarked_strangers(
     unknown.push(Gap { what, commands: commands(place.site, &[cluster], &alike) });
 }
 
-/// What the keys of all clusters have in common: of `kubernetes.io/cluster/prod`, which has the cluster in the key, what stands
-/// before it.
+/// The common part of the keys of all clusters: for `kubernetes.io/cluster/prod`, which has the cluster in the key, the
+/// text before the cluster.
 fn family(key: &str) -> &str {
     match key.rsplit_once('/') {
         Some((family, _)) if family.ends_with("/cluster") => family,
@@ -230,7 +233,7 @@ fn family(key: &str) -> &str {
     }
 }
 
-/// A key that most instances carry and none carries twice, whose name speaks of pools: each of its values is a pool's mark.
+/// A key that most instances carry, none of them twice, and whose name means pools: each of its values is a pool's mark.
 fn split_by_pool(marked: &[&Arc<Instance>], cluster: &Mark) -> Vec<Mark> {
     let mut keys: BTreeSet<(u8, &str)> = BTreeSet::new();
     for mark in marked.iter().flat_map(|instance| instance.marks.iter()).filter(|mark| *mark != cluster) {
@@ -264,7 +267,7 @@ fn speaks_of_pools(key: &str) -> Option<u8> {
         .and_then(|rank| u8::try_from(rank).ok())
 }
 
-/// What a pool is called by its mark: the value, or of a pair that only says yes (`…/role/master=1`) the end of its key.
+/// The name of a pool from its mark: the value, or the end of the key where the value only says yes (`…/role/master=1`).
 fn value_of(mark: &Mark) -> String {
     let (key, value) = pair(mark);
     let end = || key.rsplit(['/', ':']).next().unwrap_or(key);
@@ -274,7 +277,7 @@ fn value_of(mark: &Mark) -> String {
     }
 }
 
-/// Names of pools: what a roster takes, each once.
+/// Names of pools in the form of the roster, each used once.
 #[derive(Default)]
 struct Names {
     taken: BTreeSet<String>,
@@ -327,7 +330,7 @@ fn proposed(
     }
 }
 
-/// Which groups of the cloud keep how many of them.
+/// Which Auto Scaling groups manage how many of them.
 fn kept(members: &[&Arc<Instance>], place: &Place<'_>) -> Option<String> {
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     for group in members.iter().filter_map(|one| one.hosting.as_ref()?.group.as_ref()) {

@@ -1,4 +1,4 @@
-//! From what was found to a roster that a person can start from.
+//! Makes a roster that an operator can start from, out of the result of the survey.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::{Survey, cluster_mark, pools};
 use crate::adapters::providers::site::{Settled, Site};
 use crate::cli::failure::Failure;
 
-/// Names of nodes that are told one by one.
+/// The most names of Nodes that are listed one by one.
 const NAMES_MAX: usize = 5;
 
-/// Where everything is.
+/// The names and references for the roster.
 pub(crate) struct Place<'s> {
     /// Name of the roster.
     pub(crate) roster: String,
@@ -25,9 +25,9 @@ pub(crate) struct Place<'s> {
     pub(crate) cluster: ClusterRef,
     /// The roster's name for the cloud.
     pub(crate) cloud: CloudName,
-    /// The cloud, for people.
+    /// The words of the cloud's provider.
     pub(crate) site: &'s dyn Site,
-    /// What is settled of it.
+    /// What the roster says about the cloud.
     pub(crate) settled: Settled,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Place<'s> {
 pub(crate) struct Proposed {
     /// The roster.
     pub(crate) proposal: Proposal,
-    /// What a person has to find out or to do.
+    /// What the operator has to find out or to do.
     pub(crate) unknown: Vec<Gap>,
 }
 
@@ -44,21 +44,21 @@ pub(crate) struct Proposed {
 pub(crate) struct Gap {
     /// What, on one line.
     pub(crate) what: String,
-    /// Commands that would mend it.
+    /// Commands that would fix it.
     pub(crate) commands: Vec<String>,
 }
 
 impl Gap {
-    /// A gap that no command mends.
+    /// A gap that no command fixes.
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), commands: Vec::new() }
     }
 }
 
-/// Settles what the roster says of its cloud.
+/// Decides what the roster says about its cloud.
 ///
 /// # Errors
-/// When no node is on it, or only a person can tell which cluster is meant.
+/// When no Node runs on it, or only an operator can tell which cluster is meant.
 pub(crate) fn settle(survey: &Survey, site: &dyn Site) -> Result<Settled, Failure> {
     let ours = survey.our_ids();
     if ours.is_empty() {
@@ -121,7 +121,7 @@ pub(crate) fn roster(survey: &Survey, place: &Place<'_>) -> Proposed {
     Proposed { proposal, unknown }
 }
 
-/// Nodes that are on no machine of this cloud.
+/// Nodes that run on no machine of this cloud.
 fn unplaced(survey: &Survey, place: &Place<'_>, unknown: &mut Vec<Gap>) {
     let nodes: Vec<&str> = survey
         .nodes
@@ -141,7 +141,7 @@ fn unplaced(survey: &Survey, place: &Place<'_>, unknown: &mut Vec<Gap>) {
     )));
 }
 
-/// Where the nodes' interfaces are, in a cloud whose networks are parts of larger ones: a line for each of those.
+/// The networks of the Nodes' ports, in a cloud whose networks are parts of larger ones: a line for each larger network.
 fn networks(survey: &Survey) -> Vec<String> {
     let ours = survey.our_ids();
     let mut within: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Reading for the survey: the whole project in a handful of requests, and the few things beside it, on any kind of cloud.
+//! Reads the data of the survey: the whole project in a few requests, and a few other objects, on any provider.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use super::Survey;
 use crate::adapters::providers::inventory::NamedRouter;
 use crate::adapters::providers::{Connected, Project};
 
-/// Questions at a time.
+/// The most requests at once.
 const AT_ONCE: usize = 8;
-/// Groups of other projects that are asked for by id: a project rarely uses more than one.
+/// The most groups of other projects that are read by id: a project rarely uses more than one.
 const FOREIGN_GROUPS_MAX: usize = 32;
 
-/// Reads what there is to know.
+/// Reads everything that the survey needs.
 ///
 /// # Errors
-/// When the project, or the named router, cannot be read whole. A single group of another project that cannot be read is
-/// left out.
+/// When the project, or the named router, cannot be read completely. A single group of another project that cannot be
+/// read is left out.
 pub(crate) async fn survey(
     project: &Connected,
     cloud: &CloudName,
@@ -33,7 +33,7 @@ pub(crate) async fn survey(
     router: Option<&RouterId>,
 ) -> Result<Survey, ReadError> {
     let mut inventory = project.survey().await?;
-    // Who has ended is listed for a while in some clouds, with all marks, and is nobody's machine any more.
+    // Some clouds list deleted instances for a while, with all marks; they are no machines of the cluster any more.
     inventory.instances.retain(|_, instance| instance.state != InstanceState::Gone);
     let used: BTreeSet<&GroupId> = inventory.ports.iter().flat_map(|(_, port)| port.groups.iter()).collect();
     let known = |id: &&GroupId| inventory.groups.contains_key(*id);
@@ -41,7 +41,7 @@ pub(crate) async fn survey(
         used.into_iter().filter(|id| !known(id)).take(FOREIGN_GROUPS_MAX).cloned().collect();
     let foreign = read_groups(&**project, cloud, foreign).await;
     inventory.groups.extend(foreign);
-    // A router of another project may carry our routes: it is in no listing of ours.
+    // A router of another project may carry the pod routes, and no listing of this project has it.
     if let Some(id) = router.filter(|id| !inventory.routers.iter().any(|found| found.router.id == **id))
         && let Answer::Router(Some(found)) = project.look(Look::Router(cloud.clone(), id.clone())).await?
     {

@@ -1,11 +1,11 @@
-//! Security groups of a pool's ports: which every machine needs, and what they let in.
+//! The security groups of a pool's ports: which groups every machine needs, and what they let in.
 //!
 //! ```text
 //!  ports ─▶ groups that most carry ─▶ needed, the one with the pods' rules first · that some carry ─▶ a note each
-//!  their rules, pod ranges ─▶ a note: who lets own members in, who lets pods in, what is missing
+//!  their rules, pod ranges ─▶ a note: groups that let members in, groups that let pods in, what is missing
 //! ```
 //!
-//! Missing rules are put into the first group of a pool, so the order is a proposal as well.
+//! The controller adds missing rules to the first group of a pool, so the order is a proposal as well.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use reveille_core::model::roster::GroupRef;
 use super::Survey;
 use super::network::cover;
 
-/// The groups of a pool, and what is to be said of them.
+/// The groups of a pool, and the notes about them.
 pub(crate) struct PoolGroups {
-    /// Those that every port needs.
+    /// Groups that every port needs.
     pub(crate) needed: Vec<GroupRef>,
     /// One line each.
     pub(crate) notes: Vec<String>,
 }
 
-/// Groups that every port of these instances carries, and those that only some do. `default` is on every port by default
-/// and says nothing.
+/// Groups that every port of these instances carries, and those that only some carry. `default` is on every port by
+/// default, so it gives no hint.
 pub(crate) fn groups(survey: &Survey, ids: &BTreeSet<&InstanceId>) -> PoolGroups {
     let known = &survey.inventory.groups;
     let ports: Vec<_> =
@@ -43,7 +43,7 @@ pub(crate) fn groups(survey: &Survey, ids: &BTreeSet<&InstanceId>) -> PoolGroups
             continue;
         }
         let carried = ports.iter().filter(|port| port.groups.contains(id)).count();
-        // A machine that lost its group just now must not teach that nobody needs it.
+        // One machine that just lost its group must not lead to the conclusion that the pool does not need the group.
         if carried * 2 > ports.len() {
             needed.push(id);
             continue;
@@ -69,7 +69,7 @@ pub(crate) fn groups(survey: &Survey, ids: &BTreeSet<&InstanceId>) -> PoolGroups
     PoolGroups { needed: needed.into_iter().map(|id| named(survey, id)).collect(), notes }
 }
 
-/// What matters of a group's rules to a cluster; nothing where it lets neither in.
+/// The parts of a group's rules that matter to a cluster; `None` where it lets in neither members nor pods.
 fn lets_in(group: &SecurityGroup, pods: bool) -> Option<String> {
     let of_itself = |remote: &Remote| matches!(remote, Remote::Group(id) if *id == group.id);
     let own = group
@@ -85,7 +85,7 @@ fn lets_in(group: &SecurityGroup, pods: bool) -> Option<String> {
     Some(format!("Group {} lets {whom} in.", group.name))
 }
 
-/// By its name, where no other group has it.
+/// A reference by name, where no other group has this name.
 fn named(survey: &Survey, id: &GroupId) -> GroupRef {
     let known = &survey.inventory.groups;
     let name = known.get(id).map(|group| group.name.clone());

@@ -1,4 +1,4 @@
-//! From what was found to a roster that the reader accepts.
+//! Tests that the survey gives a roster that the reader accepts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::fixture;
 mod ec2;
 pub(crate) mod sites;
 
-/// What is proposed of a project, or why nothing is.
+/// The proposal for a project, or why there is none.
 fn roster_on(survey: &Survey, site: &dyn Site) -> Result<Proposed, Failure> {
     let place = Place {
         roster: "prod".to_owned(),
@@ -46,7 +46,7 @@ fn ranged(number: &str, range: &str) -> Arc<Node> {
     Arc::new(Node { pod_ranges: Box::new([range.parse().unwrap()]), ..fixture::node(number, Ready::True) })
 }
 
-/// Three workers and a gpu machine that are nodes, and one worker that is not.
+/// Three workers and a GPU machine with Nodes, and one worker without one.
 fn survey() -> Survey {
     let mut survey = Survey {
         nodes: vec![
@@ -115,7 +115,7 @@ fn router(id: &str, destinations: &[&str]) -> NamedRouter {
     }
 }
 
-/// The router that is proposed, those that are comments, and what is said of them.
+/// The proposed router, those that are comments, and what is said about them.
 fn routed(survey: Survey) -> (Option<String>, Vec<String>, Vec<Gap>) {
     let Proposed { proposal, unknown } = roster(&survey).unwrap();
     let text = render(&proposal);
@@ -191,7 +191,7 @@ fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
         *instance = Arc::new(Instance { name: name.into(), ..(*marked(number, &["web"])).clone() });
     }
     let Proposed { proposal, unknown } = roster(&unmarked).unwrap();
-    assert!(proposal.pools.is_empty(), "a name makes nobody ours");
+    assert!(proposal.pools.is_empty(), "a name proves no ownership");
     let names: Vec<&str> = proposal.commented.iter().map(|pool| pool.name.as_str()).collect();
     assert_eq!(names, ["gpu", "w"]);
     let gap = unknown.iter().find(|gap| !gap.commands.is_empty()).unwrap();
@@ -202,12 +202,12 @@ fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
             "openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod --tag k8s-pool=gpu i4",
             "for id in i1 i2 i3; do openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod --tag k8s-pool=w $id; done",
         ],
-        "those with a node; i5 has none and may be anybody's"
+        "those with a node; i5 has none and may belong to another owner"
     );
     let text = render(&proposal);
     assert!(text.contains("      # owned: {tag: \"k8s-cluster=prod\", pool: \"k8s-pool=w\"}"), "{text}");
     let origin = Origin { name: "proposal", dir: Path::new("/"), home: None };
-    assert!(read(&text, &origin).is_err(), "nobody is watched over until a person takes a pool up");
+    assert!(read(&text, &origin).is_err(), "no machine is managed until an operator enables a pool");
 }
 
 #[test]

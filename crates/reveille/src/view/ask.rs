@@ -1,4 +1,4 @@
-//! A question about one roster and its answer, as data: the same whether it is asked of a state at hand or of a running
+//! A question about one roster and its answer, as data. Both are the same for a state of this process and for a running
 //! controller.
 
 use reveille_core::engine::State;
@@ -10,55 +10,56 @@ use serde::{Deserialize, Serialize};
 use super::find::{self, Found};
 use super::{incidents, plan, roll, sources, why};
 
-/// What can be asked.
+/// The possible questions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "camelCase")]
 pub(crate) enum Ask {
-    /// Who is here, who is missing.
+    /// All machines and their problems.
     Roll,
-    /// Why this machine is where it is.
+    /// Why this machine is not a Ready node.
     Why {
-        /// As a person named it.
+        /// The machine, as the operator named it.
         machine: String,
-        /// With each stage's times.
+        /// Whether the answer has the times of each stage.
         #[serde(default)]
         timeline: bool,
     },
-    /// What would be done.
+    /// What the controller would do.
     Plan,
-    /// What is open, and with `all` what is over.
+    /// Open incidents, and closed ones with `all`.
     Incidents {
-        /// Also those that are over.
+        /// Also closed incidents.
         all: bool,
     },
 }
 
-/// What is answered.
+/// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", content = "of", rename_all = "camelCase")]
 pub(crate) enum Reply {
     /// The report.
     Report(Box<Report>),
-    /// No machine is called so; these are spelled alike.
+    /// No machine has this name; these names are similar.
     Nobody(Vec<String>),
-    /// Several are.
+    /// Several machines have this name.
     Several(Vec<String>),
-    /// No machine is called so as far as is known, and these sources cannot be believed, each with why: it may be one of theirs.
+    /// No known machine has this name, and these sources cannot be trusted, each with the reason: the
+    /// machine may be in one of them.
     Unread(Vec<String>),
 }
 
-/// How a state is to be read for an answer.
+/// How to read a state for an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked<'a> {
-    /// As of when; `None`: as of the last step.
+    /// The time of the answer; `None`: the time of the last step.
     pub(crate) now: Option<Time>,
-    /// The state is a mere look that begins nothing by itself; the answer is what a controller would do.
+    /// The state is from a one-time look that begins nothing; the answer is what a controller would do.
     pub(crate) as_if_acting: bool,
-    /// Findings that were read on purpose for a `Why`.
+    /// Findings of reads for this `Why`.
     pub(crate) better: Option<&'a [Finding]>,
 }
 
-/// Answers from a state.
+/// Answers a question from a state.
 pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
     let mut desk = state.desk();
     desk.acting |= asked.as_if_acting;

@@ -1,4 +1,4 @@
-//! Which machine a person means: by name, node name, id, or the beginning of an id; and who was perhaps meant instead.
+//! Finds the machine that a word means: by name, node name, id, or the beginning of an id; otherwise suggests similar names.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,20 @@ use reveille_core::plan::desk::Desk;
 
 use super::machine;
 
-/// What a word from the command line means.
+/// The meaning of a word of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Exactly this one.
     One(MachineKey),
     /// Several, by name and key.
     Several(Vec<String>),
-    /// Nobody; these are spelled alike.
+    /// No machine; these names are similar.
     Nobody(Vec<String>),
 }
 
-/// Fewer characters than these are no beginning of an id.
+/// A shorter word is not taken for the beginning of an id.
 const PREFIX_MIN: usize = 4;
-/// Names offered instead.
+/// The most names that are suggested.
 const ALIKE_MAX: usize = 3;
 
 /// Looks for a machine.
@@ -58,7 +58,7 @@ pub(crate) fn machine(desk: &Desk<'_>, word: &str) -> Found {
     }
 }
 
-/// The names that are spelled most like a word.
+/// The names that are most similar to a word.
 pub(crate) fn alike(word: &str, names: impl Iterator<Item = String>) -> Vec<String> {
     let names: BTreeSet<String> = names.collect();
     let mut scored: Vec<(f64, String)> = names

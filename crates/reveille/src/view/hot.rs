@@ -1,4 +1,4 @@
-//! What the detector found, as a report. Names are filled in; nothing is decided.
+//! The verdicts of the detector as a report. This module adds names; it decides nothing.
 
 use reveille_core::model::time::Span;
 use reveille_hot::Verdict;
@@ -40,7 +40,7 @@ pub(crate) fn verdict(verdict: &Verdict) -> HotVerdict {
     }
 }
 
-/// How full the API server is.
+/// The memory use of the API server.
 pub(crate) fn pressure(pressure: &Pressure) -> PressureReport {
     PressureReport {
         resident_bytes: pressure.resident_bytes,
@@ -51,7 +51,7 @@ pub(crate) fn pressure(pressure: &Pressure) -> PressureReport {
     }
 }
 
-/// Hundredths are as fine as a rate is meant.
+/// Rates are rounded to hundredths, which is as exact as they are.
 fn hundredths(thousandths: u64) -> f64 {
     let hundredths = u32::try_from(thousandths / 10).unwrap_or(u32::MAX);
     f64::from(hundredths) / 100.0

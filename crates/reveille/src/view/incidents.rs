@@ -1,10 +1,10 @@
-//! Incidents: what is open, and what is over, the newest first.
+//! Open and closed incidents, the newest first.
 
 use reveille_core::engine::Closed;
 use reveille_core::plan::desk::Desk;
 use reveille_wire::report::{Ago, IncidentReport, IncidentsReport};
 
-/// Open incidents, and with `all` those that are over.
+/// Open incidents, and closed ones with `all`.
 pub(crate) fn report<'a>(
     desk: &Desk<'_>,
     closed: impl Iterator<Item = &'a Closed>,
@@ -35,7 +35,7 @@ pub(crate) fn report<'a>(
     }
 }
 
-/// How bad the news is.
+/// The exit code of the report.
 pub(crate) fn exit(report: &IncidentsReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     if report.incidents.iter().any(|incident| incident.verdict.is_none()) {

@@ -1,7 +1,7 @@
-//! One machine as a row: does it answer, where does it stand, since when, and what is the matter in one line.
+//! One machine as a row: whether it is Ready, its stage, since when, and its problem in one line.
 //!
-//! A machine may have several open faults; the row tells the one to act on: a network fault that explains an absence
-//! before the absence, an absence before what only makes it limp.
+//! A machine may have several open problems; the row has the one to act on. A network problem that explains a missing
+//! Node comes before the missing Node, and a missing Node comes before smaller problems.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use reveille_core::plan::desk::{Case, Desk};
 use reveille_core::record::Verdict;
 use reveille_wire::report::{Ago, Answers, MachineReport, key_text};
 
-/// A machine with everything that is open about it.
+/// A machine with all its open problems.
 pub(crate) struct Machine<'a> {
     /// Its identity.
     pub(crate) key: MachineKey,
-    /// How it stands; `None` for a node without an instance.
+    /// The state of the machine; `None` for a Node without an instance.
     pub(crate) standing: Option<Standing>,
     /// Its cloud and instance, where there is one.
     pub(crate) seen: Option<(&'a CloudView, &'a Seen)>,
-    /// Its open cases, the one to act on first.
+    /// Its open incidents, the one to act on first.
     pub(crate) cases: Vec<&'a Case>,
 }
 
-/// Every machine of the roster: all instances with a cluster mark, and nodes without one that something is amiss with.
+/// Every machine of the roster: all instances with a cluster mark, and Nodes without an instance that have a problem.
 pub(crate) fn all<'a>(desk: &Desk<'a>) -> Vec<Machine<'a>> {
     let mut keys: Vec<MachineKey> = Vec::new();
     for (cloud, view) in desk.clouds {
@@ -54,13 +54,13 @@ pub(crate) fn one<'a>(desk: &Desk<'a>, key: MachineKey) -> Machine<'a> {
     let last = IncidentKey { subject, kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
     let mut cases: Vec<&Case> = desk.cases.range(first..=last).map(|(_, case)| case).collect();
     let absent = matches!(standing, Some(Standing::Absent(_)) | None);
-    // Of several faults the one that lies earliest on its way comes first: without a group, pod ranges do not matter yet.
+    // Of several problems the one at the earliest stage comes first: without a security group, pod ranges do not matter yet.
     let stage = |case: &Case| case.incident.findings.first().map(|finding| finding.stage);
     cases.sort_by_key(|case| (rank(case, absent), stage(case), case.incident.id));
     Machine { key, standing, seen, cases }
 }
 
-/// What explains comes before what is explained.
+/// A problem that explains another one comes before it.
 const fn rank(case: &Case, absent: bool) -> u8 {
     let kind = case.incident.key.kind;
     let explains = matches!(kind, FaultKind::GroupMissing | FaultKind::PairMissing | FaultKind::MissingRoute);
@@ -73,7 +73,7 @@ const fn rank(case: &Case, absent: bool) -> u8 {
 }
 
 impl<'a> Machine<'a> {
-    /// Its name for people: the instance's, else its id, else the node's.
+    /// Its name for people: the instance's, else its id, else the Node's.
     pub(crate) fn name(&self) -> Arc<str> {
         match (self.seen, &self.key) {
             (Some((_, seen)), _) if !seen.instance.name.as_str().is_empty() => seen.instance.name.shared(),
@@ -86,18 +86,18 @@ impl<'a> Machine<'a> {
         self.cases.first().map(|case| case.incident.label.clone())
     }
 
-    /// The case to act on: the first that has not become well.
+    /// The incident to act on: the first that has not recovered.
     pub(crate) fn root(&self) -> Option<&'a Case> {
         self.cases.iter().copied().find(|case| case.incident.well_since.is_none())
     }
 
-    /// The absence, if that is what is open.
+    /// The incident of a missing or not Ready Node, if it is open.
     pub(crate) fn absence(&self) -> Option<&'a Case> {
         let open = |case: &&Case| case.incident.well_since.is_none() && case.incident.key.kind.is_absence();
         self.cases.iter().copied().find(open)
     }
 
-    /// Its node's name: the one that stands for it, or itself.
+    /// The name of its Node.
     pub(crate) fn node(&self) -> Option<NodeName> {
         match (self.seen, &self.key) {
             (Some((_, seen)), _) => seen.nodes.first().cloned(),
@@ -106,20 +106,20 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether it answers.
+    /// Whether the machine is Ready.
     pub(crate) fn answers(&self) -> Answers {
         match &self.standing {
             Some(Standing::Answers) => Answers::Yes,
             Some(Standing::Absent(_)) => Answers::No,
             Some(Standing::CannotTell(_)) => Answers::Unknown,
             Some(Standing::Excused(_) | Standing::Starting(_)) => Answers::Excused,
-            // A node without an instance is on the roll only because something is amiss with it.
+            // A Node without an instance is listed only because it has a problem.
             None if self.root().is_some() => Answers::No,
             None => Answers::Unknown,
         }
     }
 
-    /// The stage where it stands.
+    /// The stage of the machine.
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.answers() {
             Answers::Yes => Some(Stage::Stay),
@@ -188,7 +188,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What is the matter, in one line; empty when nothing is.
+    /// The problem in one line; empty when there is none.
     fn what(&self, desk: &Desk<'_>) -> String {
         match (&self.standing, self.root()) {
             (Some(Standing::CannotTell(why)), _) => super::blind_words(desk, why),
@@ -207,7 +207,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// What is the matter with the subject of a case, as a clause.
+/// The problem of an incident, as a clause.
 pub(crate) fn case_clause(case: &Case) -> String {
     match case.incident.findings.first() {
         Some(finding) if finding.cause != Cause::Unknown => finding.cause.says().to_owned(),
@@ -215,12 +215,12 @@ pub(crate) fn case_clause(case: &Case) -> String {
     }
 }
 
-/// A kind of fault and its cause in one line, without saying the same twice.
+/// A kind of problem and its cause in one line, without repetition.
 fn describe(kind: FaultKind, cause: &Cause) -> String {
     let words = kind_words(kind);
     match (kind, cause) {
         (_, Cause::Unknown) => format!("{words}; {}", Cause::Unknown.says()),
-        // Here the cause says all that the kind says, and more.
+        // Here the cause says everything that the kind says, and more.
         (
             FaultKind::NotReady
             | FaultKind::Errored
@@ -254,7 +254,7 @@ pub(crate) fn verdict_words_of(name: &str) -> &str {
     if let Some(verdict) = known { verdict_words(verdict) } else { name }
 }
 
-/// A kind of fault in plain words.
+/// A kind of problem in plain words.
 pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::NeverJoined => "never joined",

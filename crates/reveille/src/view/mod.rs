@@ -1,12 +1,12 @@
-//! What an engine knows, as reports: one function for each question, pure, from a state to plain structs.
+//! Reports on the state of an engine: one pure function for each question, from a state to plain structs.
 //!
 //! ```text
 //!  State ─▶ roll | why | plan | incidents ─▶ reveille_wire::report ─┬▶ JSON, YAML
 //!                                                                   └▶ render: text for people
 //! ```
 //!
-//! The same functions answer for the state of a running controller, for one that was looked together once, and for the
-//! demo's. Decisions are asked of the planner, never made here; words come from the core where it has them.
+//! The same functions answer for the state of a running controller, for a one-time look, and for the demo. The planner
+//! makes the decisions; this module makes none. Texts come from the core where it has them.
 
 pub(crate) mod ask;
 pub(crate) mod find;
@@ -33,12 +33,12 @@ pub(crate) fn sources(desk: &Desk<'_>) -> Vec<SourceReport> {
     std::iter::once(cluster).chain(clouds).collect()
 }
 
-/// Whether everything that was asked can be believed.
+/// Whether all data sources can be trusted.
 pub(crate) fn all_trusted(sources: &[SourceReport]) -> bool {
     sources.iter().all(|source| source.trusted)
 }
 
-/// What people, or our own check of ownership, said "hands off" about.
+/// Pauses of operators and of the ownership check.
 pub(crate) fn pauses(desk: &Desk<'_>) -> Vec<PauseReport> {
     desk.pauses.iter().map(PauseReport::from).collect()
 }
@@ -53,7 +53,8 @@ pub(crate) fn tried(desk: &Desk<'_>) -> Vec<TriedReport> {
     desk.book.tried().iter().map(count).collect()
 }
 
-/// A source that cannot be believed is explained once, beside all that rests on it; everywhere else it is only named.
+/// A source that cannot be trusted is explained once, beside everything that depends on it; everywhere
+/// else only its name is given.
 pub(crate) fn blind_words(desk: &Desk<'_>, why: &str) -> String {
     let clouds = desk.clouds.values().map(|cloud| (cloud.name.as_str(), &cloud.source));
     let told = |(_, source): &(&str, &Source)| match source.trust(desk.now) {

@@ -1,4 +1,4 @@
-//! The planner's answer in words: what comes next, not before when, what is held, what is of no use.
+//! The planner's decision as text: what comes next, not before when, what is blocked, what would not help.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use reveille_core::plan::ladder;
 use reveille_core::remedies::{AskAgent, Rung, ladder, rejoin};
 use reveille_wire::report::{HeldReport, In, NextReport};
 
-/// What comes next for a case, as an imperative or a clause.
+/// The next step for an incident, as an imperative or a clause.
 pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
@@ -41,7 +41,7 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
     NextReport { what, not_before: not_before.map(|at| In::new(at, desk.now)), then }
 }
 
-/// Patience that does not count from first sight, because sight was lost meanwhile, must not claim that it does.
+/// A deadline that was extended because a data source failed must not claim to count from the first sight.
 fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
     let after = case.due_after?;
     let is_patience = due_at(desk, case) == Ok(Some(until));
@@ -49,7 +49,7 @@ fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
         .then(|| format!("waits until {after} after the data source returned"))
 }
 
-/// What a case waits for: the first rung from the present one on that is allowed at all and of use.
+/// What an incident waits for: the first repair step from the present one on that is allowed and would help.
 fn then(desk: &Desk<'_>, case: &Case) -> String {
     let incident = &case.incident;
     let cause = incident.cause();
@@ -71,11 +71,11 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
     format!("manual action: {}", asked(case, ladder::ask(incident.key.kind)))
 }
 
-/// What a person is asked to do. Where nothing was tried, because the roster allows nothing that would help, the cause's own
-/// remedy says more than "everything was tried".
+/// What the operator has to do. Where nothing was tried because the roster allows no useful repair, the cause's own
+/// remedy says more than "all allowed repairs failed".
 pub(crate) fn asked(case: &Case, how: &str) -> String {
     let incident = &case.incident;
-    // Nothing is left to try either where it looks well, and a person is asked to confirm that.
+    // Nothing is left to try either where the machine looks healthy and an operator has to confirm that.
     let tried = !incident.attempts.is_empty()
         || incident.given_up
         || incident.well_since.is_some()
@@ -93,7 +93,7 @@ fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
     ("recovered; closes when it stays so".to_owned(), until.filter(|at| *at > desk.now))
 }
 
-/// What comes next on one line: when, what, and what for.
+/// The next step on one line: when, what, and what for.
 pub(crate) fn line(next: &NextReport, when: &str) -> String {
     match &next.then {
         Some(then) => format!("{when}{then}, if the problem persists ({})", next.what),
@@ -101,12 +101,12 @@ pub(crate) fn line(next: &NextReport, when: &str) -> String {
     }
 }
 
-/// The planner's answer for a case.
+/// The planner's decision for an incident.
 pub(crate) fn decision(desk: &Desk<'_>, case: &Case) -> Decision {
     decide(desk, case)
 }
 
-/// Rungs that are not climbed, and why.
+/// Repair steps that are blocked, and why.
 pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
     let what = |rung: Rung| match &decision.next {
         Next::Held { rung: next, call: Some(call) } if *next == rung => would(rung, call),
@@ -119,7 +119,7 @@ pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
     decision.held.iter().map(report).collect()
 }
 
-/// Rungs that would not help, and why.
+/// Repair steps that would not help, and why.
 pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
     let report = |(rung, why): &(Rung, Arc<str>)| HeldReport {
         what: rung.says().to_owned(),
@@ -128,7 +128,7 @@ pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
     decision.no_use.iter().map(report).collect()
 }
 
-/// What is held back, as an imperative: the rung says it, but where a person would need the ids to do it by hand.
+/// A blocked step as an imperative. The text of the step is used, except where an operator would need the ids to do it by hand.
 fn would(rung: Rung, call: &Call) -> String {
     match call {
         Call::AssignRoles(_) => call.in_a_line(),

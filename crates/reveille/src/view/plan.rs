@@ -1,4 +1,4 @@
-//! The plan: every open incident in exactly one list, with what would be done and everything that stands against it.
+//! The plan: every open incident in exactly one list, with the next step and everything that blocks it.
 
 use reveille_core::plan::decide::Next;
 use reveille_core::plan::desk::Desk;
@@ -8,7 +8,7 @@ use reveille_wire::report::{
 
 use super::next;
 
-/// Plans for every open case.
+/// The plan for every open incident.
 pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
     let mut plan = PlanReport {
         roster: desk.roster.name.to_string(),
@@ -73,7 +73,7 @@ fn when(until: Option<&In>) -> f64 {
     until.map_or(0.0, |until| until.in_s)
 }
 
-/// How bad the news is.
+/// The exit code of the report.
 pub(crate) fn exit(report: &PlanReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     if report.summary.incidents > report.summary.blind {

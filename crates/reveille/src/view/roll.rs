@@ -1,7 +1,7 @@
-//! The roll: a row for every machine, who does not answer first, and what happens next.
+//! The status report: a row for every machine, those that are not Ready first, and what happens next.
 //!
-//! Faults of groups and routers are nobody's row; they are told among what happens next, because they keep machines away
-//! all the same.
+//! Problems of groups and routers have no row. They are listed under what happens next, because they keep machines from
+//! joining all the same.
 
 use reveille_core::model::incident::Subject;
 use reveille_core::plan::desk::Desk;
@@ -10,10 +10,10 @@ use reveille_wire::report::{RollReport, RollSummary};
 use super::machine::{self, Machine};
 use super::next;
 
-/// Lines about what happens next; the plan has them all.
+/// The most lines about what happens next; the plan has all of them.
 const NEXT_MAX: usize = 5;
 
-/// Takes the roll.
+/// Makes the status report.
 pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
     let machines = machine::all(desk);
     let mut rows: Vec<_> = machines.iter().map(|machine| machine.report(desk)).collect();
@@ -29,7 +29,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
         pauses: super::pauses(desk),
         machines: rows,
         next: next_lines(desk, &machines),
-        // Beside what the engine knows: whoever asked looks for it.
+        // The engine does not know these fields; the caller adds them.
         rancher: None,
         hot: Vec::new(),
         hot_unread: Vec::new(),
@@ -65,19 +65,19 @@ fn next_lines(desk: &Desk<'_>, machines: &[Machine<'_>]) -> Vec<String> {
     lines
 }
 
-/// Seconds in the core's words.
+/// Seconds as text, in the core's format.
 pub(crate) fn spoken(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "a report's seconds come from milliseconds that fit")]
     let ms = (seconds * 1000.0) as i64;
     reveille_core::model::time::Span::from_ms(ms.max(0)).to_string()
 }
 
-/// How long ago, in words.
+/// How long ago, as text.
 pub(crate) fn spoken_ago(seconds: f64) -> String {
     if seconds < 1.0 { "just now".to_owned() } else { format!("{} ago", spoken(seconds)) }
 }
 
-/// How bad the news is.
+/// The exit code of the report.
 pub(crate) fn exit(report: &RollReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     let nobody_asked = report.machines.is_empty() && !super::all_trusted(&report.sources);

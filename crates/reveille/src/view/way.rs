@@ -1,7 +1,6 @@
-//! A machine's way through the stages, from both sides, for a report.
+//! The timeline of a machine through the stages, from both sides, for a report.
 //!
-//! Shown where an agent has spoken, now or before a restart: without one there is nothing to tell that the strip of stages
-//! does not tell already.
+//! It is shown where an agent has reported, now or before a restart. Without an agent it would only repeat the list of stages.
 
 use reveille_core::model::incident::{MachineKey, Subject};
 use reveille_core::model::stage::Stage;
@@ -14,13 +13,13 @@ use reveille_wire::report::{
     AgentReport, Ago, PassageReport, Side, SilenceReport, StageReport, TimelineReport, TimelineRow, WayReport,
 };
 
-/// Where its agent stands by its own word: the stage that it entered last and has not left.
+/// The stage of the machine as its agent reports it: the stage that it entered last and has not left.
 pub(super) fn stands(trace: &Trace) -> Option<Stage> {
     let open = trace.said.iter().filter(|row| row.left.is_none());
     open.max_by_key(|row| row.entered).map(|row| row.stage)
 }
 
-/// The stages one by one, `stages` being the strip.
+/// The stages one by one; `stages` is the list with their states.
 pub(super) fn timeline(
     desk: &Desk<'_>,
     key: &MachineKey,
@@ -38,7 +37,7 @@ pub(super) fn timeline(
             state: strip.state,
             outside: seen.map(|row| PassageReport::new(&row, Side::Outside, deadline, desk.now)),
             agent: said.map(|row| {
-                // By when a stage of a join should be over; nothing is done about it for that alone.
+                // The time at which a stage of a join should be over; the controller does not act on it alone.
                 let until = row.entered + stage_within(row.stage);
                 PassageReport::new(&row, Side::Agent, Some(until), desk.now)
             }),
@@ -52,7 +51,7 @@ pub(super) fn timeline(
     TimelineReport { rows: stages.iter().map(row).collect(), silence }
 }
 
-/// The way, where there is one to tell.
+/// The timeline, where there is one.
 pub(super) fn report(desk: &Desk<'_>, key: &MachineKey, trace: Option<&Trace>) -> Option<WayReport> {
     let agent = desk.agents.latest(key).map(|(id, seen)| AgentReport {
         id: id.to_string(),
@@ -79,7 +78,7 @@ pub(super) fn report(desk: &Desk<'_>, key: &MachineKey, trace: Option<&Trace>) -
     Some(WayReport { passages: rows.into_iter().map(|(_, report)| report).collect(), agent })
 }
 
-/// When something is done about where it stands: the deadline of its absence.
+/// When the controller acts on the machine's stage: the deadline of its incident.
 fn deadline(desk: &Desk<'_>, key: &MachineKey) -> Option<Time> {
     let open = |subject: &Subject| matches!(subject, Subject::Machine(machine) if machine == key);
     let absence = desk.cases.values().find(|case| {

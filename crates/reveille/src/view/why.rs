@@ -1,7 +1,7 @@
-//! One machine's story: how far it came, why it stopped, what was tried, what comes next, what is held back.
+//! One machine: how far it came, why it stopped, what was tried, what comes next, what is blocked.
 //!
-//! Everything open about the machine goes in, the fault to act on first; tries of faults that closed a while ago stay in
-//! view, because "it was mended an hour ago and is back" is part of the answer.
+//! The report has everything that is open about the machine, the problem to act on first. Attempts of recently closed
+//! incidents stay in the report, because "it was repaired an hour ago and is back" is part of the answer.
 
 use std::cmp::Ordering;
 
@@ -19,22 +19,22 @@ use reveille_wire::report::{
 use super::machine::{self, Machine};
 use super::{next, way};
 
-/// Tries of closed faults that are still told.
+/// Attempts of closed incidents stay in the report for this long.
 const RECENT: Span = Span::from_min(120);
-/// Tries that are told at most, the newest.
+/// The most attempts in the report, the newest ones.
 const DONE_MAX: usize = 20;
 
-/// What is told beside what the desk shows.
+/// Data for the report that is not in the planning context.
 pub(crate) struct Told<'a> {
-    /// The machine's way through the stages, as the engine keeps it.
+    /// The machine's timeline, as the engine keeps it.
     pub(crate) trace: Option<&'a Trace>,
-    /// The stages are wanted one by one.
+    /// Whether the report has the stages one by one.
     pub(crate) timeline: bool,
-    /// Findings that were read on purpose for this question; they take the place of those on record for its absence.
+    /// Findings of reads for this question; they replace the recorded findings of the incident.
     pub(crate) better: Option<&'a [Finding]>,
 }
 
-/// Why a machine is where it is.
+/// Why a machine is in its present state.
 pub(crate) fn report<'a>(
     desk: &Desk<'_>,
     closed: impl Iterator<Item = &'a Closed>,
@@ -90,13 +90,13 @@ pub(crate) fn report<'a>(
         held,
         no_use,
         sources: super::sources(desk),
-        // Beside what the engine knows: whoever asked looks for it.
+        // The engine does not know this field; the caller adds it.
         rancher: None,
     }
 }
 
-/// The strip. Where the cause is only guessed, nobody knows that it stopped just there: it came so far at least. Unless its
-/// agent says where it stands: that is known where nothing else is.
+/// The list of stages. Where the cause is only a guess, it is unknown at which stage the machine stopped; it came at
+/// least this far. A report of the agent proves the stage where no other source does.
 fn stages(
     machine: &Machine<'_>,
     stopped: Option<Stage>,

@@ -1,11 +1,11 @@
-//! A repair of one of Rancher's records that was begun is given up, with nobody there to be asked.
+//! Abandons a repair of a Rancher record while no cluster answers.
 
 use reveille_record::{Config, Holder, Ledger};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
-/// A book in which the eviction of w-3 got as far as its cordon, whose end nobody noted.
+/// A repair ledger in which the eviction of w-3 got as far as its cordon, whose end was not recorded.
 fn book(bench: &Bench) {
     let order = json!({"cluster": "c-abcde", "node": "w-3", "path": "evict", "localData": false});
     let lines = [

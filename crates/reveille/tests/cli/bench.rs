@@ -1,4 +1,4 @@
-//! A folder with a roster, a kubeconfig and a clouds.yaml that lead nowhere, and the binary in it.
+//! A folder with a roster, a kubeconfig and a clouds.yaml for servers that do not exist, and the binary in it.
 
 use std::io::Read as _;
 use std::net::TcpListener;
@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Where one test runs the binary.
+/// The folder in which one test runs the binary.
 pub(crate) struct Bench {
     folder: TempDir,
 }
 
-/// How a run ended.
+/// The result of a run.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -30,7 +30,7 @@ impl Bench {
         Self::towards(closed_port())
     }
 
-    /// A cluster and a cloud at a port of 127.0.0.1.
+    /// A folder whose cluster and cloud are at a port of 127.0.0.1.
     pub(crate) fn towards(port: u16) -> Self {
         let folder = TempDir::new().unwrap();
         let bench = Self { folder };
@@ -88,7 +88,7 @@ impl Bench {
         Ran::of(self.command(args).output().unwrap())
     }
 
-    /// With these variables, too.
+    /// Runs the binary with these additional variables.
     pub(crate) fn run_with(&self, env: &[(&str, &str)], args: &[&str]) -> Ran {
         Ran::of(self.command(args).envs(env.iter().copied()).output().unwrap())
     }
@@ -124,20 +124,20 @@ impl Running {
         assert!(out.read(&mut first).unwrap() > 0);
     }
 
-    /// Holds it up, as a machine out of memory would.
+    /// Stops the process without ending it, as a machine without memory would.
     pub(crate) fn freeze(&self) {
         let id = self.0.as_ref().unwrap().id().to_string();
         assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
     }
 
-    /// Asks it to stop, and waits for how it ended.
+    /// Sends SIGTERM, and waits for the result.
     pub(crate) fn terminate(self) -> Ran {
         let id = self.0.as_ref().unwrap().id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         self.wait()
     }
 
-    /// Ends it without a word, as a power cut would.
+    /// Kills it without a warning, as a power cut would.
     pub(crate) fn kill(mut self) {
         let mut child = self.0.take().unwrap();
         child.kill().unwrap();
@@ -167,7 +167,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until it is so, or fails.
+/// Waits until the condition holds, or fails.
 pub(crate) fn until(what: &str, so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(30);
     while !so() {

@@ -1,4 +1,4 @@
-//! The demo as a stranger meets it first.
+//! Tests the demo as a new user runs it.
 
 use crate::bench::Bench;
 

@@ -1,4 +1,4 @@
-//! `diagnose`: what it reads, what it answers, and with which code it ends.
+//! Tests `diagnose`: what it reads, what it answers, and its exit codes.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

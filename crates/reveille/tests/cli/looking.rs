@@ -1,4 +1,4 @@
-//! The commands that look, where nobody answers: that is an answer of its own.
+//! Tests the reading commands while no server answers, which has an exit code of its own.
 
 use reveille_wire::report::{Document, Report};
 

@@ -1,7 +1,7 @@
-//! The binary as people and scripts meet it: exit codes, texts, pipes, and two of it beside each other.
+//! Tests the binary as people and scripts use it: exit codes, texts, pipes, and two processes at once.
 //!
-//! Every test has a folder of its own for state and configuration, and a cluster and a cloud that nobody answers for, at
-//! a port of 127.0.0.1 that was free a moment ago; where answers are needed, a small world gives recorded ones.
+//! Every test has a folder of its own for state and configuration. Its cluster and its cloud are at a port of 127.0.0.1
+//! that was free a moment ago, so no server answers. Where a test needs answers, a small server gives recorded ones.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 

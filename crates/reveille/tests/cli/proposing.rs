@@ -1,4 +1,4 @@
-//! `init` against a cluster and a project that answer, and what the other commands make of its file.
+//! Tests `init` with a cluster and a project that answer, and the other commands with the roster that it wrote.
 
 use crate::bench::{Bench, Ran};
 use crate::world;
@@ -87,14 +87,14 @@ fn an_unmarked_project_gives_comments_and_says_so_by_its_exit_code() {
     let written = std::fs::read_to_string(bench.path("new.yaml")).unwrap();
     assert!(written.contains("    # - name: w\n") && written.contains(mark), "{written}");
     let roll = roll(&bench);
-    assert_eq!(roll.code, 64, "nobody is watched over until a person takes a pool up");
+    assert_eq!(roll.code, 64, "no machine is managed until an operator enables a pool");
     assert!(roll.err.contains("spec.pools: it has no value"), "{}", roll.err);
 }
 
 #[test]
 fn a_mark_that_nobody_carries_is_told_with_its_line() {
     let bench = Bench::towards(world::serve(r#""k8s-cluster=prod""#));
-    // The bench's own roster asks for a mark that no server carries.
+    // The roster of the bench has a mark that no server carries.
     let ran = bench.run(&["status"]);
     assert!(
         ran.out.contains(

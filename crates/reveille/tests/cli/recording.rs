@@ -1,4 +1,4 @@
-//! Recordings as people meet them: made by the real program, replayed, cut, damaged, killed in the middle.
+//! Tests recordings that the real program made: replayed, cut, damaged, killed in the middle.
 
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ fn what_is_no_recording_is_refused_by_name() {
     }
 }
 
-/// The process has no chance to end anything; what was flushed before is replayed.
+/// The killed process cannot end its recording; the replay has what was flushed before.
 #[test]
 fn a_run_that_was_killed_is_replayed_as_far_as_it_came() {
     let bench = Bench::new();

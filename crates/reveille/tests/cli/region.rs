@@ -1,11 +1,11 @@
-//! `init` against a cluster and an account of AWS behind one port: what it finds, what it refuses, and what it says when it
-//! may not.
+//! Tests `init` with a cluster and an AWS account behind one port: what it finds, what it refuses, and what it says
+//! without permission.
 
 use crate::bench::{Bench, Ran};
 use crate::world::{list, listen, node};
 
-/// Two nodes on three machines of the cluster `prod`, kept by the group `workers`; of any other cluster one machine.
-/// `denied`: an action that the credentials have no right to.
+/// Two Nodes on three machines of the cluster `prod`, which the group `workers` manages; any other cluster has one
+/// machine. `denied` is an action that the credentials do not allow.
 fn serve(clusters: &'static [&'static str], denied: &'static str) -> u16 {
     listen(move |line, body, _| {
         let nodes = [1, 2].map(|n| node(n, &format!("aws:///eu-central-1a/{}", id(n)))).join(",");
@@ -68,7 +68,7 @@ fn account(action: &str, clusters: &[&str]) -> String {
                      </networkInterfaceId><state>active</state></item>"
                 )
             };
-            // A route leads to somebody who is there.
+            // A route leads to an instance that exists.
             let hops: &[u8] = if clusters.contains(&"prod") { &[1, 2] } else { &[] };
             let routes: String = hops.iter().map(|n| route(*n)).collect();
             format!(
@@ -122,7 +122,7 @@ fn a_tagged_account_gives_a_roster_that_the_others_accept() {
     let port = serve(&["prod"], "");
     let bench = Bench::towards(port);
     let endpoint = format!("http://127.0.0.1:{port}");
-    // The nodes tell that it is EC2, the environment the region, the instances the cluster.
+    // The Nodes show that it is EC2, the environment has the region, and the instances have the cluster.
     let env = [&ENV[..], &[("AWS_REGION", "eu-central-1")]].concat();
     let ran = init(&bench, port, &env, &[]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);

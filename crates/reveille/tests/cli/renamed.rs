@@ -1,4 +1,5 @@
-//! A cloud that has another name in the roster than in the ledger: nothing begins before a person has said which it is.
+//! Tests a cloud whose name in the roster differs from the ledger: `run` does not begin before the operator has decided
+//! which one it is.
 
 use reveille_record::{Config, Holder, Ledger};
 use serde_json::{Value, json};

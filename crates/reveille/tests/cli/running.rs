@@ -1,4 +1,4 @@
-//! `run` where nobody answers: it waits, answers those who ask, keeps others out, and stops when told.
+//! Tests `run` while no server answers: it waits, answers the other commands, keeps a second controller out, and stops when told.
 
 use crate::bench::{Bench, until};
 
@@ -44,7 +44,7 @@ fn a_look_beside_a_controller_that_does_not_answer_says_so_to_people_and_program
 /// A service manager that stops it during the first login gets an exit code, and not a process that a signal ended.
 #[test]
 fn controller_that_still_waits_for_its_first_login_stops_when_told() {
-    // Takes connections, and answers nothing.
+    // The server accepts connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let bench = Bench::towards(silent.local_addr().unwrap().port());
     let controller = bench.start(&["run"]);
@@ -79,7 +79,7 @@ fn a_configuration_that_cannot_come_right_ends_the_start() {
     }
 }
 
-/// Who holds credentials and crashes leaves no core, though whoever started it has switched dumps on.
+/// A process with credentials that crashes leaves no core dump, even where its parent has enabled dumps.
 #[test]
 fn run_join_and_agent_leave_no_core_when_they_crash() {
     let pin = format!("sha256:{}", "0af1".repeat(16));

@@ -1,4 +1,4 @@
-//! `simulate`: its exit codes, its page, its reports, and that one seed is one course.
+//! Tests `simulate`: its exit codes, its page, its reports, and that one seed always gives the same run.
 
 use crate::bench::{Bench, files_below};
 

@@ -1,6 +1,6 @@
-//! An API server of 127.0.0.1 with one record of Rancher's, which two managers write in turn, eight times a second, without end.
+//! An API server on 127.0.0.1 with one Rancher record, which two field managers write in turn, eight times a second, without end.
 //!
-//! It tells its kinds as old servers do, streams its watches, and may refuse them for as long as it is told to.
+//! It lists its kinds as old servers do and streams its watches. A test can make it refuse both for a while.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 const RECORDS: &str = "/apis/management.cattle.io/v3/nodes";
 const RECORD: &str = "/apis/management.cattle.io/v3/namespaces/c-abcde/nodes";
-/// Between two writes.
+/// The time between two writes.
 const APART: Duration = Duration::from_millis(125);
 
-/// The server, until the process of the test ends.
+/// The server, which runs until the process of the test ends.
 pub(crate) struct Storm {
     pub(crate) port: u16,
     refuses: Arc<AtomicBool>,
 }
 
 impl Storm {
-    /// Begins. Whether it refuses to list and to watch, it is told here and may be told later.
+    /// Starts the server. `refuses` makes it refuse lists and watches until `relent`.
     pub(crate) fn begin(refuses: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -42,7 +42,7 @@ impl Storm {
         self.refuses.store(false, Ordering::Relaxed);
     }
 
-    /// As a kubeconfig.
+    /// A kubeconfig for the server.
     pub(crate) fn kubeconfig(&self) -> String {
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: storm\n\
@@ -54,7 +54,7 @@ impl Storm {
     }
 }
 
-/// One request for each connection.
+/// Answers one request for each connection.
 fn answer(stream: TcpStream, refuses: &AtomicBool) -> Option<()> {
     let mut write = stream.try_clone().ok()?;
     let mut read = BufReader::new(stream);
@@ -82,7 +82,7 @@ fn answer(stream: TcpStream, refuses: &AtomicBool) -> Option<()> {
         .ok()
 }
 
-/// A watch, until nobody reads it any more.
+/// Streams a watch until the client closes it.
 fn blow(write: &mut TcpStream) -> Option<()> {
     write
         .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
@@ -114,7 +114,7 @@ fn told(path: &str) -> Option<Value> {
     })
 }
 
-/// Its version of this number: its runtime's name is what the last writer says.
+/// The record at this version: the runtime's name is the one of the last writer.
 fn record(nth: u64) -> Value {
     let (manager, host) = if nth.is_multiple_of(2) { ("agent-a", "host-1") } else { ("agent-b", "host-2") };
     json!({

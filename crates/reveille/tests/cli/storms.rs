@@ -1,4 +1,5 @@
-//! `run` watches two API servers for what is written without end, the roster's and its Rancher's: each by itself.
+//! Tests that `run` watches two API servers for objects that are written in a loop, the roster's and its
+//! Rancher's, independently.
 
 use reveille_wire::report::{Document, HotVerdict, Report};
 
@@ -8,7 +9,7 @@ use crate::world;
 
 const KINDS: &str = "kinds: [nodes.management.cattle.io]";
 
-/// What a roll says of hot objects, and of those who should look for them.
+/// The hot objects in a status report, and the sources that could not be watched.
 fn hot(bench: &Bench) -> (Vec<HotVerdict>, Vec<String>) {
     let ran = bench.run(&["status", "-o", "json"]);
     let document: Document = serde_json::from_str(&ran.out).unwrap();
@@ -22,7 +23,7 @@ fn writers(verdict: &HotVerdict) -> Vec<&str> {
     names
 }
 
-/// Adds to the bench's roster.
+/// Adds a section to the roster of the bench.
 fn amend(bench: &Bench, more: &str) {
     let roster = std::fs::read_to_string(bench.path("reveille.yaml")).unwrap();
     bench.write("reveille.yaml", &format!("{roster}  {more}\n"));

@@ -1,4 +1,4 @@
-//! Wrong usage, rosters with mistakes, pauses, completions, manual pages.
+//! Tests wrong usage, rosters with mistakes, pauses, completions and manual pages.
 
 use crate::bench::{Bench, files_below};
 

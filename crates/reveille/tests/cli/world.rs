@@ -1,4 +1,4 @@
-//! A cluster and a project behind one port of 127.0.0.1: real sockets, recorded answers, nothing that can be changed.
+//! A cluster and a project behind one port of 127.0.0.1, with real sockets and recorded answers, read-only.
 //!
 //! Two nodes, their two servers, a third server without a node, and a router that carries the nodes' pod ranges.
 
@@ -6,12 +6,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// Serves until the process of the test ends; gives the port. `tags` is what the servers carry.
+/// Serves until the process of the test ends; returns the port. `tags` are the tags of the servers.
 pub(crate) fn serve(tags: &'static str) -> u16 {
     listen(move |line, _, port| answer(line, port, tags))
 }
 
-/// Answers every request, by its method and path, its body, and the port, likewise.
+/// Serves until the process of the test ends; `answer` gets the method and path, the body and the port of each request.
 pub(crate) fn listen(answer: impl Fn(&str, &str, u16) -> (u16, String) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -105,7 +105,7 @@ fn answer(line: &str, port: u16, tags: &str) -> (u16, String) {
     (200, body)
 }
 
-/// A record of Rancher's; one that a syncer mirrored lacks what a registration writes, and has a key all the same.
+/// A Rancher record. A record that a syncer mirrored lacks the fields that a registration writes, and still has a key.
 fn record(name: &str, number: u8) -> String {
     let (config, rke) = match name.starts_with("m-") {
         true => (

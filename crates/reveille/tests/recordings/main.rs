@@ -1,8 +1,8 @@
-//! Every recording in this folder, played through the engine: it decides as it did when the recording was made.
+//! Plays every recording in this folder through the engine, which must decide as it did when the recording was made.
 //!
-//! `reveille replay DIR --machine NAME --to-scenario FILE` makes one. Where a change of the engine is meant to decide
-//! otherwise, the replay says where; look at it, then make the file again: `REVEILLE_BLESS=1` writes each anew with what is
-//! decided now.
+//! `reveille replay DIR --machine NAME --to-scenario FILE` makes a recording. Where a change of the engine is meant to
+//! change decisions, the test reports the difference. Check it, then update the files: `REVEILLE_BLESS=1` rewrites each
+//! file with the present decisions.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 

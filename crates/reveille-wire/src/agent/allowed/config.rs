@@ -1,8 +1,8 @@
-//! What a plan may say in the words of what joins: fields of kubeadm's JoinConfiguration, keys of an agent of k3s or RKE2, and
-//! the arguments of a kubelet in either.
+//! What the `config` of a plan's join may hold: fields of kubeadm's JoinConfiguration, keys of the k3s or RKE2 agent, and
+//! arguments of a kubelet in either.
 //!
-//! A field is on a list of names, and what it says is one word: kubeadm puts a kubelet's arguments into one line, and a value
-//! with a space in it would be two arguments.
+//! Every field must be on a list of names, and its value must be one word. kubeadm writes the arguments of a kubelet into
+//! one line, and a value with a space in it would be two arguments.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::agent::words::Distribution;
 
 const NO_MAPPING: &str = "it is no mapping in YAML, in one document";
 
-/// Fields of kubeadm's JoinConfiguration. What `discovery` says is replaced by the plan's own server, pins and token.
+/// Fields of kubeadm's JoinConfiguration. The plan's own server, pins and token replace the content of `discovery`.
 const KUBEADM: [&str; 5] = ["apiVersion", "kind", "discovery", "nodeRegistration", "timeouts"];
 const VERSIONS: [&str; 2] = ["kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"];
 const REGISTRATION: [&str; 7] = [
@@ -24,7 +24,7 @@ const REGISTRATION: [&str; 7] = [
     "imagePullPolicy",
     "imagePullSerial",
 ];
-/// Keys of an agent of k3s or RKE2; each also with a `+` behind it, which adds to a list.
+/// Keys of the k3s or RKE2 agent. Each may have a `+` behind it, which adds to a list.
 const AGENT: [&str; 17] = [
     "debug",
     "disable-default-registry-endpoint",
@@ -44,8 +44,8 @@ const AGENT: [&str; 17] = [
     "system-default-registry",
     "v",
 ];
-/// Arguments of a kubelet that say how much it takes and what it calls itself, and none that names a program, or a folder whose
-/// content it runs.
+/// Arguments of a kubelet about its resources and its name. None of them names a program, or a folder whose
+/// content the kubelet runs.
 const KUBELET: [&str; 37] = [
     "allowed-unsafe-sysctls",
     "cgroup-driver",
@@ -85,16 +85,16 @@ const KUBELET: [&str; 37] = [
     "system-reserved",
     "v",
 ];
-/// Resources that a list of a kubelet names.
+/// Resources that an argument of a kubelet lists.
 const RESOURCES: [&str; 4] = ["cpu", "ephemeral-storage", "memory", "pid"];
 /// Arguments of k3s's and RKE2's kube-proxy.
 const PROXY: [&str; 4] = ["conntrack-max-per-core", "metrics-bind-address", "proxy-mode", "v"];
 
-/// The configuration that a join brings, in the shape that is written.
+/// The configuration of a join, in the form that the agent writes.
 ///
 /// # Errors
 ///
-/// It cannot be read, or holds a field that is not taken.
+/// The text cannot be read, or holds a field that a plan may not set.
 pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Value, NotAllowed> {
     let refused = |(place, what)| NotAllowed::Config { step, place, what };
     let mut map = match serde_saphyr::from_str::<Value>(text) {
@@ -111,7 +111,7 @@ pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Val
     Ok(Value::Object(map))
 }
 
-/// A place that is refused, and why.
+/// A place in the configuration that is refused, and the reason.
 type Refused = (String, String);
 
 fn known(map: &Map<String, Value>, above: &str, fields: &[&str]) -> Result<(), Refused> {
@@ -139,7 +139,7 @@ fn kubeadm(map: &mut Map<String, Value>) -> Result<(), Refused> {
     known(registration, "nodeRegistration.", &REGISTRATION)?;
     let Some(given) = registration.get_mut("kubeletExtraArgs") else { return Ok(()) };
     let place = "nodeRegistration.kubeletExtraArgs";
-    // What is written is v1beta4, which has a list where v1beta3 had a mapping.
+    // The agent writes v1beta4, which has a list where v1beta3 had a mapping.
     if let Value::Object(map) = given {
         let list = map.iter().map(|(name, value)| serde_json::json!({ "name": name, "value": value }));
         *given = Value::Array(list.collect());
@@ -181,7 +181,7 @@ fn agent(map: &Map<String, Value>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Every text below is one word. What kubeadm's discovery says is replaced by the plan's own.
+/// Every value below is one word. The plan's own values replace those of kubeadm's discovery.
 fn words(map: &Map<String, Value>, above: &str) -> Result<(), Refused> {
     for (key, value) in
         map.iter().filter(|(key, _)| above.is_empty().then_some("discovery") != Some(key.as_str()))
@@ -204,8 +204,9 @@ fn word(value: &Value, at: &str) -> Result<(), Refused> {
     }
 }
 
-/// No argument stands behind a comma: some readers of lists part there, and switch one without a value on. No argument has a dot,
-/// a slash, a colon or a capital letter in its name; signals, addresses, features and names with a domain have one of them.
+/// No part behind a comma may be an argument: some parsers split lists at commas, and switch on an argument without a
+/// value. An argument's name has no dot, slash, colon or capital letter; signals, addresses, features and names with a
+/// domain have one of them.
 fn no_second(values: &str, place: &str) -> Result<(), Refused> {
     let mut names = values.split(',').skip(1).map(|part| part.split_once('=').map_or(part, |(name, _)| name));
     let is_of_none = |c: char| matches!(c, '.' | '/' | ':') || c.is_ascii_uppercase();
@@ -263,7 +264,7 @@ mod tests {
             "v=1,authorization-mode=AlwaysAllow",
             "v=1,client-ca-file=/etc/kubernetes/x.crt",
             "v=1,volume-plugin-dir=/etc/rancher/k3s/x",
-            // One without a value is switched on.
+            // A parser switches on an argument without a value.
             "v=1,anonymous-auth",
             "eviction-hard=memory.available<5%,--anonymous-auth",
             "feature-gates=AllAlpha=false,-anonymous-auth=true",

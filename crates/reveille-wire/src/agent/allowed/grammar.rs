@@ -1,8 +1,8 @@
-//! What single words of a plan may be: labels and taints as Kubernetes has them, the address of a server, a value of one word.
+//! The form of single values in a plan: labels and taints as Kubernetes has them, the address of a server, a value of one word.
 //!
-//! A label or taint that the kubelet does not take keeps it from starting; one that is dropped in silence lets pods onto a node
-//! that was to be kept free. So each is held against Kubernetes' own rules before the plan is given out, and again before it is
-//! followed.
+//! A label or taint that the kubelet refuses keeps it from starting. A taint that is dropped in silence lets pods onto a
+//! node that was to be kept free. So the server checks each value against the rules of Kubernetes before it gives the
+//! plan out, and the agent checks it again before it applies the plan.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const NAME_MAX: usize = 63;
 /// Longest DNS subdomain.
 const DOMAIN_MAX: usize = 253;
-/// Labels of Kubernetes' own domains that a kubelet may give itself, beside those below `kubelet.kubernetes.io` and
-/// `node.kubernetes.io` (`k8s.io/kubelet/pkg/apis/well_known_labels.go`); with another it ends at its start.
+/// Labels of Kubernetes' own domains that a kubelet may give its node, beside those below `kubelet.kubernetes.io` and
+/// `node.kubernetes.io` (`k8s.io/kubelet/pkg/apis/well_known_labels.go`). A kubelet with another such label exits at its start.
 const OF_KUBERNETES: [&str; 12] = [
     "kubernetes.io/hostname",
     "kubernetes.io/arch",
@@ -42,7 +42,7 @@ const OF_KUBERNETES: [&str; 12] = [
     "kubernetes.io/cluster-service",
 ];
 
-/// The labels of a join are some that a kubelet may give itself.
+/// The labels of a join are labels that a kubelet may give its node.
 pub(super) fn labels(step: usize, labels: &BTreeMap<Word, Word>) -> Result<(), NotAllowed> {
     for (key, value) in labels {
         let why = match () {
@@ -64,7 +64,7 @@ pub(super) fn labels(step: usize, labels: &BTreeMap<Word, Word>) -> Result<(), N
 ///
 /// # Errors
 ///
-/// It is none.
+/// The text is not a taint.
 pub fn taint(step: usize, text: &str) -> Result<Taint, NotAllowed> {
     let parts = text.rsplit_once(':').map(|(rest, effect)| {
         let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
@@ -92,8 +92,8 @@ pub(super) fn server(step: usize, text: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// One word that means itself wherever it is put: kubeadm writes a kubelet's arguments into one line, which systemd parts at
-/// spaces, and k3s writes some into a file of another program.
+/// One word that has no special meaning to any reader. kubeadm writes a kubelet's arguments into one line, which systemd
+/// splits at spaces, and k3s writes some into a file of another program.
 pub(super) fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '\\' | '$'))
 }
@@ -102,7 +102,7 @@ fn refused(step: usize, place: &str, why: &str) -> NotAllowed {
     NotAllowed::Config { step, place: place.to_owned(), what: why.to_owned() }
 }
 
-/// `[PREFIX/]NAME`, as labels and taints are called.
+/// `[PREFIX/]NAME`, the form of label keys and taint keys.
 fn is_qualified(text: &str) -> bool {
     match text.split_once('/') {
         Some((prefix, name)) => is_domain(prefix) && is_name(name),
@@ -121,7 +121,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// RFC 1123.
+/// A DNS subdomain after RFC 1123.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();

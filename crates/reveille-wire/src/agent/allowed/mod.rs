@@ -1,10 +1,10 @@
-//! What a plan may say: where its files may lie, which modes they may have, and which fields its configuration may hold.
+//! What a plan may contain: where its files may lie, which modes they may have, and which fields its configuration may hold.
 //!
-//! Each is a list of what is known to be harmless, and what is not on it is refused with its place, before anything of the plan
-//! is carried out. The agent asks it, so that a server that was taken over is held to what a node is configured with;
-//! the server asks it when it reads the file of plans, so that a person who wrote a field that is not taken learns it at once.
-//! Paths are compared name by name, fields by their whole name. What a file holds is not looked into, but for settings of the
-//! kernel: containerd's configuration names its own programs.
+//! Each check is a list of what is known to be harmless. Anything else is refused with its place, before the agent
+//! carries out any step. The agent runs the checks, so a compromised server can only write what a node is configured
+//! with. The server runs them when it reads the file of plans, so its author learns of a refused field at once. The
+//! checks compare paths name by name, and fields by their whole name. They do not inspect what a file holds, except for
+//! settings of the kernel: containerd's configuration names its own programs.
 
 mod config;
 mod grammar;
@@ -19,10 +19,11 @@ use thiserror::Error;
 use super::plan::{Plan, Step};
 use super::text::Word;
 
-/// What a plan may not say, as its author finds it: its files are its first steps, in the order in which they were written.
+/// What a plan may not contain, in the terms of its author: its files are its first steps, in the order in
+/// which they were written.
 #[derive(Debug, Error)]
 pub enum NotAllowed {
-    /// A file of it lies where no node's configuration does.
+    /// A file of the plan lies outside the folders of a node's configuration.
     #[error("files[{file}]: {path} is no place for a plan's file; it takes {}", places())]
     Place {
         /// Which of its files.
@@ -30,7 +31,7 @@ pub enum NotAllowed {
         /// Where.
         path: String,
     },
-    /// A file of it would be others' to write, or somebody's to run.
+    /// A user other than the owner could write a file of the plan, or a user could execute it.
     #[error(
         "files[{file}]: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and not executable: write 0600, 0640 or 0644"
     )]
@@ -42,7 +43,7 @@ pub enum NotAllowed {
         /// As the plan says it.
         mode: String,
     },
-    /// A file of it is to be somebody else's.
+    /// A file of the plan has an owner other than root.
     #[error(
         "files[{file}]: {path} is to be {owner}'s, and an agent writes files of root's alone; leave owner out"
     )]
@@ -51,22 +52,22 @@ pub enum NotAllowed {
         file: usize,
         /// Where.
         path: String,
-        /// Whose.
+        /// The owner that the plan names.
         owner: String,
     },
-    /// A setting of the kernel that may name a program, or is written so that it may.
+    /// A file of the plan holds a kernel setting that may name a program, or a key that can be read as one.
     #[error(
         "files[{file}]: {path}: {key:?} is no setting that a plan may make; it may make net, vm, fs, user and some of kernel, with plain names between dots or slashes, and * below net"
     )]
     Setting {
-        /// Which of its files.
+        /// The number of the file.
         file: usize,
-        /// In which file.
+        /// The path of the file.
         path: String,
-        /// Which.
+        /// The key of the setting.
         key: String,
     },
-    /// Its configuration says what a plan may not say.
+    /// The plan's configuration holds a field or value that a plan may not set.
     #[error("step {step}, the join: {place} is not taken from a plan: {what}")]
     Config {
         /// Which step joins.
@@ -78,21 +79,23 @@ pub enum NotAllowed {
     },
 }
 
-/// Files are taken in these folders and those below them.
+/// A plan may write files in these folders and below them.
 const FOLDERS: [&[&str]; 7] = [
     &["etc", "kubernetes"],
     &["etc", "cni", "net.d"],
     &["etc", "containerd"],
     &["etc", "sysctl.d"],
     &["etc", "modules-load.d"],
-    // Not all of `/etc/rancher`: Rancher's agent reads there from which folder it takes plans of its own, with programs to run.
+    // The list does not have all of `/etc/rancher`: from there Rancher's agent reads which folder holds its own plans,
+    // with programs to run.
     &["etc", "rancher", "k3s"],
     &["etc", "rancher", "rke2"],
 ];
-/// And these.
+/// A plan may also write these files.
 const FILES: [&[&str]; 1] = [&["etc", "crictl.yaml"]];
-/// But none of these, nor what is below them: pods that a kubelet runs unasked, whom a node trusts and as whom it speaks, and
-/// what k3s and RKE2 read beside the plan's own configuration, whose later file counts.
+/// A plan may not write these paths or anything below them. They hold static pods, the authorities that a node trusts, and
+/// the node's own credentials. They also hold what k3s and RKE2 read beside the plan's own configuration; a later file
+/// overrides an earlier one.
 const NEVER: [&[&str]; 8] = [
     &["etc", "kubernetes", "manifests"],
     &["etc", "kubernetes", "pki"],
@@ -103,9 +106,9 @@ const NEVER: [&[&str]; 8] = [
     &["etc", "rancher", "rke2", "config.yaml"],
     &["etc", "rancher", "rke2", "config.yaml.d"],
 ];
-/// Where the kernel's settings lie.
+/// The folder of the kernel's settings.
 const SETTINGS: &str = "/etc/sysctl.d/";
-/// Settings below `kernel` that nodes need, and that name no program. `core_pattern`, `modprobe` and others do.
+/// Settings below `kernel` that nodes need and that name no program. `core_pattern`, `modprobe` and others name one.
 const OF_KERNEL: [&str; 9] = [
     "kernel.dmesg_restrict",
     "kernel.keys.maxbytes",
@@ -117,10 +120,10 @@ const OF_KERNEL: [&str; 9] = [
     "kernel.pid_max",
     "kernel.threads-max",
 ];
-/// What a file's mode may hold: others may read, nobody but the owner writes, nobody runs it.
+/// The most that a file's mode may allow: all users may read, only the owner may write, and no user may execute.
 const MODE_MOST: u32 = 0o644;
 
-/// The places of a plan's files, for a person.
+/// The allowed places of a plan's files, as text for the error.
 fn places() -> String {
     let files = FILES.iter().map(|names| format!("/{}", names.join("/")));
     let folders = FOLDERS.iter().map(|names| format!("/{}/…", names.join("/")));
@@ -128,20 +131,20 @@ fn places() -> String {
     format!("{}, and never {}", files.chain(folders).collect::<Vec<_>>().join(", "), never.join(", "))
 }
 
-/// All of the plan may be carried out.
+/// Checks every step of the plan.
 ///
 /// # Errors
 ///
-/// The first step that says what a plan may not say.
+/// The first step with something that a plan may not contain.
 pub fn check(plan: &Plan) -> Result<(), NotAllowed> {
     plan.steps.iter().enumerate().try_for_each(|(number, one)| step(number, one))
 }
 
-/// One step of it may be carried out.
+/// Checks one step of the plan.
 ///
 /// # Errors
 ///
-/// What it says that a plan may not say.
+/// What a plan may not contain.
 pub fn step(number: usize, step: &Step) -> Result<(), NotAllowed> {
     match step {
         Step::WriteFile { path, mode: octal, owner, content, .. } => {
@@ -158,19 +161,19 @@ pub fn step(number: usize, step: &Step) -> Result<(), NotAllowed> {
     }
 }
 
-/// What a join says in our words.
+/// Checks the server, the labels and the taints of a join.
 ///
 /// # Errors
 ///
-/// The server is no address, or a label or a taint is none that a kubelet may give its node.
+/// The server is no address, or a label or a taint is not one that a kubelet may give its node.
 pub fn aim(step: usize, to: &str, of: &BTreeMap<Word, Word>, taints: &[Word]) -> Result<(), NotAllowed> {
     server(step, to)?;
     labels(step, of)?;
     taints.iter().try_for_each(|one| taint(step, one).map(drop))
 }
 
-/// A file's owner, and what it holds where that is looked at: it is root's, and makes no setting of the kernel that may name a
-/// program.
+/// Checks the owner of a file, and its content where it holds kernel settings: root must own it, and it must not set
+/// anything that may name a program.
 fn file(number: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
     if let Some(owner) = owner.filter(|owner| *owner != "root:root") {
         return Err(NotAllowed::Owner { file: number, path: path.to_owned(), owner: owner.to_owned() });
@@ -188,15 +191,15 @@ fn file(number: usize, path: &str, owner: Option<&str>, content: &str) -> Result
     Ok(())
 }
 
-/// Without the dash of one that may fail.
+/// The key without the dash that marks a setting that may fail.
 fn unmarked(key: &str) -> &str {
     let key = key.trim();
     key.strip_prefix('-').unwrap_or(key).trim()
 }
 
-/// Parts may stand behind slashes or dots, and the first of these decides what the other one means: `eth0.100` is one name behind
-/// slashes. So that no name is `.` or `..` in any reading, nothing between two of either is empty. Of patterns only those below
-/// `net` are taken that match within one name and no leading dot; brackets, braces and backslashes make dots out of nothing.
+/// Slashes or dots may separate the parts, and the first of them decides what the other one means: `eth0.100` is one name
+/// behind slashes. No part between two separators may be empty, so that no name is `.` or `..` in any reading. Patterns are
+/// allowed only below `net`, within one name and without a leading dot; brackets, braces and backslashes can stand for dots.
 fn is_setting(key: &str) -> bool {
     let parts: Vec<&str> = key.split(['/', '.']).collect();
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -212,11 +215,11 @@ fn is_setting(key: &str) -> bool {
     }
 }
 
-/// A plan may write there.
+/// Checks that a plan may write to this path.
 ///
 /// # Errors
 ///
-/// It is no place for a plan's file.
+/// The path is not a place for a plan's file.
 pub fn place(file: usize, path: &str) -> Result<(), NotAllowed> {
     let names: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
     let is_plain = path.chars().all(|c| c.is_ascii_graphic())
@@ -229,11 +232,11 @@ pub fn place(file: usize, path: &str) -> Result<(), NotAllowed> {
     Err(NotAllowed::Place { file, path: path.to_owned() })
 }
 
-/// The mode that a file gets.
+/// The mode of a file.
 ///
 /// # Errors
 ///
-/// It is none, or others could write the file, or run it as its owner.
+/// The text is no mode, or other users could write the file, or a user could execute it.
 pub fn mode(file: usize, path: &str, octal: &str) -> Result<u32, NotAllowed> {
     let is_octal = !octal.is_empty() && octal.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = is_octal.then(|| u32::from_str_radix(octal, 8).ok()).flatten();
@@ -328,7 +331,7 @@ mod tests {
             "net/../kernel/core_pattern",
             "vm/../kernel/core_pattern",
             "net/../kern*/core_pattern",
-            // A first dot makes a slash of every dot, and a dot of every slash.
+            // A first dot makes sysctl read every dot as a slash, and every slash as a dot.
             "net.//.kernel.core_pattern",
             "net/.*/kernel/core_pattern",
             "net/[.][.]/kernel/core_pattern",

@@ -1,4 +1,4 @@
-//! What both sides promise each other, as tables of messages.
+//! What agent and server promise each other, as tables of messages.
 
 use serde_json::json;
 
@@ -159,7 +159,7 @@ fn texts_keep_no_control_characters_and_a_tail_keeps_the_end() {
     assert!(super::read::<Text<3>>(b"\"\\u0001b\"", 100).is_err(), "it would have been cut");
 }
 
-/// A name that ended its line wrote a line of our log; one with a mark of direction showed another name in `status`.
+/// A name with a line break once forged a line of our log, and one with a direction mark showed another name in `status`.
 #[test]
 fn a_word_is_one_line_and_nothing_in_it_turns_or_hides_text() {
     assert_eq!(Word::cut("w-1\n2026 INFO forged").as_str(), "w-1\u{fffd}2026 INFO forged");

@@ -457,6 +457,6 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             Record::Counted { at, repair, requested, verified }
         }),
     ];
-    // Boxed, because a union holds a tree of each of its parts: all of them in one are more than a thread's stack.
+    // The parts are boxed, because a union holds a tree of each part: all of them in one need more than a thread's stack.
     prop_oneof![6 => of_machines().boxed(), 7 => incidents.boxed(), 12 => intents.boxed()]
 }

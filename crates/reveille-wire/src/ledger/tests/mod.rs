@@ -1,4 +1,4 @@
-//! The format against a golden file, round trips of arbitrary records, and lines that are not ours.
+//! Checks the format against a golden file, with round trips of arbitrary records, and with lines of other programs.
 
 pub(crate) mod arbitrary;
 mod samples;
@@ -21,8 +21,8 @@ fn read(text: &str) -> Result<Record, FromWireError> {
     from_wire(serde_json::from_str(text).unwrap())
 }
 
-/// The file is the promise. A difference here means that older ledgers are read otherwise than they were written: add
-/// lines freely, change none without a new `VERSION` and a reader for the old one.
+/// The golden file is the promise. A difference here means that this version misreads older ledgers: add lines freely,
+/// and change none without a new `VERSION` and a reader for the old one.
 #[test]
 fn the_format_is_what_it_was() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger/v2.jsonl");
@@ -35,13 +35,13 @@ fn the_format_is_what_it_was() {
     assert_eq!(again, samples::every_kind());
 }
 
-/// Every word of a closed list, as serde names them to who says another one.
+/// Every word of a closed list, as serde lists them in its error about another word.
 pub(crate) fn words<T: DeserializeOwned + std::fmt::Debug>(unknown: Value) -> BTreeSet<String> {
     let said = serde_json::from_value::<T>(unknown).unwrap_err().to_string();
     said.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
-/// What may be missing, and what that means.
+/// Which fields may be missing, and what that means.
 #[test]
 fn fields_that_an_older_line_lacks_have_a_defined_meaning() {
     let with = |more: &str| format!(r#"{{"v":2,"at":"2026-10-19T09:12:13.042Z",{more}}}"#);
@@ -146,7 +146,7 @@ fn lines_that_are_not_ours_are_refused_by_name() {
     }
 }
 
-/// Whoever keeps the file must be able to carry a line over that only a newer program can read.
+/// The store must be able to copy a line that only a newer program can read.
 #[test]
 fn what_is_not_understood_is_carried_over_unchanged() {
     let newer = r#"{"t":"tomorrow","v":3,"x":[1.5,null,18446744073709551615]}"#;
@@ -155,7 +155,7 @@ fn what_is_not_understood_is_carried_over_unchanged() {
     assert!(matches!(from_wire(line), Err(FromWireError::Version { .. })));
 }
 
-/// The page of acts speaks of every call that there is, and of nothing else.
+/// The page of acts names every call that exists, and no other.
 #[test]
 fn acts_page_names_every_call() {
     let page = std::fs::read_to_string(

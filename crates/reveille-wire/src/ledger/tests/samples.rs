@@ -182,7 +182,7 @@ fn finding() -> Finding {
     }
 }
 
-/// What a catalogue said, and what followed from it.
+/// What a rule of the catalogue found, and what follows from it.
 fn catalogued() -> Finding {
     let entry = Entry {
         code: CauseCode::from("RV113"),

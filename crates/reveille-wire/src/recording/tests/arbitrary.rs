@@ -103,7 +103,7 @@ prop_compose! {
     }
 }
 
-/// Boxed: a node's strategy is as large as all of its parts, and a test's stack is not.
+/// The strategy is boxed: a node's strategy is as large as all of its parts, and a test's stack is not.
 fn wishes() -> BoxedStrategy<(Option<Box<Asks>>, Box<[Arc<str>]>)> {
     let asks = (maybe_text(), maybe_text(), option::of(any::<bool>()));
     let asks = asks.prop_map(|(repair, confirm, keep)| Box::new(Asks { repair, confirm, keep }));
@@ -214,7 +214,7 @@ fn pauses() -> impl Strategy<Value = Event> {
     btree_set(pause, 0..3).prop_map(|pauses| Event::Command(Command::Pauses(pauses)))
 }
 
-/// Any event but a list of leases, of which only who renewed is kept; `lease` has a property of its own.
+/// Any event except a list of leases, of which the recording keeps only the renewals; `lease` has a property of its own.
 pub(super) fn event() -> impl Strategy<Value = Event> {
     let cluster = prop_oneof![
         id(ClusterUid::new).prop_map(ClusterFact::Identity),

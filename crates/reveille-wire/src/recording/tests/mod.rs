@@ -1,4 +1,5 @@
-//! The format against a golden file and a kept one, round trips of arbitrary events, and lines that are not ours.
+//! Checks the format against a golden file and a kept one, with round trips of arbitrary events, and with
+//! lines of other programs.
 
 mod arbitrary;
 mod samples;
@@ -47,8 +48,8 @@ fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording").join(name)
 }
 
-/// The file is the promise. A difference here means that older recordings are read otherwise than they were written: add
-/// lines freely, change none without a new `FORMAT` and a reader for the old one.
+/// The golden file is the promise. A difference here means that this version misreads older recordings: add lines freely,
+/// and change none without a new `FORMAT` and a reader for the old one.
 #[test]
 fn the_format_is_what_it_was() {
     let (header, steps) = sample();

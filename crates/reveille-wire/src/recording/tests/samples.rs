@@ -348,7 +348,7 @@ pub(super) fn effects() -> Vec<Effect> {
     effects
 }
 
-/// An agent whose token has died.
+/// A report of an agent whose token has expired.
 fn report() -> AgentReport {
     let stage = |stage, passed, attempts, error| StageSaid { stage, passed, attempts, error };
     let expired = StageError::new("TOKEN_EXPIRED", "the token was valid until noon");
@@ -376,7 +376,7 @@ fn unread_source() -> Unread {
     Unread { source: text("certificate requests"), why: text("403 Forbidden") }
 }
 
-/// What the cluster says of a machine whose certificate nobody approved.
+/// What the cluster reports about a machine whose certificate signing request no controller approved.
 fn said(event: NodeEvent) -> Said {
     let request = CertificateRequest {
         name: text("csr-82bb8"),
@@ -390,7 +390,7 @@ fn said(event: NodeEvent) -> Said {
     Said { node, events: vec![event], requests, unread: vec![unread_source()] }
 }
 
-/// A console that tells of a failed first boot.
+/// A console log of a failed first boot.
 fn testimony() -> Testimony {
     let entry = Entry::named("RV113".into(), "no-network-at-boot".into(), Stage::OsBoot);
     let cause = Cause::Catalogued(Arc::new(Entry { first_boot: true, ..entry }));

@@ -1,4 +1,4 @@
-//! EC2 as a kind of cloud: `reveille_ec2::Account` behind the seam, and what `init` says of an account.
+//! The provider EC2: `reveille_ec2::Account` behind the common interface, and what `init` says about an account.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use super::{Connected, Connecting, Listing, Unconnected, Unwanted, Wants};
 use crate::cli::failure::Failure;
 use crate::cli::init::{CloudChoice, Kind};
 
-/// The kind.
+/// The provider.
 pub(super) struct Ec2;
 
 impl super::Wiring for Ec2 {
@@ -46,7 +46,7 @@ impl super::Wiring for Ec2 {
         open(choice).boxed()
     }
 
-    /// By how ids of instances are written there, or by how the firmware's UUID begins.
+    /// Recognises EC2 by the form of its instance ids, or by the beginning of the firmware's UUID.
     fn has(&self, node: &Node) -> bool {
         match &node.provider {
             Provider::Instance(id) => id.as_str().starts_with("i-"),
@@ -78,7 +78,7 @@ async fn connect(
     Ok(Arc::new(account))
 }
 
-/// A roster was checked for the form; what is no address all the same never becomes one.
+/// The roster's reader checked the form; a text that is still no URL gives an error that no retry can fix.
 fn address(text: &str) -> Result<Url, Unconnected> {
     Url::parse(text).map_err(|error| {
         let text = Arc::from(format!("ec2: {text:?} is not an address ({error}). Correct the endpoint"));
@@ -139,7 +139,7 @@ impl Listing for Lister {
         Self::list(self, now_full).boxed()
     }
 
-    /// Instances are listed by the cluster's tag, so strangers are not seen at all.
+    /// Instances are listed by the cluster's tag, so the listing has no instances of other owners.
     fn list_with_strangers(&mut self) -> BoxFuture<'_, Result<(CloudSnapshot, Unwanted), ReadError>> {
         async move { Ok((Self::list(self, true).await?, Vec::new())) }.boxed()
     }
@@ -158,7 +158,7 @@ async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
         region,
         profile: profile.clone(),
         endpoint: endpoint.as_deref().map(address).transpose().map_err(wrong)?,
-        // Which cluster it is, the survey tells; nothing is asked for by it.
+        // The survey finds which cluster it is; no request needs it before.
         ..Ec2Config::new(CloudName::from(NAME), cluster.as_deref().unwrap_or_default())
     };
     let account = Account::connect(&config).await.map_err(|error| {
@@ -179,26 +179,26 @@ async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
     Ok(Opened { project: Arc::new(account), site: Box::new(site) })
 }
 
-/// The roster's name for such a cloud.
+/// The default name of such a cloud in a roster.
 const NAME: &str = "aws";
-/// Beginnings of keys of tags that AWS, or a program that makes machines, puts by itself.
+/// Beginnings of tag keys that AWS, or a program that creates machines, sets on its own.
 const OTHERS_KEYS: [&str; 4] = ["aws:", "eks:", "karpenter.", "kops."];
 
-/// An account of AWS in one region, for people.
+/// An account of AWS in one region, as `init` shows it.
 pub(crate) struct Ec2Site {
-    /// Its twelve digits.
+    /// The account's twelve digits.
     pub(crate) account: String,
     /// The region.
     pub(crate) region: String,
-    /// The profile, where one was named.
+    /// The profile, where the command line names one.
     pub(crate) profile: Option<String>,
-    /// Where its API is, where that was named.
+    /// The endpoint of the API, where the command line names one.
     pub(crate) endpoint: Option<String>,
-    /// The id of the cluster, where it was named.
+    /// The id of the cluster, where the command line names one.
     pub(crate) cluster: Option<String>,
 }
 
-/// Of each cluster that any instance is tagged for: how many are, and how many of those are nodes of ours.
+/// For each cluster in the tags of any instance: how many instances have the tag, and how many of them are Nodes of this cluster.
 type Tagged<'i> = BTreeMap<&'i str, (usize, usize)>;
 
 impl Ec2Site {
@@ -214,7 +214,7 @@ impl Ec2Site {
         tagged
     }
 
-    /// Which cluster it is about.
+    /// The cluster that the tags and the command line mean.
     fn cluster(&self, tagged: &Tagged<'_>, instances: usize) -> Result<String, Failure> {
         let (called, seen) = (self.called(), told(tagged));
         let ids: Vec<&str> = tagged.keys().copied().collect();

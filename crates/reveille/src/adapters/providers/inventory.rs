@@ -1,7 +1,7 @@
-//! Everything that a project of a cloud holds of what Reveille knows, in words that fit every kind.
+//! All objects of a cloud project that Reveille knows, in types that fit every provider.
 //!
-//! Read once, unfiltered, for whoever does not know yet what to look for. Names and marks are as they were found: nothing here
-//! says whose any of it is. What a kind of cloud does not have is left empty.
+//! It is read once, without a filter, for `init`, which does not know yet which marks matter. Names and marks are as they
+//! were found: nothing here says who owns an object. What a provider does not have is left empty.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use reveille_core::model::id::{GroupId, InstanceId, NetworkId, RouterId};
 use reveille_core::model::instance::{Instance, Mark, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 
-/// What a project holds.
+/// The content of a project.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inventory {
-    /// Every instance, whoever's it is.
+    /// Every instance, of all owners.
     pub(crate) instances: BTreeMap<InstanceId, Arc<Instance>>,
-    /// Their ports, of all of them.
+    /// The ports of all instances.
     pub(crate) ports: Vec<(InstanceId, Arc<Port>)>,
     /// The groups that could be listed.
     pub(crate) groups: BTreeMap<GroupId, Arc<SecurityGroup>>,
     /// Every router of the project.
     pub(crate) routers: Vec<NamedRouter>,
-    /// Where routers reach into networks.
+    /// The networks that routers are attached to.
     pub(crate) legs: Vec<RouterLeg>,
-    /// Of networks that are part of a larger one, that one: the VPC of a subnet.
+    /// For a network that is part of a larger one, the larger one: the VPC of a subnet.
     pub(crate) within: BTreeMap<NetworkId, Arc<str>>,
-    /// Groups of the cloud that make machines and keep them.
+    /// Auto Scaling groups and the like: they create and replace machines.
     pub(crate) keepers: Vec<Keeper>,
 }
 
-/// A router as people know it.
+/// A router with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedRouter {
-    /// Its name; it proves nothing.
+    /// Its name, which proves nothing.
     pub(crate) name: Arc<str>,
     /// Its id and its routes.
     pub(crate) router: Arc<Router>,
 }
 
-/// A router reaches into a network.
+/// A router is attached to a network.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RouterLeg {
     /// The router.
@@ -47,15 +47,15 @@ pub(crate) struct RouterLeg {
     pub(crate) network: NetworkId,
 }
 
-/// A group of the cloud that makes machines and keeps them.
+/// An Auto Scaling group or the like, which creates and replaces machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Keeper {
     /// Its name.
     pub(crate) name: Arc<str>,
-    /// The mark by which the cloud itself tells its machines.
+    /// The mark by which the cloud itself recognises the group's machines.
     pub(crate) mark: Mark,
-    /// All marks that its next machine will carry.
+    /// All marks that the group's next machine will carry.
     pub(crate) gives: BTreeSet<Mark>,
-    /// The machines that it has.
+    /// The machines of the group.
     pub(crate) machines: BTreeSet<InstanceId>,
 }

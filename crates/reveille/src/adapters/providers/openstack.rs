@@ -1,4 +1,4 @@
-//! OpenStack as a kind of cloud: `reveille_openstack::Project` behind the seam, and what `init` says of a project.
+//! The provider OpenStack: `reveille_openstack::Project` behind the common interface, and what `init` says about a project.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use super::{Connected, Connecting, Listing, Unconnected, Unwanted, Wants};
 use crate::cli::failure::Failure;
 use crate::cli::init::{CloudChoice, Kind};
 
-/// The kind.
+/// The provider.
 pub(super) struct OpenStack;
 
 impl super::Wiring for OpenStack {
@@ -44,7 +44,8 @@ impl super::Wiring for OpenStack {
         open(choice).boxed()
     }
 
-    /// By an instance's id, which the firmware's UUID is as well. Where another kind's ids look alike, that one is asked first.
+    /// Recognises OpenStack by an instance id that equals the firmware's UUID. A provider with similar ids
+    /// comes first in the list.
     fn has(&self, node: &Node) -> bool {
         match &node.provider {
             Provider::Instance(_) => true,
@@ -104,8 +105,7 @@ impl super::Project for Project {
     }
 
     fn warning(&self) -> Option<String> {
-        let text =
-            "certificates are not verified (clouds.yaml says so): anybody in between can answer in its place";
+        let text = "certificates are not verified (clouds.yaml says so): any server in between can answer";
         (!self.verifies()).then(|| text.to_owned())
     }
 }
@@ -120,7 +120,7 @@ impl Listing for Lister {
     }
 }
 
-/// Finds the entry of clouds.yaml that is meant, and logs in there.
+/// Finds the entry of clouds.yaml that the command line means, and logs in there.
 async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
     let entry = entry(&choice)?;
     let config = CloudConfig {
@@ -135,7 +135,7 @@ async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
     Ok(Opened { project: Arc::new(project), site: Box::new(site) })
 }
 
-/// The roster's name for such a cloud.
+/// The default name of such a cloud in a roster.
 const NAME: &str = "os";
 
 fn entry(choice: &CloudChoice) -> Result<String, Failure> {
@@ -159,11 +159,11 @@ fn entry(choice: &CloudChoice) -> Result<String, Failure> {
     }
 }
 
-/// A project of OpenStack, for people.
+/// A project of OpenStack, as `init` shows it.
 pub(crate) struct OpenStackSite {
     /// Entry of clouds.yaml.
     pub(crate) entry: String,
-    /// The file, where it was named.
+    /// The file, where the command line names one.
     pub(crate) clouds_file: Option<PathBuf>,
     /// Name of the project.
     pub(crate) project: String,
@@ -190,13 +190,13 @@ impl Site for OpenStackSite {
         "router"
     }
 
-    /// Nothing there names clusters to all programs alike: which mark does is found out by what machines carry.
+    /// OpenStack has no cluster tag that all programs share: the survey finds the mark that the machines carry.
     fn settle(&self, _: &Inventory, _: &BTreeSet<InstanceId>) -> Result<Settled, Failure> {
         let at = CloudRef::OpenStack { cloud: self.entry.clone(), clouds_file: self.clouds_file.clone() };
         Ok(Settled { at, cluster: None })
     }
 
-    /// A tag and no pair: Nova can be asked for tags, and lists stay short.
+    /// A tag and not a metadata pair: Nova can filter by tags, so lists stay short.
     fn mark(&self, key: &str, value: &str) -> Mark {
         Mark::Tag(Arc::from(format!("{key}={value}")))
     }
@@ -207,7 +207,7 @@ impl Site for OpenStackSite {
 
     fn command(&self, marks: &[&Mark], ids: &[&str]) -> String {
         let tagged = marks.iter().any(|mark| matches!(mark, Mark::Tag(_)));
-        // Tags came with 2.26; the client asks for an older version unless it is told.
+        // Tags exist since microversion 2.26; the client asks for an older version by default.
         let version = if tagged { " --os-compute-api-version 2.26" } else { "" };
         let options: Vec<String> = marks
             .iter()

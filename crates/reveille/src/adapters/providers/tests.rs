@@ -1,4 +1,4 @@
-//! Which kind of cloud nodes say that they are on.
+//! Tests which provider the Nodes name.
 
 use std::sync::Arc;
 

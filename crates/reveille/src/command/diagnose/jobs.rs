@@ -1,12 +1,12 @@
-//! Reads what was named on several cores, and comes to what one core would have come to.
+//! Reads the sources on several cores, with the same result as on one core.
 //!
 //! ```text
 //!  several sources ─▶ each by a reader of its own, on the next free thread ─▶ put together in the order of their names
 //!  one source ──────▶ one reader, whose threads look ahead in it
 //! ```
 //!
-//! Who is fast waits for who is slow once it is [`AHEAD`] sources ahead, so that memory stays bounded whatever is in them. A
-//! source on which the reading itself breaks is said, and does not take the others along.
+//! A thread waits once it is [`AHEAD`] sources ahead of the slowest one, so that memory stays bounded whatever the
+//! sources hold. A source on which the reader panics is reported, and does not affect the others.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,19 +21,19 @@ use reveille_diagnose::sources::{Input, Intake, Limits};
 
 /// Reads in large pieces: a gigabyte in lines of a hundred bytes is ten million lines.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Sources that are read before one that comes before them.
+/// How many later sources may be read before an earlier one is finished.
 const AHEAD: usize = 64;
-/// More threads than this wait for the disk.
+/// More threads than this would only wait for the disk.
 const JOBS_MAX: usize = 8;
 
 /// Something to read.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// What is piped in.
+    /// Standard input.
     Stdin,
-    /// A file, the name to say of it, and the platform that its folder tells.
+    /// A file, its name in the output, and the platform that its folder shows.
     File(String, PathBuf, Option<&'static str>),
-    /// A folder, and which bundle it is.
+    /// A folder, and the name of its bundle.
     Folder(String, String),
     /// A name that is not read, and why.
     Refused(String, String),
@@ -69,20 +69,20 @@ impl Source {
     }
 }
 
-/// What was read of one source, or of several.
+/// The result of one source, or of several.
 #[derive(Debug)]
 pub(super) struct Read<'s> {
     pub(super) reader: Reader<'s>,
     pub(super) inputs: Vec<Input>,
 }
 
-/// As many as there are cores, within reason.
+/// As many jobs as there are cores, up to a limit.
 pub(super) fn jobs_by_cores() -> NonZeroUsize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     cores.min(NonZeroUsize::new(JOBS_MAX).unwrap_or(NonZeroUsize::MIN))
 }
 
-/// Reads everything; what comes out does not depend on the number of jobs.
+/// Reads all sources; the result does not depend on the number of jobs.
 pub(super) fn read<'s>(scanner: &'s Scanner<'s>, sources: &[Source], jobs: NonZeroUsize) -> Read<'s> {
     if let [one] = sources {
         return one.read(scanner, jobs);
@@ -104,14 +104,14 @@ pub(super) fn read<'s>(scanner: &'s Scanner<'s>, sources: &[Source], jobs: NonZe
             all.inputs.extend(read.inputs);
         }
         for thread in threads {
-            // What it broke on is said among the inputs.
+            // The inputs of the report name the source on which the thread panicked.
             let _ = thread.join();
         }
     });
     all
 }
 
-/// Sources in line, and the threads that take the next one.
+/// The queue of sources, and the threads that take the next one.
 struct Line<'a, 's> {
     sources: &'a [Source],
     state: Mutex<State<'s>>,
@@ -120,17 +120,17 @@ struct Line<'a, 's> {
 
 #[derive(Default)]
 struct State<'s> {
-    /// The next to be read.
+    /// The next source to read.
     next: usize,
-    /// The next to be put behind the others.
+    /// The next source to append to the result.
     taken: usize,
-    /// Read, and not yet taken; `None` where the reading broke.
+    /// Sources that were read and not appended yet; `None` where the reader panicked.
     done: BTreeMap<usize, Option<Read<'s>>>,
 }
 
 impl<'s> Line<'_, 's> {
     fn lock(&self) -> MutexGuard<'_, State<'s>> {
-        // Each change leaves the state whole, so a panic elsewhere cannot have broken it.
+        // Each change leaves the state consistent, so a panic elsewhere cannot have broken it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -165,7 +165,7 @@ impl<'s> Line<'_, 's> {
     }
 }
 
-/// A source that a thread is reading: it is done when this goes, whatever became of it.
+/// A source that a thread is reading. A drop marks it as done, also after a panic.
 struct Claimed<'l, 'a, 's> {
     line: &'l Line<'a, 's>,
     number: usize,

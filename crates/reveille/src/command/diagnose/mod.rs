@@ -1,11 +1,11 @@
-//! `diagnose`: logs, command output, archives and folders in, causes with their proof out.
+//! `diagnose`: reads logs, command output, archives and folders, and prints causes with their evidence.
 //!
 //! ```text
 //!  PATH…, - ─▶ walk (files, in order) ─▶ jobs (reveille_diagnose: unpack, scan) ─▶ judge ─▶ report, exit 0, 1 or 2
-//!  --catalogue DIR ─▶ laid over what comes with it, or refused with file, line and reason ─▶ exit 64
+//!  --catalogue DIR ─▶ added over the built-in rules, or refused with file, line and reason ─▶ exit 64
 //! ```
 //!
-//! It needs no roster, no cluster and no cloud, and reads nothing but what it was given.
+//! It needs no roster, no cluster and no cloud, and reads only the inputs of the command line.
 
 mod jobs;
 mod page;
@@ -59,7 +59,7 @@ fn paths(args: &Diagnose) -> Result<Vec<PathBuf>, Failure> {
     Ok(vec![PathBuf::from("-")])
 }
 
-/// Each file that was named or stands below a folder that was.
+/// Each file of the command line, and each file below a folder of it.
 fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for path in paths {
@@ -78,7 +78,7 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Files of one name on the command line, as its layout tells where it is an unpacked bundle.
+/// The files of one name of the command line; the layout shows whether it is an unpacked bundle.
 fn placed(folder: &Path, found: Vec<(PathBuf, Option<String>)>) -> Vec<Source> {
     let below = |file: &Path| file.strip_prefix(folder).unwrap_or(file).display().to_string();
     let paths: Vec<String> = found.iter().map(|(file, _)| below(file)).collect();

@@ -1,4 +1,4 @@
-//! The answer for a tired person: the cause, its proof, what to do, then the rest.
+//! The result for people: the cause, its evidence, what to do, then the rest.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,9 @@ use super::report::{FindingReport, QuoteReport, Report};
 use crate::render::output_style::{Paper, Tone, one_line};
 use crate::render::wrap::hanging;
 
-/// Where the text of a page begins, behind its label.
+/// The column where the text of a page begins, behind its label.
 const INDENT: usize = 8;
-/// Inputs that were not read and are named one by one.
+/// The most unread inputs that the page names one by one.
 const NAMED_MAX: usize = 10;
 
 /// The page.

@@ -1,10 +1,10 @@
-//! The answer for programs.
+//! The result for programs.
 
 use reveille_diagnose::sources::Input;
 use reveille_diagnose::{Diagnosis, Finding, Quote, Unknown};
 use serde::Serialize;
 
-/// The whole answer: the best finding first, none when nothing is wrong.
+/// The whole result: the best finding first, none when nothing is wrong.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) findings: Vec<FindingReport>,
@@ -35,7 +35,7 @@ pub(super) struct QuoteReport {
     pub(super) line: u64,
     pub(super) text: String,
     pub(super) times: u64,
-    /// What in the catalogue the line fits; empty for a line that nothing explains.
+    /// The sign of the catalogue that the line matches; empty for a line that no rule explains.
     pub(super) sign: String,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct InputReport {
 
 #[derive(Debug, Serialize)]
 pub(super) struct UnknownReport {
-    /// Where it stopped; absent where the lines do not tell that either.
+    /// The stage where the machine stopped; absent where the lines do not show it either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stage: Option<String>,
     #[serde(skip)]

@@ -1,14 +1,15 @@
-//! Files below a folder, in order of their names. Links are not followed: a bundle may hold one that leads anywhere.
+//! Lists the files below a folder, in order of their names. It does not follow links, because a bundle may hold
+//! one that leads anywhere.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files that are read below one folder.
+/// The most files that are read below one folder.
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 32;
 
-/// Each file, with why it is not read where it is not.
+/// Each file, and the reason where it is not read.
 pub(super) fn files(path: &Path) -> io::Result<Vec<(PathBuf, Option<String>)>> {
     let kind = fs::metadata(path)?;
     if !kind.is_dir() {

@@ -1,11 +1,11 @@
-//! Logs, line by line, in bounded memory: whatever their size, and whatever somebody wrote into them.
+//! Reads logs line by line in bounded memory, whatever their size and whatever text they hold.
 //!
 //! ```text
 //!  files, plain or gzip ─▶ lines ─▶ audit or klog ─▶ one Tally for each sort of log ─▶ verdicts
 //! ```
 //!
-//! All audit logs that are named count together, and all logs of API servers: they are parts of one, or of servers beside each
-//! other.
+//! All audit logs of the command line count together, and so do all logs of API servers: they are parts of one log, or of
+//! servers of one cluster.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -21,24 +21,24 @@ use reveille_hot::{Verdict, audit, files, klog};
 use crate::cli::failure::Failure;
 use crate::cli::hot::Hot;
 
-/// What is longer is no line of a log that tells of a write; an audit log that keeps bodies has lines of an object's size.
+/// A longer line does not report a write; an audit log that keeps bodies has lines of an object's size.
 const LINE_MAX_BYTES: u64 = 8 << 20;
 
-/// How a packed log begins.
+/// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// What logs told.
+/// What the logs show.
 #[derive(Default)]
 pub(super) struct Read {
-    /// What is hot.
+    /// The hot objects.
     pub(super) verdicts: Vec<Verdict>,
-    /// What is to be known of the logs.
+    /// Limits of the logs.
     pub(super) notes: Vec<String>,
-    /// Kinds that were written; none: it was no log of writes.
+    /// The number of kinds that were written; zero when the logs show no writes.
     pub(super) kinds: u64,
 }
 
-/// What is hot in the logs that were named.
+/// The hot objects in the logs of the command line.
 pub(super) fn verdicts(args: &Hot, now: Time) -> Result<Read, Failure> {
     let Read { mut verdicts, mut notes, mut kinds } = Read::default();
     let audit_logs = (&args.audit_log, Tally::default(), audit::entry as Reader, Witness::Audit);
@@ -51,7 +51,7 @@ pub(super) fn verdicts(args: &Hot, now: Time) -> Result<Read, Failure> {
     Ok(Read { verdicts, notes, kinds })
 }
 
-/// What a line tells.
+/// A parser of one line.
 type Reader = fn(&str) -> Option<Entry>;
 
 fn read_all(
@@ -102,7 +102,7 @@ fn read(path: &Path, tally: &mut Tally, entry: Reader) -> Result<u64, Failure> {
     read.map_err(unread)
 }
 
-/// Rotated logs are gzip. What it expands to needs no bound of its own: it is read line by line and nothing of it is kept.
+/// Rotated logs are gzip. The unpacked text needs no limit of its own: it is read line by line and not kept.
 fn unpacked(mut from: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
     let mut head = Vec::with_capacity(GZIP.len());
     io::Read::take(&mut from, GZIP.len() as u64).read_to_end(&mut head)?;
@@ -111,7 +111,7 @@ fn unpacked(mut from: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
     Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(whole))) } else { Box::new(whole) })
 }
 
-/// Hands on each line that is short enough and text; counts all of them.
+/// Passes on each line that is short enough and valid text; counts all lines.
 fn each_line(mut from: impl BufRead, mut each: impl FnMut(&str)) -> io::Result<u64> {
     let (mut line, mut lines) = (Vec::new(), 0);
     loop {
@@ -161,7 +161,7 @@ mod tests {
     fn a_packed_log_reads_as_a_plain_one() {
         use std::io::Write as _;
         let mut packed = Vec::new();
-        // A rotated log may be several packed parts in a row.
+        // A rotated log may consist of several gzip members.
         for part in ["one\ntwo\n", "three\n"] {
             let mut encoder = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
             encoder.write_all(part.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The machines behind what a log named: the objects themselves are read, and the records of their clusters.
+//! Finds the machines of the objects that a log names: it reads the objects themselves, and the records of their clusters.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use reveille_hot::{Object, Resource, Verdict};
 use reveille_kube::Cluster;
 use reveille_kube::writes::Kind;
 
-/// Fills in what the cluster tells; what it does not tell is said.
+/// Adds what the cluster knows, and notes what it does not know.
 pub(super) async fn find(cluster: &Cluster, verdicts: &mut [Verdict]) -> Vec<String> {
     let kinds = match cluster.kinds().await {
         Ok(kinds) => kinds.into_iter().map(|kind| (kind.resource.clone(), kind)).collect(),

@@ -1,12 +1,12 @@
-//! `hot`: looks for a while, or goes on, or judges a log; prints what is written without end.
+//! `hot`: watches for a while or without an end, or reads a log, and prints the objects that are written in a loop.
 //!
 //! ```text
 //!  a cluster ─▶ crate::hot::look: watches, reads, counts ─▶ verdicts ─┐
 //!  logs ──────▶ file: lines, counted ─▶ reveille_hot::files ─▶ verdicts ─┴▶ HotReport ─▶ page, JSON, YAML
-//!                                  the machines behind them ◀─ machines
+//!                                  the machines of the objects ◀─ machines
 //! ```
 //!
-//! Nothing is decided here: what is hot, and what it looks like, the detector says.
+//! Nothing is decided here: the detector says what is hot, and which pattern it has.
 
 mod file;
 mod machines;
@@ -30,10 +30,10 @@ use crate::view::hot as view;
 
 use printer::Printer;
 
-/// A look without `--for`, seconds: two samples of the counts, and time for a rate to show.
+/// How long `hot` watches without `--for`, seconds: enough for two samples of the counts and for a rate.
 const LOOK_S: u32 = 25;
 
-/// Between two readings of the counts, while it goes on.
+/// The time between two samples of the counts, while `hot` runs on.
 const COUNTS_EVERY: Duration = Duration::from_secs(30);
 
 /// `hot`.
@@ -44,7 +44,7 @@ pub(super) async fn hot(context: &Context, args: &Hot) -> Result<Answer, Failure
         of_files(args).await?
     };
     let (text, exit) = looking::print(context, Report::HotReport(Box::new(report)), false)?;
-    // Who watched has read all of it already.
+    // With `--watch` the command has printed the report already.
     let text = if args.watch { String::new() } else { text };
     Ok(Answer { text, exit })
 }
@@ -65,7 +65,7 @@ async fn of_cluster(context: &Context, args: &Hot) -> Result<HotReport, Failure>
     let look = Look::open(cluster, begin, &mut printer).await?;
     announce(context, &server, look.kinds(), lasts);
     let interrupted = async {
-        // Where nobody can interrupt, the time ends it.
+        // Where no signal can arrive, the time limit ends the watch.
         drop(tokio::signal::ctrl_c().await);
     };
     let seen = look.run(interrupted).await;
@@ -106,7 +106,7 @@ fn settings(args: &Hot) -> Settings {
     Settings { sustained: milli(args.sustained), at_once: milli(args.at_once), ..Settings::default() }
 }
 
-/// Judges logs; the cluster, when it can be reached, is asked for the machines alone.
+/// Judges logs, and asks the cluster only for the machines, when it can be reached.
 async fn of_files(args: &Hot) -> Result<HotReport, Failure> {
     let now = wall();
     let file::Read { mut verdicts, mut notes, kinds } = file::verdicts(args, now)?;

@@ -1,4 +1,4 @@
-//! What a look tells while it goes on (`--watch`): lines for people, documents for programs.
+//! What `hot` prints while it watches (`--watch`): lines for people, documents for programs.
 
 use reveille_hot::verdict::Subject;
 use reveille_hot::{Resource, Verdict};
@@ -11,7 +11,7 @@ use crate::hot::look::Listener;
 use crate::render;
 use crate::view::hot as view;
 
-/// Prints, where it is to be known at once.
+/// Prints events as they happen.
 pub(super) struct Printer<'a> {
     pub(super) context: &'a Context,
     pub(super) is_watch: bool,
@@ -27,7 +27,7 @@ impl Printer<'_> {
         self.context.paper.clock(wall(), wall())
     }
 
-    /// For programs: a document for each verdict, when it is known.
+    /// For programs: prints a document for each verdict, at once.
     fn print_document(&self, verdict: HotVerdict) {
         let report = HotReport {
             at: wall(),
@@ -70,6 +70,6 @@ impl Listener for Printer<'_> {
         }
     }
 
-    /// Told at the end, with the rights that are missing.
+    /// The report at the end names these kinds, with the missing permissions.
     fn untold(&mut self, _kind: &Resource, _why: &str) {}
 }

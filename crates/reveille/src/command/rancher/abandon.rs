@@ -1,13 +1,13 @@
-//! `rancher abandon`: a repair that was begun and stopped is ended for good, by a person.
+//! `rancher abandon`: an operator ends a repair for good that was begun and stopped.
 //!
 //! ```text
-//!  the book ─▶ lines of the open repair ─┐
-//!  a look, where one can be had ─────────┴▶ steps, what is so, what is left ─▶ page
-//!  --yes ─▶ the roster's lock, one line into the book: Abandoned
+//!  repair ledger ─▶ lines of the open repair ──┐
+//!  a look, where one is possible ──────────────┴▶ steps, present state, manual steps ─▶ page
+//!  --yes ─▶ the roster's lock, one line into the repair ledger: Abandoned
 //! ```
 //!
-//! Nothing in any cluster is changed from here. A look that fails is told and holds nobody up: whoever gives up may do so
-//! because a cluster is gone.
+//! The command changes no cluster. A look that fails is reported and does not stop the command, because the operator may
+//! abandon a repair whose cluster is gone.
 
 use anyhow::{Context as _, anyhow};
 use reveille_rancher::repair::aftermath::aftermath;
@@ -20,14 +20,14 @@ use crate::cli::failure::Failure;
 use crate::cli::rancher::Abandon;
 use crate::command::{Answer, Context, looking};
 
-/// An open repair: which way, and its lines.
+/// An open repair: its kind, and its lines in the repair ledger.
 type Open = (Path, Vec<Line>);
 
-/// Shows it, or with `--yes` ends it.
+/// Shows the repair, or ends it with `--yes`.
 pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer, Failure> {
     let (checked, rancher) = the_roster(context)?;
     let state_dir = context.state_dir(&checked.roster.name)?;
-    // With --yes from under the lock: whoever goes on with it holds it.
+    // With --yes the repair ledger is read under the lock, because a process that continues the repair holds the lock.
     let mut taken = if args.yes { Some(take(&state_dir)?) } else { None };
     let read;
     let entries: &[Entry] = match &taken {

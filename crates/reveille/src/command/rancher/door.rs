@@ -1,14 +1,14 @@
-//! The door that Rancher's adapter wants, as the Kubernetes adapter has it. Wiring alone.
+//! The API client that Rancher's adapter needs, from the Kubernetes adapter. Wiring alone.
 
 use std::time::Duration;
 
 use reveille_kube::{Cluster, ClusterConfig, ConnectError, Method, Wish};
 use reveille_rancher::ask::{Door, Given, Refused, Request, Verb};
 
-/// A page of records is megabytes, and may come over a slow line.
+/// A page of records has megabytes, and may come over a slow line.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// A way to one API server.
+/// A client of one API server.
 pub(crate) struct KubeDoor(Cluster);
 
 impl KubeDoor {

@@ -1,7 +1,7 @@
-//! The doors to a cluster's etcd: one for each endpoint of the roster, with the certificate that it lets in. Wiring alone.
+//! The clients of a cluster's etcd: one for each endpoint of the roster, with the client certificate. Wiring alone.
 //!
-//! Each request has a deadline and each answer a bound; nothing is repeated, redirected or sent through a proxy. The key is
-//! read into the connection and nowhere else.
+//! Each request has a deadline and each answer a size limit. The client repeats no request, follows no redirect and uses
+//! no proxy. It reads the key into the connection and nowhere else.
 
 use std::error::Error as _;
 use std::path::Path;
@@ -13,14 +13,14 @@ use reveille_rancher::ask::{Door, Given, Refused, Request};
 use reveille_wire::roster::EtcdRef;
 use serde::Deserialize;
 
-/// etcd answers within milliseconds, or is not well.
+/// A healthy etcd answers within milliseconds.
 const WITHIN: Duration = Duration::from_secs(5);
 /// A list of members is a few kilobytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Of what it says when it refuses.
+/// The longest part of a refusal that an error quotes.
 const WORDS_MAX: usize = 300;
 
-/// A way to one member.
+/// A client of one member.
 pub(super) struct EtcdDoor {
     http: Client,
     endpoint: String,
@@ -33,7 +33,7 @@ struct Said {
     message: String,
 }
 
-/// A door for each endpoint. Sends nothing yet.
+/// A client for each endpoint. Sends nothing yet.
 pub(super) fn open(at: &EtcdRef) -> anyhow::Result<Vec<EtcdDoor>> {
     let mut shown = read(&at.cert)?;
     shown.push(b'\n');
@@ -88,18 +88,18 @@ impl Door for EtcdDoor {
         let said = if said.error.is_empty() { said.message } else { said.error };
         let words: String = said.chars().take(WORDS_MAX).collect();
         Err(Refused {
-            // "Not found" alone may be a path that this etcd does not know.
+            // "Not found" alone may mean a path that this etcd does not know.
             missing: status.as_u16() == 404 && words.contains("member not found"),
             cause: format!("{}: {status} {words}", self.endpoint).trim_end().to_owned(),
             code: Some(status.as_u16()),
-            // etcd that gave up waiting for its quorum may still carry it out.
+            // An etcd that stopped waiting for its quorum may still carry out the request.
             may_have_happened: status.is_server_error() && words.contains("timed out"),
         })
     }
 }
 
 impl EtcdDoor {
-    /// No whole answer: by its innermost cause, for the outer ones only say that something was being sent.
+    /// There is no complete answer. The innermost cause is the useful one; the outer ones only say that a request was being sent.
     fn broken(&self, error: &reqwest::Error) -> Refused {
         let mut cause = error.to_string();
         let mut inner = error.source();

@@ -1,16 +1,16 @@
-//! Rancher's records beside a roll or a `why`: looked at when somebody asks, by whoever asks.
+//! Rancher's records for a `status` or a `why`: the command itself reads them when an operator asks.
 //!
 //! ```text
-//!  roll, why ─┬▶ the controller, or a look of our own ─▶ report ──────────┐
-//!             └▶ Rancher, where the roster names one ─▶ judge ─▶ Beside ──┴▶ report.rancher
+//!  status, why ─┬▶ the controller, or a one-time look ─▶ report ────────────┐
+//!               └▶ Rancher, where the roster names one ─▶ judge ─▶ Beside ──┴▶ report.rancher
 //! ```
 //!
-//! A running controller does not look at Rancher: its engine decides nothing by these records, they are megabytes, and what
-//! it kept of them would be older than what a person wants to know. So one look serves both ways in which a roll is taken,
-//! with the roster's kubeconfigs of whoever asks. It goes on beside the other question, has one deadline, and where it fails
-//! the report says so in a line: whether machines answer does not rest on Rancher, and neither does the exit code.
+//! A running controller does not read Rancher's records. Its engine decides nothing by them, they have megabytes, and its copy
+//! would be older than what an operator wants to know. So one read serves the answer of a controller and a one-time look, with
+//! the roster's kubeconfigs of the user who asks. It runs beside the other question and has one deadline. Where it fails, the
+//! report says so in a line: whether machines are Ready does not depend on Rancher, and neither does the exit code.
 //!
-//! Plans of machines are never read from here.
+//! This module never reads plans of machines.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,10 +29,10 @@ use super::none_of_them;
 use super::report::{self, Named};
 use crate::command::look::cluster_config;
 
-/// Longest for all of it: as long as a look of our own waits for what it reads last.
+/// The longest for all of it: as long as a one-time look waits for its last reads.
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// What Rancher's records say of a roster's cluster.
+/// What Rancher's records say about a roster's cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     server: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Beside {
     unread: Vec<String>,
 }
 
-/// Looks.
+/// Reads the records.
 pub(crate) async fn beside(rancher: &RancherRef, cluster: &ClusterRef) -> Beside {
     let blind =
         |why: String| Beside { name: rancher.cluster.clone(), unread: vec![why], ..Beside::default() };
@@ -72,7 +72,7 @@ async fn read(rancher: &RancherRef, below: &ClusterRef) -> Result<Beside, String
         .ok();
     let sample = reading::sample(&management, downstream.as_ref(), cluster, server_now).await;
     let found = judge(&sample, None);
-    // Without a way to the cluster itself its Nodes were not tried: the reason is there already.
+    // Without a client for the cluster itself its Nodes were not read; the reason is in the list already.
     let tried =
         sample.unread.iter().filter(|unread| downstream.is_some() || unread.kind != UnreadKind::NotNamed);
     unread.extend(tried.map(report::words));
@@ -97,14 +97,14 @@ async fn read(rancher: &RancherRef, below: &ClusterRef) -> Result<Beside, String
 }
 
 impl Beside {
-    /// All of it, for a roll.
+    /// All records, for a `status`.
     pub(crate) fn of_all(self) -> RancherLookReport {
         let Self { server, id, name, troubles, machines, unread } = self;
         let troubles = troubles.into_iter().map(|named| named.trouble).collect();
         RancherLookReport { server, id, name, troubles, machines, unread }
     }
 
-    /// What is about one machine, by its node's name or its own.
+    /// The records of one machine, by its Node's name or its own.
     pub(crate) fn of(mut self, machine: &MachineReport) -> RancherLookReport {
         let own: BTreeSet<&str> =
             machine.node.as_deref().into_iter().chain([machine.name.as_str()]).collect();

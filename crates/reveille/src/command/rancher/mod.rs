@@ -1,10 +1,10 @@
-//! `rancher`: looks at Rancher's records, and says what is amiss with them.
+//! `rancher`: reads Rancher's records, and says what is wrong with them.
 //!
 //! ```text
-//!  kubeconfigs ─▶ doors ─▶ reveille_rancher: look, judge ─▶ report ─▶ page, JSON, YAML
+//!  kubeconfigs ─▶ clients ─▶ reveille_rancher: look, judge ─▶ report ─▶ page, JSON, YAML
 //! ```
 //!
-//! Nothing is decided here. One cluster that cannot be read is said so, and does not stop the others.
+//! Nothing is decided here. A cluster that cannot be read is reported, and does not stop the others.
 
 mod abandon;
 mod door;
@@ -47,7 +47,7 @@ pub(crate) async fn rancher(context: &Context, args: &Rancher) -> Result<Answer,
     }
 }
 
-/// The rights of `rancher`, as YAML.
+/// The permissions of `rancher`, as YAML.
 pub(crate) fn rights(args: &Rbac, place: Rights) -> String {
     let place = match place {
         Rights::Management => Place::Management,
@@ -78,7 +78,7 @@ async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
             *earlier = Some((std::mem::replace(sample, newer), span(began.elapsed())));
         }
     }
-    // With one cluster named, the machines of others are beside the point.
+    // When the command line names one cluster, the machines of other clusters are left out.
     let (machines, unread) = modern::machines(&management, args.plans).await.unwrap_or_else(none_of_them);
     let judged = looks.into_iter().map(|(sample, _, earlier): (Sample, _, Option<(Sample, Span)>)| {
         let earlier = earlier.as_ref().map(|(sample, before)| Earlier { sample, before: *before });
@@ -91,7 +91,7 @@ async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
     Ok(Answer { text, exit })
 }
 
-/// An API server that has no such kind has no such machines.
+/// An API server without this kind has no such machines.
 fn none_of_them(unread: Unread) -> (Vec<modern::MachineState>, Vec<Unread>) {
     (Vec::new(), if unread.kind == UnreadKind::Missing { Vec::new() } else { vec![unread] })
 }

@@ -1,12 +1,13 @@
-//! `rancher evict` and `rancher mend`: what would be done, and with `--yes` doing it.
+//! `rancher evict` and `rancher mend`: show the steps of a repair, and with `--yes` carry it out.
 //!
 //! ```text
-//!  roster: spec.rancher ─▶ doors ─▶ look ─▶ propose ─▶ page            (nothing is changed)
-//!  --yes ─▶ the roster's lock, the book ─▶ Ladder: look, record, do … ─▶ how it ended
+//!  roster: spec.rancher ─▶ clients ─▶ look ─▶ propose ─▶ page            (nothing is changed)
+//!  --yes ─▶ the roster's lock, the repair ledger ─▶ Ladder: look, record, do … ─▶ how it ended
 //! ```
 //!
-//! The ladder decides; here are its files, its clock and its doors. Whoever watches over the roster holds the same lock, so that
-//! only one of them acts; pauses of the roster hold this as well. What was begun and not ended is gone on with, by the book.
+//! The ladder decides; this module has its files, its clock and its clients. A controller of the same roster holds the
+//! same lock, so that only one of the two acts; pauses of the roster block this command too. A repair that did not end
+//! continues from its ledger.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -43,10 +44,10 @@ use crate::driver::clock;
 use crate::driver::ledger_store::{self, LedgerStoreError};
 use crate::driver::pauses::ReadPauses;
 
-/// A tick comes at least so often, so that a clock that was put back holds nobody up.
+/// The command wakes up at least this often, so that a clock that was set back does not stop it.
 const TICK: Duration = Duration::from_secs(10);
 
-/// A line of the book: whose, and what.
+/// A line of the repair ledger: the cluster and Node, and what happened.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) node: String,
@@ -54,22 +55,22 @@ pub(super) struct Entry {
     pub(super) what: Line,
 }
 
-/// Where it is done.
+/// The clusters of the repair.
 pub(super) struct Site {
     management: KubeDoor,
     downstream: KubeDoor,
-    /// Where the roster names them.
+    /// The etcd clients, where the roster names etcd.
     etcd: Option<Vec<EtcdDoor>>,
     order: Order,
     pace: Pace,
     pauses: ReadPauses,
-    /// A pool that the roster's file says is to be left alone.
+    /// A pool that the roster's file pauses.
     paused_pool: Option<PoolName>,
     limits: Limits,
     copies: Copies,
 }
 
-/// Proposes, or with `--yes` does it.
+/// Shows the repair, or carries it out with `--yes`.
 pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Result<Answer, Failure> {
     let (checked, rancher) = the_roster(context)?;
     let state_dir = context.state_dir(&checked.roster.name)?;
@@ -124,7 +125,7 @@ pub(super) fn the_roster(context: &Context) -> Result<(CheckedRoster, RancherRef
 }
 
 impl Site {
-    /// Ways to everything that a repair of this Node rests on, and the cluster as Rancher knows it.
+    /// Opens the clients of everything that a repair of this Node needs, and finds the cluster in Rancher.
     pub(super) async fn open(
         checked: &CheckedRoster,
         rancher: &RancherRef,
@@ -154,7 +155,7 @@ impl Site {
         Ok((site, cluster))
     }
 
-    /// A look at all of it.
+    /// Reads all of it.
     pub(super) async fn see(&self) -> Result<Sight, String> {
         let mut sight = see(&self.management, &self.downstream, &self.order, self.hands_off()).await?;
         if let Some(doors) = &self.etcd {
@@ -175,7 +176,7 @@ impl Site {
         }
     }
 
-    /// What people said. A pause of a pool counts as well: whose pool a machine is, its record does not say.
+    /// The pauses of operators. A pause of any pool counts, because a machine's record does not name its pool.
     fn hands_off(&self) -> Option<String> {
         use reveille_core::event::PauseScope;
         let (pauses, unreadable) = (self.pauses)();
@@ -194,12 +195,12 @@ impl Site {
     }
 }
 
-/// Of several, the first by name.
+/// Of several paused pools, the first by name.
 fn paused_pool(roster: &Roster) -> Option<PoolName> {
     roster.pools.values().find(|pool| pool.paused).map(|pool| pool.name.clone())
 }
 
-/// Copies of records beside the ledger, for people.
+/// Copies of records beside the ledger, for operators.
 struct Copies(PathBuf);
 
 impl Keep for Copies {
@@ -216,15 +217,15 @@ impl Keep for Copies {
     }
 }
 
-/// The roster's lock, and the book of repairs with what stands in it.
+/// The roster's lock, and the repair ledger with its content.
 pub(super) struct Taken {
-    /// Held until the end: whoever runs for this roster cannot, and nobody begins meanwhile.
+    /// The lock is held until the end, so that no controller runs for this roster and no other repair begins meanwhile.
     _shelf: ledger_store::OpenLedgerStore,
     pub(super) book: Ledger<Entry>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// Takes both.
+/// Takes the lock and opens the repair ledger.
 pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
     let command = "reveille rancher";
     let ledger_store = ledger_store::open(state_dir, command, clock::wall()).map_err(|error| {
@@ -239,12 +240,12 @@ pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
     Ok(Taken { _shelf: ledger_store, book: opened.ledger, entries: opened.records })
 }
 
-/// Where the book is.
+/// The folder of the repair ledger.
 pub(super) fn book_folder(state_dir: &std::path::Path) -> PathBuf {
     state_dir.join("rancher")
 }
 
-/// Where copies of records are.
+/// The folder of the copies of records.
 pub(super) fn copies_folder(state_dir: &std::path::Path) -> PathBuf {
     book_folder(state_dir).join("copies")
 }
@@ -296,7 +297,7 @@ fn span(duration: Duration) -> Span {
     Span::from_ms(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The lines of this repair since its last end; why not, where another one is open.
+/// The lines of this repair since its last end; an error where another repair is open.
 fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
     let mut open: Vec<&Entry> = Vec::new();
     for entry in entries {
@@ -330,7 +331,7 @@ fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
     Ok(open.into_iter().map(|entry| entry.what.clone()).collect())
 }
 
-/// One line of what is done, on standard error.
+/// Prints one line about a step on standard error.
 fn tell(text: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", crate::render::output_style::one_line(text)));
 }

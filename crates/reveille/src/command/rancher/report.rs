@@ -1,4 +1,4 @@
-//! What was found, as a report: findings of one machine stand together.
+//! The findings as a report; findings of one machine stand together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use reveille_wire::report::{
     RancherMachineReport, RancherReport, RancherTroubleReport,
 };
 
-/// The whole of it.
+/// The whole report.
 pub(super) fn whole(
     server: &str,
     clusters: Vec<RancherClusterReport>,
@@ -60,7 +60,7 @@ pub(super) fn cluster(sample: &Sample, found: &[Finding]) -> RancherClusterRepor
     }
 }
 
-/// What is amiss with one machine, and every name that it goes by.
+/// What is wrong with one machine, and every name that it has.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) names: BTreeSet<String>,
@@ -75,7 +75,7 @@ pub(super) fn words(unread: &Unread) -> String {
     format!("cannot {}: {}", unread.what, unread.why)
 }
 
-/// Findings that share a record or a Node are of one machine.
+/// Findings that share a record or a Node belong to one machine.
 pub(super) fn troubles(sample: &Sample, found: &[Finding]) -> Vec<Named> {
     let mut groups: Vec<(BTreeSet<RecordName>, Vec<&Finding>)> = Vec::new();
     for finding in found {
@@ -112,7 +112,7 @@ fn trouble(
             addresses.insert(known.address.clone());
         }
     }
-    // One comparison says it: that of the first record which a sound one differs from.
+    // One comparison is enough: that of the first record that differs from a healthy one.
     let comparison = of_it.iter().find_map(|record| compare(sample, found, record));
     let differs = comparison.as_ref().map_or_else(Vec::new, |comparison| {
         let difference = |difference: &reveille_rancher::judge::Difference| RancherDifferenceReport {
@@ -133,7 +133,7 @@ fn trouble(
     Named { names: names(node.as_ref(), &of_it), trouble }
 }
 
-/// Its Node's name, and what its records call it.
+/// The name of its Node, and its names in the records.
 fn names(node: Option<&NodeName>, records: &[&Record]) -> BTreeSet<String> {
     let of_record = |record: &&Record| {
         let said = record.node().map(|name| name.as_str().to_owned());

@@ -1,10 +1,10 @@
-//! `simulate --world rancher`: repairs of one of Rancher's records on a made-up cluster, one for each seed.
+//! `simulate --world rancher`: repairs of a Rancher record on a simulated cluster, one for each seed.
 //!
 //! ```text
 //!  --seed, --seeds, --faults ─▶ sim::rancher::Plan ─▶ play ─▶ how each ended, what was broken, digest
 //! ```
 //!
-//! It touches nothing outside. One seed is told in full, several are counted.
+//! It touches nothing outside the simulation. One seed is shown in full; several are counted.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Controllers of one roster against one API server, over HTTP on 127.0.0.1, and the rule by itself.
+//! Tests controllers of one roster against one API server, over HTTP on 127.0.0.1, and the rule without requests.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,8 +15,8 @@ use reveille_core::remedies::{AssignRoles, DeleteNode, NudgeGroup, RemoveRoutes,
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
-/// An API server that has Leases and nothing else: create and update with their conflicts, as
-/// `kube-apiserver` has them (API conventions, "Concurrency Control and Consistency").
+/// An API server that has only Leases: create and update with their conflicts, as in `kube-apiserver` (API conventions,
+/// "Concurrency Control and Consistency").
 #[derive(Clone, Default)]
 struct Api {
     leases: Arc<Mutex<BTreeMap<String, serde_json::Value>>>,
@@ -101,7 +101,7 @@ impl Api {
     }
 }
 
-/// A running API server and the way to it.
+/// A running API server and a client for it.
 struct Bench {
     api: Api,
     cluster: Cluster,
@@ -133,12 +133,12 @@ fn watcher(bench: &Bench, name: &str) -> Watcher {
     Watcher::new(bench.cluster.clone(), "prod", identity(name), clock::system())
 }
 
-/// A call that can hurt.
+/// A call that can do harm.
 fn deletion() -> Call {
     Call::DeleteNode(DeleteNode { name: "w-1".into(), uid: "u1".into(), boot_id: None })
 }
 
-/// Calls that start a machine, take a route away or give a role.
+/// Calls that start a machine, remove a route or assign a role.
 fn taking() -> [Call; 3] {
     let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
     [
@@ -158,7 +158,7 @@ fn taking() -> [Call; 3] {
     ]
 }
 
-/// A call that cannot.
+/// A call that cannot do harm.
 fn repair() -> Call {
     Call::NudgeGroup(NudgeGroup { cloud: "os".into(), group: "g1".into(), mark: "m".into() })
 }
@@ -169,7 +169,7 @@ pub(crate) async fn two_presences() -> (Presence, Presence) {
     let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
     first.round().await;
     second.round().await;
-    // What was known last stays known without its sender.
+    // A receiver keeps the last value when its sender is gone.
     (first.presence(), second.presence())
 }
 
@@ -190,7 +190,7 @@ fn lease_of_another_is_taken_over_only_after_it_stood_still() {
     let start = Instant::now();
     let mut rule = Rule { identity: identity("a"), seen: None, known: false };
     let other = identity("b").holder;
-    // Seconds, the version then, and whether it is written over.
+    // The table has seconds, the version at that time, and whether the Lease is overwritten.
     let table = [(0, 1, false), (60, 1, false), (170, 2, false), (460, 2, false), (471, 2, true)];
     for (s, version, written) in table {
         let next = rule.judge(Some(&claim(&other, version)), at(start, s));
@@ -206,8 +206,9 @@ fn lease_of_another_is_taken_over_only_after_it_stood_still() {
     assert_eq!(rule.judge(None, at(start, 474)), Next::Write);
 }
 
-/// A backup is restored in which the Lease is ours, or is missing, while another controller holds it and acts until its next
-/// renewal; and a Lease that it lets go is taken after one round as its own, so that the engine learns of the handover.
+/// After a restore of a backup the Lease is ours, or missing, while another controller holds it and acts until its next
+/// renewal. A Lease that the other controller releases is taken only after one round as the other's, so that the engine
+/// learns of the handover.
 #[test]
 fn lease_that_went_back_is_no_lease_that_was_let_go() {
     let start = Instant::now();
@@ -241,11 +242,12 @@ fn lease_that_went_back_is_no_lease_that_was_let_go() {
     );
 }
 
-/// Our own proof ends by whichever clock says that it does, and another's silence is counted by the one that never runs ahead.
+/// Either clock can end our own proof; another controller's silence is counted by the clock that never runs ahead.
 #[test]
 fn clock_that_was_set_ends_our_own_proof_and_nobody_elses_lease() {
     let start = Instant::now();
-    // Seconds of the monotonic clock and of the wall clock; whether our proof stands, and another's Lease counts as left.
+    // The table has seconds of the monotonic clock and of the wall clock; whether our proof is valid; and whether
+    // another's Lease counts as abandoned.
     let table = [
         (15, 15, true, false),
         (15, 3600, false, false),

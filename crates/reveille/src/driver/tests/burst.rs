@@ -1,4 +1,4 @@
-//! Many faults in one list: more records in one step than any queue holds, on a real ledger and on a slow disk.
+//! Many faults in one list: one step makes more records than any queue holds, on a real ledger and on a slow disk.
 
 use super::*;
 use crate::driver::ledger_store::{self, LedgerStore};
@@ -6,7 +6,7 @@ use crate::driver::ledger_store::{self, LedgerStore};
 /// One list in which this many nodes are not Ready makes two records for each.
 const MACHINES: usize = 10_000;
 
-/// A backend that takes its time for every batch.
+/// A backend that is slow for every batch.
 struct SlowDisk(Book);
 
 impl LedgerBackend for SlowDisk {
@@ -88,7 +88,7 @@ async fn all_at_once(bench: &Bench) {
     }
 }
 
-/// Asks the loop what it thinks of its ledger, until all records are durable. The first complaint ends the wait.
+/// Asks the engine for the error of its ledger until all records are durable. The first error ends the wait.
 async fn ledger_error(bench: &Bench, kept: impl Fn() -> u64, wanted: u64) -> Option<Arc<str>> {
     let asking = async {
         loop {

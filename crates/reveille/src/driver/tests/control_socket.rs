@@ -1,4 +1,4 @@
-//! Two loops over one cluster, each with a ledger of its own: only the one with the Lease acts.
+//! Two loops for one cluster, each with a ledger of its own: only the one with the Lease acts.
 
 use super::*;
 use crate::driver::alone::tests::two_presences;

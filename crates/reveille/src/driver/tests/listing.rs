@@ -1,4 +1,5 @@
-//! The loop and the real poller together, on paused time: a doubt ends by a full listing, and asks for it with patience.
+//! The loop and the real poller together, on paused time: a full listing ends a doubt, and the loop does
+//! not ask for it too often.
 
 use std::ops::Range;
 
@@ -7,11 +8,11 @@ use crate::adapters::poller::{Listener, Pace, Reader, poll};
 use reveille_core::model::time::Span;
 use tokio::time::Instant;
 
-/// What was listed: after so many seconds, and whether in full.
+/// The listings: the second of each one, and whether it was full.
 type Listed = Arc<Mutex<Vec<(u64, bool)>>>;
 
-/// A cloud in trouble, in seconds since the start. Nova lists changes of servers (`changes-since`), so such a listing shows
-/// nothing of a server that is only hidden; Neutron has no such filter, so the ports of every listing are all ports.
+/// A cloud with failures, in seconds since the start. Nova lists changes of servers (`changes-since`), so such a listing
+/// shows nothing of a server that is only hidden. Neutron has no such filter, so every listing has all ports.
 #[derive(Clone, Default)]
 struct Trouble {
     /// Listings hold no port, as when Neutron answers with an empty list.
@@ -58,7 +59,7 @@ impl Reader for TroubledReader {
     }
 }
 
-/// Ten minutes of the loop over such a cloud, beside four Ready nodes. Returns the state and what was listed.
+/// Runs the loop with such a cloud and four Ready nodes for ten minutes. Returns the state and the listings.
 async fn ten_minutes(trouble: Trouble, full_period: Span) -> (State, Vec<(u64, bool)>) {
     let start = Instant::now();
     let clock: clock::Clock = Arc::new(move || {
@@ -94,7 +95,7 @@ async fn ten_minutes(trouble: Trouble, full_period: Span) -> (State, Vec<(u64, b
 
 #[tokio::test(start_paused = true)]
 async fn doubt_ends_by_a_full_listing_soon_after_its_cause() {
-    // The full listing of its period meets the trouble, and the next one by period would begin at 480 s.
+    // The failure hits the regular full listing, and the next regular one would begin at 480 s.
     let trouble = Trouble { down: 200..300, ..Trouble::default() };
     let (state, listed) = ten_minutes(trouble, Span::from_min(4)).await;
     let full: Vec<u64> = listed.iter().filter(|(_, full)| *full).map(|(at, _)| *at).collect();
@@ -117,7 +118,7 @@ async fn lasting_doubt_does_not_flood_the_cloud() {
 
 #[tokio::test(start_paused = true)]
 async fn wanted_full_listing_survives_a_failure() {
-    // The listing that answers the wish fails, and so do the next tries.
+    // The full listing that was requested fails, and so do the next tries.
     let trouble = Trouble { torn: 0..60, fails: 31..60, ..Trouble::default() };
     let (state, listed) = ten_minutes(trouble, Span::from_min(10)).await;
     assert!(state.desk().clouds[&"os".into()].source.doubted().is_none(), "{listed:?}");

@@ -1,4 +1,4 @@
-//! What a call does when the lock file cannot be read, and when another process holds the ledger.
+//! Tests what a call does when the lock file cannot be read, and when another process holds the ledger.
 
 use super::*;
 use crate::driver::ledger_store;
@@ -9,7 +9,7 @@ async fn unreadable_lock_delays_the_call_and_recovers() {
     let opened = ledger_store::open(directory.path(), "reveille run", clock::wall()).unwrap();
     let lock = directory.path().join("ledger/lock");
     let aside = directory.path().join("ledger/lock.aside");
-    // Reading a directory fails with EISDIR: an I/O error of the kind of EMFILE or EIO, and no statement about a fence.
+    // Reading a directory fails with EISDIR. Like EMFILE or EIO it is an I/O error that tells nothing about a fence.
     std::fs::rename(&lock, &aside).unwrap();
     std::fs::create_dir(&lock).unwrap();
     let leads = ledger_store::fence_check(directory.path());

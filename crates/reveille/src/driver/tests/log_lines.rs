@@ -1,4 +1,4 @@
-//! The log of `run` through the real formatter: text of other systems stays on its line, and a freeze is told.
+//! Tests the log of `run` through the real formatter: text of other systems stays on its line, and a freeze is logged.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::Span;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Everything that was logged.
+/// The whole log.
 #[derive(Clone, Default)]
 pub(super) struct Pages(Arc<Mutex<Vec<u8>>>);
 
@@ -92,7 +92,7 @@ fn freeze_is_logged_once_when_it_begins_and_once_when_it_ends() {
         };
         for (ready, passes, told) in [
             (Ready::False, Span::from_s(10), 1),
-            // They are back, and what was frozen settles.
+            // The nodes are Ready again, and the freeze is in its settling time.
             (Ready::True, Span::from_s(50), 1),
             (Ready::True, Span::from_min(2), 2),
         ] {
@@ -106,7 +106,7 @@ fn freeze_is_logged_once_when_it_begins_and_once_when_it_ends() {
     assert!(frozen[1].contains("are not frozen any more: 0 of 4 machines have a fault"), "{text}");
 }
 
-/// Most of a small fleet stops answering, and none of it is late enough to be a fault yet.
+/// Most nodes of a small fleet turn NotReady, and none of them is late enough to be a problem yet.
 #[test]
 fn freeze_because_most_do_not_answer_is_logged() {
     let mut field = fixture::Field::of(4, true);

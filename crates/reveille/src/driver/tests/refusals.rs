@@ -1,4 +1,4 @@
-//! A ledger that refuses or breaks: the loop ends, or says what it could not write once.
+//! Tests a ledger that refuses or breaks: the loop ends, or logs once what it could not write.
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn a_ledger_whose_thread_panics_ends_the_loop() {
     assert_eq!((ended, fake.calls()), (Ended::LedgerOver, 0));
 }
 
-/// A disk stays full for an hour: each record is offered twice a minute, and told once.
+/// A disk stays full for an hour: each record is offered twice a minute, and logged once.
 #[test]
 fn a_record_that_is_offered_again_is_told_once() {
     let at = |s: i64| Time::from_ms(1_000 * s);

@@ -1,4 +1,4 @@
-//! What is found of the Nodes that a machine claims, in the watch and in a small API server on 127.0.0.1.
+//! Tests what is found about the Nodes that a machine claims, in the watch and in a small API server on 127.0.0.1.
 
 use reveille_core::model::node::Ready;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -18,7 +18,7 @@ async fn of_a_roster_without_a_cluster_nobody_knows_its_nodes() {
     let question =
         NodeAsked { roster: "prod".into(), is_own: true, name: "w-1".into(), ids: Vec::new(), reply };
     asks.send(question).await.unwrap();
-    assert!(said.await.is_err(), "which is the same as that nobody knows");
+    assert!(said.await.is_err(), "which means that its Nodes are unknown");
     drop(asks);
     serving.await.unwrap();
 }
@@ -46,7 +46,7 @@ fn names(nodes: &[&Arc<Node>]) -> Option<Vec<String>> {
 fn who_carries_an_id_is_found_in_any_spelling_and_as_long_as_the_watch_shows_it() {
     let roll = Roll::default();
     let found = |ids: &[&str]| found(&roll, "x", ids);
-    assert_eq!(found(&["i-1"]), None, "before the first list nobody knows");
+    assert_eq!(found(&["i-1"]), None, "before the first list it is unknown");
     let (one, two) = (node("1", "i-1", UUID), node("2", "i-2", "uuid-2"));
     roll.heed(&ClusterFact::Synced(vec![one.clone(), two.clone()]));
     assert_eq!(found(&["I-1", "x"]), names(&[&one]));
@@ -71,7 +71,7 @@ fn a_node_is_found_by_its_name_where_a_machine_has_that_as_an_id() {
         ("x", &["w-2.example"], &[&long]),
         ("x", &["w-2.other", "w"], &[]),
         ("i-1", &[], &[&short]),
-        // Its name is a Node's in one roster alone, where that Node is read anyway.
+        // The machine's name counts as a Node's name only in its own roster, where that Node is read anyway.
         ("w-1", &[], &[]),
     ];
     for (name, ids, wanted) in cases {
@@ -79,7 +79,7 @@ fn a_node_is_found_by_its_name_where_a_machine_has_that_as_an_id() {
     }
 }
 
-/// An API server that has these Nodes, each with the same system UUID, and that answers nothing else.
+/// An API server that has these Nodes, each with the same system UUID, and answers no other request.
 async fn api(nodes: &'static [&'static str]) -> (Cluster, tempfile::TempDir) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -132,7 +132,7 @@ fn carried(said: NodeSaid) -> Vec<String> {
     nodes.iter().map(|node| node.name.to_string()).collect()
 }
 
-/// Whoever has the kubelets of some Nodes says with each of them that it is the victim's hardware.
+/// An attacker with the kubelets of several Nodes lets each of them claim the victim's hardware.
 #[tokio::test]
 async fn more_nodes_than_are_read_are_not_taken_for_none() {
     let (cluster, _directory) = api(&["w-1", "w-2", "w-3", "w-4", "w-5", "w-6"]).await;
@@ -160,12 +160,13 @@ async fn in_another_roster_an_id_is_looked_up_and_a_name_is_not() {
     assert_eq!(carried(there.look_all(false, &name, &uuid).await), ["w-1"]);
     assert_eq!(carried(there.look_all(true, &name, &uuid).await), ["w-2", "w-1"]);
     assert_eq!(there.look_all(false, &name, &[]).await, NodeSaid::Absent);
-    // Away for a moment, and its list is there: who is not in it is waited for by nobody, and who is cannot be read.
+    // The API server is away for a moment, and its list exists. A Node outside the list needs no wait, and a
+    // Node in it cannot be read.
     let (cluster, _directory) = reached("127.0.0.1:1").await;
     let away = source(&cluster, &roll, Some(false));
     assert_eq!(away.look_all(false, &name, &[]).await, NodeSaid::Absent);
     assert_eq!(away.look_all(false, &name, &uuid).await, NodeSaid::Partly);
-    // It was never there, or nobody knows yet.
+    // The API server never answered, or its state is unknown.
     let never = Roll::default();
     assert_eq!(source(&cluster, &never, Some(false)).look_all(false, &name, &uuid).await, NodeSaid::Absent);
     assert_eq!(source(&cluster, &never, None).look_all(false, &name, &uuid).await, NodeSaid::Partly);

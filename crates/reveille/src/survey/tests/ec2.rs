@@ -1,4 +1,4 @@
-//! What is proposed of an account of AWS: the same words and the same shape as of a project, and what is its own.
+//! Tests the proposal for an AWS account: it has the same form as for a project, and the parts that only AWS has.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn pair(key: &str, value: &str) -> Mark {
     Mark::Metadata(key.into(), value.into())
 }
 
-/// An instance of a cluster, kept by a group or by nobody, with these tags more.
+/// An instance of a cluster, with or without an Auto Scaling group, and with these further tags.
 fn tagged(number: &str, cluster: &str, group: Option<&str>, more: &[(&str, &str)]) -> Arc<Instance> {
     let tag = format!("kubernetes.io/cluster/{cluster}");
     let mut marks = BTreeSet::from([pair(&tag, "owned"), Mark::Tag(tag.as_str().into())]);
@@ -44,8 +44,8 @@ fn rule(remote: Remote) -> GroupRule {
     GroupRule { id: "r".into(), allows, description: "".into() }
 }
 
-/// Three workers of two groups, one of them without a node; two control planes that nobody keeps; a group without machines; a
-/// machine of another cluster.
+/// Three workers of two groups, one of them without a Node; two control planes without a group; a group without machines;
+/// a machine of another cluster.
 fn account() -> Survey {
     let instances = [
         tagged("1", "prod", Some("workers"), &[]),
@@ -144,7 +144,7 @@ fn an_account_gives_a_roster_that_only_looks_and_leaves_machines_to_their_groups
         assert!(text.contains(part), "{part}\n{text}");
     }
     let commented: Vec<&str> = proposal.commented.iter().map(|pool| pool.name.as_str()).collect();
-    assert_eq!(commented, ["cp", "spare"], "names prove nothing, and nobody carries that group's mark yet");
+    assert_eq!(commented, ["cp", "spare"], "a name proves nothing, and no instance carries that mark yet");
     let gap = unknown.iter().find(|gap| !gap.commands.is_empty()).unwrap();
     assert!(gap.what.contains("No Auto Scaling group keeps them."), "{gap:?}");
     assert_eq!(
@@ -155,10 +155,10 @@ fn an_account_gives_a_roster_that_only_looks_and_leaves_machines_to_their_groups
     );
     let mut taken_up = proposal.clone();
     taken_up.pools.append(&mut taken_up.commented);
-    assert_eq!(accepted(&render(&taken_up)).roster.pools.len(), 4, "whoever takes them up has a roster");
+    assert_eq!(accepted(&render(&taken_up)).roster.pools.len(), 4, "enabled pools are part of the roster");
 }
 
-/// Each lacks what the one before has: a key of their own makes a pool of machines that no group keeps.
+/// Each case lacks what the one before has: a key of their own makes a pool of machines without a group.
 #[test]
 fn machines_that_no_group_keeps_are_a_pool_by_a_key_that_no_other_machine_has() {
     let mut survey = account();
@@ -237,7 +237,8 @@ fn which_cluster_is_meant_is_found_or_asked_and_never_guessed() {
     }
 }
 
-/// Nobody in the account is tagged, and the cluster was named: as on OpenStack, comments and the commands that mark.
+/// No instance of the account is tagged, and the command line names the cluster: the result has comments and the commands
+/// that mark, as on OpenStack.
 #[test]
 fn an_untagged_account_gives_comments_and_the_commands_that_tag() {
     let mut survey = account();
@@ -245,7 +246,7 @@ fn an_untagged_account_gives_comments_and_the_commands_that_tag() {
         *instance = Arc::new(Instance { marks: Arc::default(), hosting: None, ..(**instance).clone() });
     }
     let Proposed { proposal, unknown } = roster_on(&survey, &site(Some("prod"))).unwrap();
-    assert!(proposal.pools.is_empty(), "a name makes nobody ours");
+    assert!(proposal.pools.is_empty(), "a name proves no ownership");
     let tag = "aws --profile ops ec2 create-tags --region eu-central-1 --resources";
     let commands: Vec<&String> = unknown.iter().flat_map(|gap| &gap.commands).collect();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A project of each kind of cloud, for tables.
+//! A project of each provider, for tables.
 
 use crate::adapters::providers::{Ec2Site, OpenStackSite};
 
@@ -7,7 +7,7 @@ pub(crate) fn openstack() -> OpenStackSite {
     OpenStackSite { entry: "prod".to_owned(), clouds_file: None, project: "k8s-prod".to_owned() }
 }
 
-/// An account in eu-central-1, by the profile `ops`; nobody named a cluster.
+/// An account in eu-central-1, by the profile `ops`; no cluster is named.
 pub(crate) fn ec2() -> Ec2Site {
     Ec2Site {
         account: "123456789012".to_owned(),

@@ -1,6 +1,6 @@
-//! A real etcd of three members on 127.0.0.1, with certificates on both sides: what the doors bring is what it says.
+//! Tests against a real etcd of three members on 127.0.0.1, with certificates on both sides: the clients return what etcd says.
 //!
-//! It needs the program, which the rig builds; so it is run on demand, and says so when it is not.
+//! The tests need the etcd program, which the rig builds. So they run only on demand, and say so when they do not run.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Drop for Process {
     }
 }
 
-/// Where the rig keeps what it built, or what `ETCD` names.
+/// The path where the rig keeps its build, or the path in `ETCD`.
 fn program() -> PathBuf {
     let home = std::env::var("HOME").unwrap_or_default();
     let cache = std::env::var("XDG_CACHE_HOME").unwrap_or_else(|_| format!("{home}/.cache"));
@@ -36,7 +36,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// An authority, and one certificate of it for servers and whoever asks, as RKE makes them.
+/// A certificate authority, and one certificate of it for servers and clients, as RKE makes them.
 fn certificates(folder: &Path) -> EtcdRef {
     let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -61,7 +61,7 @@ fn certificates(folder: &Path) -> EtcdRef {
     }
 }
 
-/// Three members that know each other; the endpoints go into `at`.
+/// Starts three members that know each other; their endpoints go into `at`.
 fn start(folder: &Path, at: &mut EtcdRef) -> Vec<Process> {
     let ports: Vec<(u16, u16)> = (0..3).map(|_| (free_port(), free_port())).collect();
     let peers: Vec<String> =
@@ -82,7 +82,7 @@ fn start(folder: &Path, at: &mut EtcdRef) -> Vec<Process> {
     ports.iter().enumerate().map(one).collect()
 }
 
-/// Looks until it is so; what was seen last otherwise.
+/// Reads the members until the condition holds; fails with the last read otherwise.
 async fn until(doors: &[EtcdDoor], is_so: impl Fn(&[reveille_rancher::repair::sight::Member]) -> bool) {
     let begun = Instant::now();
     loop {
@@ -119,7 +119,7 @@ async fn a_real_etcd_loses_the_member_that_leads_and_keeps_its_quorum() {
     let all = members(&doors).await.unwrap();
     let leader = all.iter().find(|member| member.is_leader).unwrap().id.clone();
     assert!(all.iter().all(|member| member.hosts.contains("127.0.0.1")), "{all:?}");
-    // etcd itself takes no removal until its members have been connected for five seconds.
+    // etcd itself accepts no removal until its members have been connected for five seconds.
     let begun = Instant::now();
     loop {
         match remove(&doors, &leader).await {
@@ -127,7 +127,7 @@ async fn a_real_etcd_loses_the_member_that_leads_and_keeps_its_quorum() {
             Outcome::Failed { .. } if begun.elapsed() < Duration::from_secs(30) => {}
             other => panic!("{other:?}"),
         }
-        // Who led handed over before etcd refused: it is the same member all the same.
+        // The leader handed over before etcd refused; the member to remove stays the same.
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     until(&doors, |all| all.len() == 2 && all.iter().all(|member| member.healthy && member.id != leader))
@@ -136,7 +136,7 @@ async fn a_real_etcd_loses_the_member_that_leads_and_keeps_its_quorum() {
     let left = members(&doors).await.unwrap();
     let Outcome::Failed { why } = remove(&doors, &left[0].id).await else { panic!("{left:?}") };
     assert!(why.contains("fewer than 2 of 2"), "{why}");
-    // One of two is gone: what the other would say by itself is no answer.
+    // One of two members is gone: the answer of the other one alone is not valid.
     let index: usize = left[0].name.strip_prefix("etcd-").unwrap().parse().unwrap();
     drop(processes[index].0.kill());
     let unread = members(&doors).await.unwrap_err();

@@ -1,11 +1,12 @@
-//! What an agent says of itself to whoever leads the cluster, in the words of the engine.
+//! What an agent reports about itself to the controller that leads the cluster, in the words of the engine.
 //!
 //! ```text
 //!  contact, verdict ─▶ ApiSaid      work ─▶ Work      choose, leaving ─▶ AgentHold      ─▶ a report, by the process
 //! ```
 //!
-//! The process adds what it alone knows: which machine it is on, its life and number, its stages, its kubelet. Whoever
-//! performs the effects in its place says the same, because it is said here.
+//! The process adds what only the process knows: its machine, its incarnation and number, its stages, its kubelet. A
+//! simulator that performs the effects instead of the process reports the same, because the report is made in this
+//! module.
 
 use std::collections::BTreeSet;
 
@@ -15,21 +16,21 @@ use crate::rejoin::Hold;
 use crate::state::State;
 use crate::verdict::{Ground, Verdict};
 
-/// What an agent can say of its own decisions.
+/// What an agent can report about its own decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Whether it reaches the API server, and what its peers said.
+    /// Whether the agent reaches the API server, and what its peers said.
     pub api: ApiSaid,
-    /// What it does about its node by itself.
+    /// What the agent does about its Node on its own.
     pub work: Option<Work>,
-    /// Why it leaves its join alone.
+    /// Why the agent leaves its join alone.
     pub hold: Option<AgentHold>,
-    /// What may be asked of it.
+    /// What the controller may ask of the agent.
     pub may: BTreeSet<Ask>,
 }
 
 impl State {
-    /// What it says of itself now.
+    /// What the agent reports about itself now.
     pub fn account(&self) -> Account {
         let work = self.rejoins().map(|rung| Work {
             what: rung.to_string().into(),
@@ -57,14 +58,14 @@ impl State {
         }
     }
 
-    /// Why it would refuse to bring its node back now.
+    /// Why the agent would refuse to bring its Node back now.
     pub fn hold(&self) -> Option<AgentHold> {
         let hold = |kind, text: String| Some(AgentHold { kind, text: text.into() });
         if self.cancelled {
             return hold(HoldKind::Other, "a person told it to do nothing".to_owned());
         }
         if self.sight.found().is_none() {
-            // It cannot look just now, and it has not forgotten.
+            // The agent has no inspection just now, but it still remembers that the machine is to be removed.
             return self.sight.leaving().and_then(|how| hold(HoldKind::Leaving, how.to_string()));
         }
         let why = self.choice(self.memory().attempts).err()?;
@@ -72,7 +73,7 @@ impl State {
             Hold::Leaving(_) => HoldKind::Leaving,
             Hold::ControlPlane => HoldKind::ControlPlane,
             Hold::AnotherCluster | Hold::AnotherClusterSilent => HoldKind::AnotherCluster,
-            // What it does not know, an ask makes it look at.
+            // Where the agent lacks a fact, a request from the controller makes it inspect the machine.
             Hold::CannotTell | Hold::NotLooked => return None,
             Hold::NameTaken
             | Hold::NotProved(_)

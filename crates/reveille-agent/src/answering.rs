@@ -1,7 +1,7 @@
-//! Answering peers: whoever has lost the API server asks this machine whether it reaches it.
+//! Answers to peers: an agent that has lost the API server asks this machine whether this machine reaches it.
 //!
-//! The orders are read afresh for each batch of questions; whoever asks while they are read waits with the others. So a
-//! thousand peers cost one read, and a machine that cannot read says "lost it too", never "no order".
+//! The agent reads the orders again for each batch of questions; a peer that asks during the read waits with the others.
+//! So a thousand peers cost one read. A machine that cannot read the orders answers "lost it too", never "no order".
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::effect::Effect;
 use crate::model::{Flight, FlightId, PeerAnswer};
 use crate::state::Turn;
 
-/// More than this wait for no answer: to those beyond, this machine is silent.
+/// At most this many peers wait for an answer; the agent does not answer the others.
 const WAITING_MAX: usize = 64;
 
 /// Peers that wait for an answer.
@@ -24,7 +24,7 @@ pub(crate) struct Answering {
 
 impl Answering {
     pub(crate) fn asked(&mut self, turn: &mut Turn<'_>, from: NodeName, ask: FlightId) {
-        // Who asks twice waits once, for the newer answer.
+        // A peer that asks twice waits once, for the answer to its newer question.
         self.waiting.retain(|(peer, _)| *peer != from);
         if self.waiting.len() == WAITING_MAX {
             return;
@@ -63,7 +63,7 @@ impl Answering {
         }
     }
 
-    /// Nobody waits any more after a sleep.
+    /// After a sleep no peer waits any more.
     pub(crate) fn slept(&mut self) {
         *self = Self::default();
     }

@@ -5,8 +5,8 @@
 //!    └ silent, or late ─▶ failed + 1 ─ N ─▶ lost ─▶ ask …      └─ nothing agreed: others are asked, after a pause
 //! ```
 //!
-//! A verdict lasts until the next round or until the API server answers. After this machine slept, nothing of before
-//! counts: what was waited for is void, and so is what was counted.
+//! A verdict lasts until the next round or until the API server answers. After this machine slept, the agent drops what
+//! it waited for and what it counted before.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::verdict::{self, Ground, Verdict, Voice};
 /// The longest pause between two rounds.
 const ASK_AGAIN_MAX: Span = Span::from_min(5);
 
-/// What is known of the API server and of the peers.
+/// What the agent knows about the API server and the peers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contact {
     check: Option<Flight>,
@@ -32,11 +32,11 @@ pub(crate) struct Contact {
     answered: bool,
     peers: BTreeMap<NodeName, Option<ZoneName>>,
     round: Option<Round>,
-    /// The round that the verdict is of: a voice that comes late may still speak against it.
+    /// The round that the verdict comes from: a late answer can still contradict it.
     judged: Option<Round>,
     rounds: u32,
     next_round_at: Option<Time>,
-    /// The last round's answers may come until then: no other is begun before.
+    /// Answers of the last round may arrive until then: the agent begins no other round before.
     asked_until: Option<Time>,
     verdict: Option<Verdict>,
     told: Option<Verdict>,
@@ -60,29 +60,29 @@ impl Round {
 }
 
 impl Contact {
-    /// A list that emptied proves nothing: whoever was known is still asked.
+    /// An empty list proves nothing: the agent still asks the peers that it knew.
     pub(crate) fn know(&mut self, own: &NodeName, peers: BTreeMap<NodeName, Option<ZoneName>>) {
         if self.peers.is_empty() || peers.keys().any(|peer| peer != own) {
             self.peers = peers;
         }
     }
 
-    /// The last check was answered, and none has failed since.
+    /// The API server answered the last check, and none has failed since.
     pub(crate) const fn is_there(&self) -> bool {
         self.answered && self.failed == 0
     }
 
-    /// So many checks in a row failed that peers are asked.
+    /// So many checks in a row failed that the agent asks peers.
     pub(crate) const fn is_lost(&self, settings: &Settings) -> bool {
         self.failed >= settings.failures
     }
 
-    /// What the last round came to, while the API server is silent.
+    /// The verdict of the last round, while the API server is silent.
     pub(crate) const fn verdict(&self) -> Option<Verdict> {
         self.verdict
     }
 
-    /// What a reboot would rest on now.
+    /// The reason for a reboot now, if there is one.
     pub(crate) const fn ground(&self) -> Option<Ground> {
         match self.verdict {
             Some(Verdict::Reboot(ground)) => Some(ground),
@@ -90,12 +90,12 @@ impl Contact {
         }
     }
 
-    /// What a reboot would have rested on is used up; the next round may find it again.
+    /// The reason for a reboot is used up; the next round may find it again.
     pub(crate) const fn forget_ground(&mut self) {
         self.verdict = None;
     }
 
-    /// This machine slept: nothing of before counts.
+    /// This machine slept: what the agent knew before does not count.
     pub(crate) fn slept(&mut self) {
         (self.check, self.next_check_at, self.round, self.judged) = (None, None, None, None);
         (self.failed, self.answered) = (0, false);
@@ -137,7 +137,7 @@ impl Contact {
         if let Some(round) = self.round.as_mut().filter(|round| round.flight.id == flight)
             && round.asked.iter().any(|(asked, _)| *asked == peer)
         {
-            // Its first word counts: a peer that speaks twice is no second voice.
+            // The first answer of a peer counts; a second answer of the same peer is not a second voice.
             round.answers.entry(peer).or_insert(answer);
             return;
         }
@@ -150,7 +150,7 @@ impl Contact {
         }
     }
 
-    /// A voice that comes late makes nothing happen; it may keep something from happening.
+    /// A late answer never causes a reboot; it can prevent one.
     fn think_again(&mut self, turn: &mut Turn<'_>, verdict: Verdict) {
         if self.ground().is_some() && !matches!(verdict, Verdict::Reboot(_)) {
             (self.verdict, self.told) = (Some(verdict), Some(verdict));
@@ -192,7 +192,7 @@ impl Contact {
         turn.out.push(Effect::AskPeers(flight.id, chosen.clone(), turn.settings.peer_timeout));
         let inside = |peer: &NodeName| peers::is_inside(zone, self.peers.get(peer).and_then(Option::as_ref));
         let asked = chosen.into_iter().map(|peer| (peer.clone(), inside(&peer))).collect();
-        // The next round begins with an open mind.
+        // The next round begins without a verdict.
         self.verdict = None;
         self.asked_until = Some(flight.until);
         self.judged = None;

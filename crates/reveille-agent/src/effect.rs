@@ -1,7 +1,8 @@
 //! Everything that an agent can ask for: one closed list.
 //!
-//! What is waited for carries a number and the time within which it counts. Whoever performs it answers with an event;
-//! when none comes in time, the step after the deadline treats it as failed, and a later answer is passed over.
+//! An effect that the agent waits for carries a number and a time limit. The process that performs the effect answers
+//! with an event. When no event comes in time, the step after the deadline treats the effect as failed and ignores a
+//! later answer.
 
 use std::fmt;
 
@@ -15,22 +16,23 @@ use crate::safety::Unable;
 use crate::settings::Warning;
 use crate::verdict::{Ground, Verdict};
 
-/// One thing to be done outside.
+/// One effect, which the process performs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Check the API server, under the pinned CA.
     CheckApi(FlightId, Span),
-    /// Ask each of these peers once whether it reaches the API server and whether an order for this machine stands there.
+    /// Ask each of these peers once whether it reaches the API server and whether the API holds an order for this
+    /// machine.
     AskPeers(FlightId, Vec<NodeName>, Span),
-    /// Read the orders that stand in the API.
+    /// Read the orders in the API.
     ReadOrders(FlightId, Span),
-    /// Tell a peer what was found for it. Not waited for.
+    /// Tell a peer the answer to its question. The agent does not wait for it.
     AnswerPeer {
-        /// Whom.
+        /// The peer.
         to: NodeName,
-        /// Its number.
+        /// The number of the peer's question.
         ask: FlightId,
-        /// What.
+        /// The answer.
         answer: PeerAnswer,
     },
     /// Read this machine's Node and try the kubelet's credentials.
@@ -39,30 +41,30 @@ pub enum Effect {
     SetWatchdog(FlightId, Option<Span>, Span),
     /// Read the watchdog back.
     ReadWatchdog(FlightId, Span),
-    /// Feed the watchdog. Not waited for.
+    /// Feed the watchdog. The agent does not wait for it.
     FeedWatchdog,
     /// Make this the durable memory.
     Record(FlightId, Memory, Span),
     /// Change this machine. One at a time, and only after the memory of it is durable.
     Act(FlightId, Verb, Span),
-    /// Tell people and whoever watches. Not waited for.
+    /// Tell operators and the controller. The agent does not wait for it.
     Report(Report),
-    /// Send a tick at this time, at the latest. The newest replaces older ones.
+    /// Send a tick at this time at the latest. A newer wake-up replaces the older one.
     WakeAt(Time),
 }
 
-/// The few things that an agent does to its machine. There is no shell among them.
+/// The few things that an agent does to its machine. No verb runs a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// Ask for a bootstrap token. The process keeps it; nothing here sees it.
+    /// Ask for a bootstrap token. The process keeps the token; the agent's state never holds it.
     RequestToken,
-    /// Restart the kubelet: it registers at its start, and at no other time.
+    /// Restart the kubelet: a kubelet registers its Node only at its start.
     RestartKubelet,
-    /// Put the new token before the kubelet and start it.
+    /// Give the new token to the kubelet and start the kubelet.
     Bootstrap,
-    /// Take everything of an earlier join away.
+    /// Remove everything of an earlier join.
     Reset,
-    /// Join, with the new token.
+    /// Join with the new token.
     Join,
     /// Reboot by not feeding the watchdog any more, and by asking the system as well.
     RebootByWatchdog,
@@ -71,7 +73,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// True for those that a running machine feels.
+    /// True for verbs that interrupt a running machine.
     pub const fn is_reboot(self) -> bool {
         matches!(self, Self::RebootByWatchdog | Self::RebootBySystem)
     }
@@ -91,23 +93,24 @@ impl fmt::Display for Verb {
     }
 }
 
-/// Why an attempt came to nothing when a verb was not carried out; whoever carried it out said more.
+/// The reason of a failed attempt whose verb was not carried out; the process that tried to carry it out reported the
+/// details.
 pub const UNDONE: &str = "it could not be carried out";
 
-/// What an agent says, to its log and to whoever watches it. No field can hold a secret.
+/// What an agent reports, to its log and to the controller. No field can hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// A setting was raised.
     Raised(Warning),
     /// The API server does not answer; so many checks failed in a row.
     ApiLost(u32),
-    /// It answers again.
+    /// The API server answers again.
     ApiAnswers,
-    /// What a round of asking, or that nobody was asked, came to.
+    /// The verdict of a round, or that the agent asked no peer.
     Concluded(Verdict),
-    /// It can reboot its machine.
+    /// The agent can reboot its machine.
     CanReboot,
-    /// It cannot: nobody may take this machine for fenced on this agent's account.
+    /// The agent cannot reboot its machine: no controller may take this machine for fenced on the agent's account.
     CannotReboot(Unable),
     /// The watchdog was read back as armed.
     WatchdogArmed,
@@ -115,23 +118,23 @@ pub enum Report {
     WatchdogDisarmed,
     /// The watchdog is not as it was set.
     WatchdogUnproved,
-    /// It reboots its machine.
+    /// The agent reboots its machine.
     Reboots(Ground),
-    /// It does not, although it was about to.
+    /// The agent does not reboot its machine, although it was about to.
     RebootDropped(&'static str),
     /// A reboot was asked for, and the machine still runs.
     NotRebooted,
-    /// It begins to bring its node back: which way, and which attempt of how many.
+    /// The agent begins to bring its Node back: the way, and the attempt of how many.
     Rejoins(Rung, u32, u32),
-    /// It does this to its machine.
+    /// The agent does this to its machine.
     Acts(Verb),
-    /// It does not bring its node back, and why.
+    /// The agent does not bring its Node back: the reason.
     Holds(Hold),
-    /// An attempt came to nothing, and why; the next is not before then.
+    /// An attempt failed: the reason, and the earliest time of the next.
     Failed(Rung, &'static str, Time),
-    /// Attempts are used up: a person has to look.
+    /// All attempts are used up: an operator has to look.
     GaveUp(u32),
-    /// The node is there, Ready, and has stayed.
+    /// The Node exists, is Ready, and has stayed so.
     Back,
 }
 

@@ -1,6 +1,6 @@
 //! Everything that can reach an agent: one closed list.
 //!
-//! Answers carry the number of what they answer. One that carries another number came too late, and is passed over.
+//! An answer carries the number of its effect. An answer with another number came too late, and the agent ignores it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,84 +15,87 @@ use crate::model::{FlightId, Inspection, Machine, Outcome, PeerAnswer, WatchdogS
 pub enum Event {
     /// Time passed.
     Tick,
-    /// What this machine is; sent at the start and after every change.
+    /// What this machine is; the process sends this event at the start and after every change.
     Found(Machine),
-    /// Who else is in the cluster, each with its zone, as last read from the API server. It is kept while that is silent.
+    /// The other Nodes of the cluster, each with its zone, as last read from the API server. The process keeps the list
+    /// while the API server is silent.
     PeersListed(BTreeMap<NodeName, Option<ZoneName>>),
-    /// The API server was checked, under the pinned CA. Any answer is one, a refusal too.
+    /// The API server was checked, under the pinned CA. Any answer counts as an answer, a refusal too.
     ApiChecked {
-        /// Which check.
+        /// The number of the check.
         flight: FlightId,
-        /// Why it did not answer, if it did not.
+        /// The reason why the API server did not answer, if it did not.
         silent: Option<Arc<str>>,
     },
-    /// A peer answered what it was asked about this machine. That it did not is learned from the deadline.
+    /// A peer answered a question about this machine. The agent learns from the deadline that a peer did not answer.
     PeerAnswered {
-        /// Which round.
+        /// The number of the round.
         flight: FlightId,
-        /// Who.
+        /// The peer.
         peer: NodeName,
-        /// What.
+        /// The answer.
         answer: PeerAnswer,
     },
     /// A peer asks about itself.
     PeerAsked {
-        /// Who.
+        /// The peer.
         from: NodeName,
-        /// Its number for it, to be echoed.
+        /// The peer's number for the question, which the answer repeats.
         ask: FlightId,
     },
-    /// The orders that stand in the API, or why they could not be read.
+    /// The orders in the API, or the reason why they could not be read.
     OrdersRead {
-        /// Which reading.
+        /// The number of the reading.
         flight: FlightId,
         /// The machines that are ordered to go down.
         orders: Result<BTreeSet<NodeName>, Arc<str>>,
     },
-    /// The node and its credentials were inspected.
+    /// The process inspected the Node and its credentials.
     Inspected {
-        /// Which inspection.
+        /// The number of the inspection.
         flight: FlightId,
         /// What was found.
         found: Inspection,
     },
-    /// The watchdog was set, or not. What it is now is read back.
+    /// The process set the watchdog, or failed to. The agent reads its state back afterwards.
     WatchdogSet {
-        /// Which setting.
+        /// The number of the setting.
         flight: FlightId,
         /// How it ended.
         outcome: Outcome,
     },
-    /// The watchdog was read back.
+    /// The process read the watchdog back.
     WatchdogRead {
-        /// Which reading.
+        /// The number of the reading.
         flight: FlightId,
-        /// What it is.
+        /// The watchdog's state.
         found: WatchdogSeen,
     },
-    /// The memory that was handed over is durable.
+    /// The memory that the agent handed over is durable.
     Recorded(FlightId),
     /// An act ended.
     Done {
-        /// Which.
+        /// The number of the act.
         flight: FlightId,
         /// How.
         outcome: Outcome,
     },
-    /// Whoever may says that this machine is to be joined. Attempts of before count no more, nor does what was remembered of
-    /// its going away; what is there of a join that holds stays as it is.
+    /// An operator, or the first plan, orders this machine to join. Earlier attempts do not count any more, nor does the
+    /// memory that the machine was to be removed. A join that works stays as it is.
     Ordered,
-    /// Whoever leads the cluster asks for this machine's node: it is looked at now, and what is due is not put off any longer.
-    /// It overrides nothing that speaks against it, and what was remembered of going away least of all.
+    /// The controller that leads the cluster asks for this machine's Node: the agent inspects it now and does not
+    /// postpone what is due. The request overrides no reason against an act, least of all the memory that the machine was
+    /// to be removed.
     Asked(Ask),
-    /// What this machine is to be has changed, and its join is to hold anew. Attempts of before count no more; what was
-    /// remembered of its going away does: whoever writes a plan for many has not this one in mind.
+    /// The plan of this machine has changed, and its join has to hold again. Earlier attempts do not count any more. The
+    /// memory that the machine was to be removed still counts: an operator who writes a plan for many machines does not
+    /// mean this one.
     Planned,
-    /// The server lets this machine in: where it said before that the machine was removed, somebody took that back, and the
-    /// machine is to be joined.
+    /// The server admits this machine. If the server said before that the machine was removed, an operator took that
+    /// back, and the machine has to join.
     Readmitted,
-    /// A person, or the agent's own end, says: do nothing to this machine, and disarm.
+    /// An operator, or the shutdown of the agent, says: do nothing to this machine, and disarm the watchdog.
     Cancelled,
-    /// That is taken back.
+    /// The cancellation is taken back.
     Resumed,
 }

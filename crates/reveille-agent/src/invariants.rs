@@ -1,20 +1,22 @@
-//! What an agent may never do, as assertions over the events that it heard and the effects that it asked for.
+//! What an agent may never do, as assertions over the events that it received and the effects that it asked for.
 //!
 //! ```text
 //!  event ─▶ Witness::hear ─▶ what was really said ─┐
 //!  effects ─▶ Witness::check ──────────────────────┴─▶ Violation, or not
 //! ```
 //!
-//! The witness keeps its own book from the same events and never looks into the state: a check that asked the guard it checks
-//! would pass with the guard broken. The simulator and the tests ask it after every step.
+//! The witness keeps its own record of the same events and never looks into the agent's state. A check that asked the
+//! guard under test would pass even with a broken guard. The simulator and the tests run the witness after every step.
 //!
-//! 1. No reset of a machine whose Node is Ready or not known, that runs a control plane, that belongs to another cluster,
-//!    whose credentials are accepted or were not found stale often enough in a row; nothing at all for one that is to go.
-//! 2. No reboot without a quorum, and none while something speaks against it.
+//! 1. No reset of a machine whose Node is Ready or not known, that runs a control plane, or that belongs to another
+//!    cluster. No reset while the credentials are accepted, or were not found stale often enough in a row. No act at all
+//!    on a machine that is to be removed.
+//! 2. No reboot without a quorum, and none while a reason forbids it.
 //! 3. Never two effects of one kind in flight, and never two acts.
-//! 4. Every wait has a deadline, and a wake-up that is not after it.
-//! 5. The watchdog is armed only while the machine may be rebooted, and is fed until a reboot was asked for.
-//! 6. Whatever changes the machine was in a durable memory first, and happens no oftener than the settings allow.
+//! 4. Every wait has a deadline, and a wake-up no later than the deadline.
+//! 5. The watchdog is armed only while the machine may be rebooted, and the agent feeds it until it has asked for a
+//!    reboot.
+//! 6. An act that changes the machine is in a durable memory first, and happens no oftener than the settings allow.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,9 +37,9 @@ use crate::verdict::QUORUM_LEAST;
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number, as the module counts them.
+    /// The invariant's number, as in the list of this module.
     pub invariant: u8,
-    /// What broke it.
+    /// The effect that broke the invariant.
     pub what: String,
 }
 
@@ -63,11 +65,11 @@ enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Armed {
     No,
-    /// It bites when it is not fed for so long, and was last fed, or armed, then.
+    /// The watchdog fires when it is not fed for this span; it was last fed, or armed, at this time.
     Bites(Span, Time),
 }
 
-/// Peers that were asked, and what each said first.
+/// The peers that the agent asked, and the first answer of each.
 #[derive(Clone, Debug, Default)]
 struct Asked {
     flight: FlightId,
@@ -75,7 +77,7 @@ struct Asked {
     answers: BTreeMap<NodeName, PeerAnswer>,
 }
 
-/// What was heard and asked for over an agent's life.
+/// The events and effects over an agent's life.
 #[derive(Clone, Debug)]
 pub struct Witness {
     settings: Settings,
@@ -85,27 +87,27 @@ pub struct Witness {
     machine: Option<Machine>,
     cancelled: bool,
     leaving: Option<Leaving>,
-    /// A join was ordered, and has not held since.
+    /// A join was ordered, and no join has held since.
     ordered: bool,
-    /// The last check that ended was answered.
+    /// The API server answered the last check that ended.
     api_answers: bool,
     known_peers: BTreeSet<NodeName>,
     name: NodeName,
     asked: Option<Asked>,
     found: Option<Inspection>,
     stale_in_a_row: u32,
-    /// Acts that a durable memory covers.
+    /// The number of acts that a durable memory covers.
     covered: u32,
     reset_recorded: bool,
-    /// What an earlier agent left said that a reset was begun.
+    /// The memory of an earlier agent says that a reset was begun.
     reset_begun: bool,
-    /// As read back; none when it was not read since it was set.
+    /// The watchdog's state as read back; none when the agent has not read it since it set it.
     armed: Option<Armed>,
     rebooting_until: Option<Time>,
     reboots: Vec<Time>,
 }
 
-/// Woken later than asked by more than this, a machine slept.
+/// A machine that wakes later than asked by more than this has slept.
 const SLEPT: Span = Span::from_s(30);
 
 type Checked = Result<(), Violation>;
@@ -114,7 +116,7 @@ fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Checked 
     if holds { Ok(()) } else { Err(Violation { invariant, what: what() }) }
 }
 
-/// The credentials can be those of another life.
+/// The credentials can be those of an earlier join.
 const fn may_be_stale(credentials: &Credentials) -> bool {
     matches!(
         credentials,
@@ -126,7 +128,7 @@ const fn may_be_stale(credentials: &Credentials) -> bool {
 }
 
 impl Witness {
-    /// Of an agent of this name with these settings.
+    /// A witness for an agent of this name with these settings.
     pub const fn new(name: NodeName, settings: Settings) -> Self {
         Self {
             settings,
@@ -152,7 +154,7 @@ impl Witness {
         }
     }
 
-    /// The process began anew: what was in flight is answered to nobody.
+    /// The process restarted: answers to earlier effects reach no agent any more.
     pub fn restart(&mut self) {
         self.in_flight.clear();
         (self.wake_at, self.heard_at, self.asked, self.found) = (None, None, None, None);
@@ -163,7 +165,7 @@ impl Witness {
         self.known_peers.clear();
     }
 
-    /// Takes in what the agent is about to hear.
+    /// Records an event that the agent is about to receive.
     pub fn hear(&mut self, now: Time, event: &Event) {
         self.notice_sleep(now);
         match event {
@@ -185,7 +187,8 @@ impl Witness {
                     && asked.peers.contains(peer)
                 {
                     let first = *asked.answers.entry(peer.clone()).or_insert(*answer);
-                    // Nobody waits for the others: one that may be believed was heard, or all were.
+                    // The round ends before all answers are there if one peer said "no order", which is believed on its
+                    // own.
                     if first == PeerAnswer::NoOrder || asked.answers.len() == asked.peers.len() {
                         self.in_flight.remove(&Kind::Peers);
                     }
@@ -202,7 +205,7 @@ impl Witness {
             Event::Ordered => (self.ordered, self.leaving) = (true, None),
             Event::Planned => self.ordered = true,
             Event::Readmitted => {
-                // That it was removed may have been said to an agent before this one.
+                // An earlier agent process may have received the message that the machine was removed.
                 self.ordered = true;
                 self.leaving = self.leaving.filter(|how| *how != Leaving::Removed);
             }
@@ -216,18 +219,18 @@ impl Witness {
                 };
             }
             Event::Recorded(flight) if self.lands(Kind::Record, *flight) => {
-                // One act; a reset and its join are two.
+                // One act; a reset and its join are two acts.
                 self.covered = if self.reset_recorded { 2 } else { 1 };
             }
             Event::Done { flight, outcome } if self.lands(Kind::Act, *flight) => {
-                // A reboot that was refused is none: the watchdog is to be fed again.
+                // A reboot that the system refused does not happen: the agent has to feed the watchdog again.
                 self.rebooting_until = self.rebooting_until.filter(|_| *outcome == Outcome::Done);
             }
             _ => {}
         }
     }
 
-    /// A machine that slept waits for nothing any more but for what it does to itself, and for that as long as before.
+    /// A machine that slept drops all waits except the one for an act on itself, which keeps its remaining time.
     fn notice_sleep(&mut self, now: Time) {
         let late = self.wake_at.filter(|at| now.since(*at) > SLEPT);
         let back = self.heard_at.filter(|at| now < *at);
@@ -241,7 +244,7 @@ impl Witness {
         self.heard_at = Some(now);
     }
 
-    /// It answers what was in flight.
+    /// The answer belongs to an effect in flight.
     fn lands(&mut self, kind: Kind, flight: FlightId) -> bool {
         let lands = self.in_flight.get(&kind).is_some_and(|(known, _)| *known == flight);
         if lands {
@@ -250,13 +253,13 @@ impl Witness {
         lands
     }
 
-    /// Judges what the agent asks for.
+    /// Checks the effects that the agent asks for.
     ///
     /// # Errors
     ///
     /// The first invariant that is broken.
     pub fn check(&mut self, now: Time, effects: &[Effect]) -> Checked {
-        // A check that nobody answered in time failed as well.
+        // A check without an answer in time also failed.
         self.api_answers &= self.in_flight.get(&Kind::Check).is_none_or(|(_, until)| *until > now);
         self.in_flight.retain(|_, (_, until)| *until > now);
         self.rebooting_until = self.rebooting_until.filter(|until| *until > now);
@@ -266,7 +269,7 @@ impl Witness {
         self.check_is_fed()?;
         let due = self.in_flight.values().map(|(_, until)| *until).min();
         let awake = due.is_none_or(|due| self.wake_at.is_some_and(|wake| wake <= due));
-        ensure(awake, 4, || format!("nobody wakes it before its deadline: {:?}", self.in_flight))
+        ensure(awake, 4, || format!("no wake-up is set before its deadline: {:?}", self.in_flight))
     }
 
     fn check_effect(&mut self, now: Time, effect: &Effect) -> Checked {
@@ -389,7 +392,7 @@ impl Witness {
         })?;
         let interrupted = found.credentials == Credentials::Interrupted;
         ensure(!interrupted || self.ordered || self.reset_begun, 1, || {
-            "a reset of a join that somebody else began".to_owned()
+            "a reset of a join that another process began".to_owned()
         })?;
         let (read, needed) = (self.stale_in_a_row, self.settings.stale_readings);
         ensure(read >= needed, 1, || format!("a reset after {read} stale readings of {needed}"))?;
@@ -410,7 +413,7 @@ impl Witness {
         ensure(!self.api_answers, 2, || "a reboot, and the API server answers".to_owned())?;
         let Some(asked) = &self.asked else {
             let alone = self.known_peers.is_empty() && self.settings.min_peers == 0;
-            return ensure(alone, 2, || "a reboot, and nobody was asked".to_owned());
+            return ensure(alone, 2, || "a reboot, and no peer was asked".to_owned());
         };
         let count = asked.peers.len() as u32;
         let said = |wanted| asked.answers.values().filter(|answer| **answer == wanted).count() as u32;
@@ -422,11 +425,11 @@ impl Witness {
         })
     }
 
-    /// Whoever feeds it is awake before it bites.
+    /// The agent wakes to feed the watchdog before the watchdog fires.
     fn check_is_fed(&self) -> Checked {
         let Some(Armed::Bites(timeout, fed_at)) = self.armed else { return Ok(()) };
         let needed = self.has_watchdog() && self.rebooting_until.is_none();
         let awake = self.wake_at.is_some_and(|wake| wake < fed_at + timeout);
-        ensure(!needed || awake, 5, || "nobody is awake to feed the watchdog before it bites".to_owned())
+        ensure(!needed || awake, 5, || "no wake-up is set to feed the watchdog before it fires".to_owned())
     }
 }

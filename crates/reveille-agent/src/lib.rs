@@ -1,4 +1,4 @@
-//! What the agent on a node decides, pure: events come in, effects go out, and nothing else happens.
+//! What the agent on a node decides, as pure code: events come in, effects go out, and nothing else happens.
 //!
 //! ```text
 //!  ApiChecked, PeerAnswered ─▶ contact ─▶ verdict ──┐ (alone? ordered? the control plane?)
@@ -8,24 +8,25 @@
 //!                         State::step(now, event) -> Vec<Effect>
 //! ```
 //!
-//! Besides, [`checkup`] turns what was read of a machine into an ordered list of checks, each with what to do.
+//! The module [`checkup`] also turns the facts of a machine into an ordered list of checks, each with advice.
 //!
-//! Three questions are answered here, and each wrong answer costs somebody a running machine:
+//! This crate answers three questions, and each wrong answer stops a running machine:
 //!
-//! 1. *The API server does not answer me. Is it me?* [`verdict`] says so only when enough others have spoken, or when
-//!    nobody at all does; peers that share this machine's zone share its fault, and are asked last.
-//! 2. *May this machine be rebooted, and will it be?* [`safety`] says why not; the watchdog counts as armed when it was
-//!    read back. An agent that cannot reboot says so ([`Report::CannotReboot`]), so that nobody takes it for fenced.
-//! 3. *The node is gone, or its credentials are stale. What is the least that brings it back?* [`rejoin`] chooses a
-//!    kubelet restart, a new token, or a reset, and never resets what is not proved stale.
+//! 1. *The API server does not answer this machine. Is this machine the cause?* [`verdict`] says so only when enough
+//!    peers have answered, or when no peer answers. Peers in the zone of this machine share its faults, and the agent
+//!    asks them last.
+//! 2. *May this machine be rebooted, and will the reboot work?* [`safety`] gives the reasons against it. The watchdog
+//!    counts as armed only once the agent has read it back. An agent that cannot reboot says so
+//!    ([`Report::CannotReboot`]), so that no controller takes its machine for fenced.
+//! 3. *The Node is gone, or its credentials are stale. What is the smallest repair?* [`rejoin`] chooses a kubelet
+//!    restart, a new token, or a reset. It resets only what is proved stale.
 //!
-//! The process performs the effects with real files, sockets and units and answers with events, as the binary's driver does
-//! for the engine; the simulator performs the same effects on its own world. There is no third way. So nothing here opens
-//! a socket, reads a clock, holds a token or a key, or draws a random number: time, names and facts are arguments, and the
-//! same events give the same bytes.
+//! The process performs the effects with real files, sockets and units and answers with events, as the binary's driver
+//! does for the engine. The simulator performs the same effects on its own world. There is no third way. So this crate
+//! opens no socket, reads no clock, holds no token or key, and draws no random number: time, names and facts are
+//! arguments. The same events give the same bytes.
 //!
-//! Left out on purpose: stage reports, the connection to a server, and every word of how an
-//! effect is carried out.
+//! Left out on purpose: stage reports, the connection to a server, and how an effect is carried out.
 
 pub mod account;
 mod answering;

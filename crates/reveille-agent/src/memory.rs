@@ -1,39 +1,40 @@
-//! What an agent must not forget when its machine reboots: how often it acted, what it began, and that it is not wanted.
+//! What an agent must remember across a reboot: how often it acted, what it began, and that its machine is to be removed.
 //!
-//! Handed over whole before each act and durable before the act happens, so that a machine that reboots in a loop runs
-//! out of reboots, and one that died between reset and join goes on with the join.
+//! The agent hands the whole memory over before each act, and it is durable before the act happens. So a machine that
+//! reboots in a loop runs out of reboots, and an agent that died between reset and join goes on with the join.
 
 use reveille_core::model::time::{Span, Time};
 
 use crate::model::Leaving;
 
-/// The memory; bounded.
+/// The memory; its size is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The last reboots that were asked for, oldest first.
+    /// The last reboots that the agent asked for, oldest first.
     pub reboots: Vec<Time>,
-    /// Attempts to bring the node back since it last stayed.
+    /// Attempts to bring the Node back since it last stayed.
     pub attempts: u32,
-    /// No attempt before this.
+    /// The agent makes no attempt before this time.
     pub not_before: Option<Time>,
-    /// A reset was begun, and no join has held since.
+    /// The agent began a reset, and no join has held since.
     pub is_reset: bool,
-    /// How it was seen that the machine is to go: the Node that said so may be gone.
+    /// The sign that the machine is to be removed: the Node that carried the sign may be gone.
     pub leaving: Option<Leaving>,
 }
 
-/// Reboots are counted over this.
+/// The agent counts reboots over this span.
 pub const DAY: Span = Span::from_min(24 * 60);
-/// More reboots than this need not be remembered: settings allow no more in a day.
+/// The memory needs no more reboots than this: settings allow no more in a day.
 const REBOOTS_KEPT: usize = 24;
 
 impl Memory {
-    /// Reboots within the last day. One that our clock calls future counts: a clock that was set back gives none away.
+    /// Reboots within the last day. A reboot whose time is in the future counts too, so a clock that was set back allows
+    /// no extra reboot.
     pub fn reboots_lately(&self, now: Time) -> u32 {
         self.reboots.iter().filter(|at| now.since(**at) < DAY).count() as u32
     }
 
-    /// Takes in a reboot.
+    /// Records a reboot.
     pub fn note_reboot(&mut self, now: Time) {
         self.reboots.push(now);
         let extra = self.reboots.len().saturating_sub(REBOOTS_KEPT);

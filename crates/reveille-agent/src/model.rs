@@ -1,4 +1,4 @@
-//! The nouns: who asks and is asked, what the machine is, and what is there of a join.
+//! The data types: peers and their answers, what the machine is, and what a join left on it.
 //!
 //! Facts only, as the process read them. A fact that could not be read is a variant of its own, because every wrong
 //! reset begins with taking "I could not read it" for "it is not there".
@@ -9,64 +9,65 @@ use std::sync::Arc;
 use reveille_core::model::id::ZoneName;
 use reveille_core::model::time::{Span, Time};
 
-/// The number of something that was asked for; its answer carries it back, and a late one is known by it.
+/// The number of an effect; its answer carries the number back, so that the agent recognises a late answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FlightId(pub u64);
 
-/// Something that was asked for and is waited for no longer than until then.
+/// An effect that the agent waits for, until a time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flight {
-    /// Its number.
+    /// The effect's number.
     pub id: FlightId,
-    /// After this it counts as not answered.
+    /// After this time the effect counts as not answered.
     pub until: Time,
 }
 
-/// What a peer says when it is asked about this machine.
+/// The answer of a peer that was asked about this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeerAnswer {
-    /// It reaches the API server, and nothing there orders this machine to go down.
+    /// The peer reaches the API server, and the API holds no order to stop this machine.
     NoOrder,
-    /// It reaches the API server, and an order for this machine stands there.
+    /// The peer reaches the API server, and the API holds an order to stop this machine.
     Order,
-    /// It does not reach the API server either.
+    /// The peer does not reach the API server either.
     LostToo,
 }
 
 /// What this machine is and may do, as its process found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Its failure domain; none when nobody said it.
+    /// The machine's failure domain; none when no source names it.
     pub zone: Option<ZoneName>,
-    /// Its watchdog.
+    /// The machine's watchdog.
     pub watchdog: Device,
     /// The process may ask the system for a reboot.
     pub may_reboot: bool,
-    /// What of the cluster runs on it.
+    /// Which part of the cluster runs on the machine.
     pub role: Role,
-    /// A join is under way on it, by whomever.
+    /// A join is under way on the machine, started by the agent or by another process.
     pub joining: bool,
 }
 
 /// A watchdog device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// There is none.
+    /// The machine has no watchdog device.
     Absent,
-    /// There is one, and the process may not open it.
+    /// The device exists, and the process may not open it.
     Forbidden,
-    /// There is one.
+    /// The device exists and can be opened.
     Usable,
 }
 
-/// What of the cluster runs on a machine.
+/// Which part of the cluster runs on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Workloads alone.
+    /// Workloads only.
     Worker,
-    /// A control plane, or a member of etcd. `spare`: the other members keep their quorum without it, as was read.
+    /// A control plane, or a member of etcd. `spare`: the agent read that the other members keep their quorum without
+    /// this one.
     ControlPlane {
-        /// True only when that is known.
+        /// True only when the agent knows it.
         spare: bool,
     },
 }
@@ -74,96 +75,98 @@ pub enum Role {
 /// What a watchdog is, read back from the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchdogSeen {
-    /// It bites when it is not fed for this long.
+    /// The watchdog fires when it is not fed for this span.
     Armed(Span),
-    /// It is closed.
+    /// The watchdog is closed.
     Disarmed,
-    /// It could not be read.
+    /// The agent could not read the watchdog.
     CannotTell,
 }
 
-/// What is there of a join, read in one go.
+/// What a join left on the machine, read in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
     /// This machine's Node.
     pub node: NodeSeen,
     /// The kubelet's credentials.
     pub credentials: Credentials,
-    /// Somebody takes this machine away, or has.
+    /// A controller or an operator removes this machine, or has removed it.
     pub leaving: Option<Leaving>,
-    /// This machine's clock is synchronised: the dates of a certificate can be judged.
+    /// This machine's clock is synchronised, so the dates of a certificate can be judged.
     pub clock_is_right: bool,
-    /// Its Node is not there now, and was for a moment since the look before.
+    /// The Node does not exist now, and existed for a moment since the last inspection.
     pub came_and_went: bool,
 }
 
 /// This machine's Node, by name and by this machine's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeSeen {
-    /// It is there and Ready.
+    /// The Node exists and is Ready.
     Ready,
-    /// It is there and not Ready.
+    /// The Node exists and is not Ready.
     NotReady,
-    /// It is not there: the API server said so.
+    /// The API server says that the Node does not exist.
     Absent,
-    /// A Node of its name is there, and it is another machine's.
+    /// A Node of this name exists, and belongs to another machine.
     AnotherMachines,
-    /// Who has no certificate yet may not read it; the cluster itself sees to it that a name is one machine's.
+    /// A machine without a certificate may not read Nodes; the cluster itself makes sure that a name belongs to one
+    /// machine.
     Guarded,
-    /// Nobody could say.
+    /// No source could answer.
     CannotTell,
 }
 
-/// What the kubelet's credentials are worth, each tried against the API server whose CA is pinned.
+/// The state of the kubelet's credentials, each tried against the API server with the pinned CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credentials {
-    /// They are accepted.
+    /// The API server accepts the credentials.
     Accepted,
-    /// There is nothing of a join.
+    /// There is no trace of a join.
     Nothing,
     /// A join has begun, its bootstrap token is accepted, and its kubelet runs.
     Bootstrapping,
-    /// The same, and no kubelet runs that could go on with it: the join broke off before it started one.
+    /// As `Bootstrapping`, but no kubelet runs that could go on: the join broke off before it started one.
     Unstarted,
-    /// A join has begun and broke off: what the kubelet needs to go on by itself was not written. There is no certificate.
+    /// A join began and broke off before it wrote what the kubelet needs to go on by itself. There is no certificate.
     Interrupted,
-    /// A join has begun, and its bootstrap token is refused.
+    /// A join has begun, and the API server refuses its bootstrap token.
     TokenDead,
-    /// They are of no use any more, and its agent fetches others at each start, for a token that is taken.
+    /// The credentials are useless, and the k3s or RKE2 agent fetches others at each start, with a token that the server
+    /// accepts.
     Renewable,
-    /// The certificate is past its date.
+    /// The certificate has expired.
     Expired,
     /// The certificate is within its dates, and the API server refuses it (401).
     Refused,
     /// `kubelet.conf` is of a cluster with another CA.
     Foreign(ForeignCluster),
-    /// They could not be tried.
+    /// The agent could not try the credentials.
     CannotTell(Arc<str>),
 }
 
-/// The other cluster that a `kubelet.conf` is of.
+/// The other cluster that a `kubelet.conf` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignCluster {
-    /// At its address answers an API server with its CA: it lives.
+    /// An API server with the other cluster's CA answers at its address: the other cluster is alive.
     Lives,
-    /// Nobody answers at its address. That proves nothing.
+    /// No server answers at its address. That proves nothing.
     Silent,
-    /// At its address answers an API server with the pinned CA: it is gone, and this machine's cluster stands in its place.
+    /// An API server with the pinned CA answers at its address: this machine's cluster has replaced the other one.
     Replaced,
 }
 
-/// How it is known that a machine is to go.
+/// The sign that a machine is to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Leaving {
-    /// A taint of a scaler or of a shutdown stood on its Node.
+    /// The Node had a taint of an autoscaler or of a shutdown.
     Tainted,
-    /// Its Node was being deleted, and a finalizer waited for it.
+    /// The Node was being deleted, and waited for a finalizer.
     Finalizing,
-    /// Its Node was cordoned, as for a drain, before it went.
+    /// The Node was cordoned, as for a drain, before it was deleted.
     Drained,
-    /// Its cloud is terminating the instance.
+    /// The cloud is terminating the instance.
     Terminating,
-    /// The server says that it was removed.
+    /// The server says that the machine was removed.
     Removed,
 }
 
@@ -179,11 +182,11 @@ impl fmt::Display for Leaving {
     }
 }
 
-/// How something that was asked for ended.
+/// The result of an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done. Proves nothing about its effect.
+    /// The effect was carried out. This does not prove that it worked.
     Done,
-    /// It was not, and why.
+    /// The effect was not carried out: the reason.
     Failed(Arc<str>),
 }

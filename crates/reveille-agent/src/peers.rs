@@ -1,9 +1,9 @@
-//! Whom to ask: so many at most, machines of other failure domains first, and not always the same ones.
+//! Which peers to ask: a limited number, machines of other failure domains first, and not always the same ones.
 //!
-//! Peers of this machine's own zone share its switch and its fault; they are asked last, and one place is kept for them,
-//! because their voice tells a zone that is cut off from a machine that is. The zones take turns, so that one large zone
-//! does not answer for all. Within a zone the order follows from this machine's name, theirs, and the round: a thousand
-//! agents that lose the API server at once do not all ask the same three.
+//! Peers in the zone of this machine share its switch and its faults. The agent asks them last, and keeps one place for
+//! them: their answer tells an isolated zone from an isolated machine. The zones take turns, so that one large zone does
+//! not give all answers. Within a zone the order follows from the names of both machines and the round. So a thousand
+//! agents that lose the API server at once do not all ask the same three peers.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,8 @@ pub fn choose(
     chosen
 }
 
-/// True when a peer shares this machine's failure domain. Where either is not known, it does not: then all count alike.
+/// True when a peer shares this machine's failure domain. Where one of the two zones is not known, the answer is false,
+/// and all peers count alike.
 pub fn is_inside(own: Option<&ZoneName>, of: Option<&ZoneName>) -> bool {
     own.is_some() && own == of
 }

@@ -1,9 +1,10 @@
-//! The least that brings this machine's node back, by what is really there of its join; or why nothing may.
+//! The smallest repair that brings this machine's Node back, chosen by what a join left; or the reason why none is
+//! allowed.
 //!
 //! ```text
 //!  node gone, credentials accepted      ─▶ RestartKubelet   it registers at its start, and at no other time
 //!  all is there, and no kubelet runs    ─▶ RestartKubelet   the join broke off before it started one
-//!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps anew; nothing is thrown away
+//!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps again; nothing is thrown away
 //!  the same where an agent renews itself ─▶ NewToken        also refused ones: its next start fetches others
 //!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life; not while clocks differ
 //!  kubelet.conf of a cluster that is gone ─▶ Reset          its address answers as *this* cluster now
@@ -11,26 +12,27 @@
 //!  a join that was ordered broke off      ─▶ Reset          there is no certificate that could be lost
 //! ```
 //!
-//! A reset throws away what nobody can bring back, so it needs proof that there is nothing to lose: the same finding several
-//! times in a row, from an API server with the pinned CA. Silence is no proof: a cluster that does not answer may live.
+//! A reset throws away what cannot be restored, so it needs proof that nothing is lost. The proof is the same finding
+//! several times in a row, from an API server with the pinned CA. Silence is no proof: a cluster that does not answer may
+//! be alive.
 //!
-//! [`choose`] is a function of facts; when it is asked, and again before each step, is `work`'s business.
+//! [`choose`] is a function of facts; the module `work` decides when to call it, and calls it again before each step.
 
 use std::fmt;
 
 use crate::model::{Credentials, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Role};
 use crate::settings::Settings;
 
-/// A way to bring a node back, mildest first.
+/// A way to bring a Node back, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// Restart the kubelet.
     RestartKubelet,
     /// Get a new bootstrap token and start the kubelet with it.
     NewToken,
-    /// Take away what is left of an earlier join, and join.
+    /// Remove what is left of an earlier join, and join.
     Reset,
-    /// Join where nothing of a join is there.
+    /// Join where there is no trace of a join.
     Join,
 }
 
@@ -45,30 +47,30 @@ impl fmt::Display for Rung {
     }
 }
 
-/// Why nothing is done to a join that is not well.
+/// Why the agent does nothing to a join that has a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
-    /// Somebody takes this machine away on purpose.
+    /// A controller or an operator removes this machine on purpose.
     Leaving(Leaving),
-    /// It runs a control plane or a member of etcd.
+    /// The machine runs a control plane or a member of etcd.
     ControlPlane,
-    /// A Node of its name is there, and it is another machine's.
+    /// A Node of this name exists, and belongs to another machine.
     NameTaken,
-    /// It belongs to another cluster, which lives.
+    /// The machine belongs to another cluster, which is alive.
     AnotherCluster,
-    /// It belongs to another cluster, which does not answer.
+    /// The machine belongs to another cluster, which does not answer.
     AnotherClusterSilent,
-    /// What looks stale was not read as stale often enough: so many times in a row are needed.
+    /// Too few readings in a row say that the credentials are stale: this many are needed.
     NotProved(u32),
-    /// Dates cannot be judged.
+    /// The clock is not synchronised, so dates cannot be judged.
     ClockWrong,
-    /// A join is under way, by somebody else.
+    /// A process other than this agent is joining the machine.
     JoinUnderWay,
-    /// Nothing is there of a join, and no reset of ours was begun.
+    /// There is no trace of a join, and this agent began no reset.
     NeverJoined,
-    /// It could not be told what is there.
+    /// The agent could not read the state of the join.
     CannotTell,
-    /// Nothing is known of the machine yet.
+    /// The agent has not inspected the machine yet.
     NotLooked,
 }
 
@@ -96,35 +98,35 @@ impl fmt::Display for Hold {
     }
 }
 
-/// With an expired certificate, so many attempts with a new token before what is there is taken for stale.
+/// With an expired certificate, the agent makes this many attempts with a new token before it takes the join for stale.
 const TOKENS_BEFORE_RESET: u32 = 2;
 
-/// What is known when a rung is chosen.
+/// The facts for the choice of a repair step.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// The machine.
     pub machine: Option<&'a Machine>,
     /// The last inspection.
     pub found: &'a Inspection,
-    /// How often in a row the credentials were found so.
+    /// How often in a row the credentials were found in this state.
     pub readings: u32,
-    /// How it is known that the machine is to go, now or when its node was last seen.
+    /// The sign that the machine is to be removed, now or when its Node was last seen.
     pub leaving: Option<Leaving>,
-    /// Attempts before this one.
+    /// The number of attempts before this one.
     pub attempts: u32,
-    /// A reset was begun, and no join has held since.
+    /// The agent began a reset, and no join has held since.
     pub is_reset: bool,
-    /// The join was ordered, and has not held since.
+    /// The join was ordered, and no join has held since.
     pub is_ordered: bool,
     /// The settings.
     pub settings: &'a Settings,
 }
 
-/// The rung to take; none when all is well.
+/// The repair step to take; none when the Node is healthy.
 ///
 /// # Errors
 ///
-/// What speaks against doing anything, or against all that could be done.
+/// The reason against doing anything, or against every possible step.
 pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
     if known.found.node == NodeSeen::Ready {
         return Ok(None);
@@ -146,7 +148,7 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
         if read < needed { Err(Hold::NotProved(needed)) } else { Ok(()) }
     };
     match &known.found.credentials {
-        // It is not Ready although it is let in: that is no matter of joining.
+        // The API server accepts the credentials, and the Node is not Ready: joining does not repair that.
         Credentials::Accepted if known.found.node == NodeSeen::NotReady => Ok(None),
         Credentials::Accepted if matches!(known.found.node, NodeSeen::CannotTell | NodeSeen::Guarded) => {
             Err(Hold::CannotTell)
@@ -160,13 +162,13 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
             proved().map(|()| Some(Rung::Reset))
         }
         Credentials::Nothing | Credentials::Interrupted => Err(Hold::NeverJoined),
-        // It registers as a worker; a control plane is no machine for that.
+        // The k3s or RKE2 agent registers as a worker, so a control plane must not do this.
         Credentials::Renewable => {
             worker()?;
             proved().map(|()| Some(Rung::NewToken))
         }
         Credentials::TokenDead => proved().map(|()| Some(Rung::NewToken)),
-        // A server whose clock runs ahead refuses a certificate that is within its dates.
+        // A server whose clock is ahead refuses a certificate that is within its dates.
         Credentials::Expired | Credentials::Refused if !known.found.clock_is_right => Err(Hold::ClockWrong),
         Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
             proved().map(|()| Some(Rung::NewToken))

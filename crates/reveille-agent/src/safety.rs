@@ -1,7 +1,7 @@
-//! Whether this machine may be rebooted, and whether it can be: the reasons against, in one place.
+//! Whether this machine may be rebooted, and whether it can be: all reasons against a reboot.
 //!
-//! The watchdog is armed only while nothing speaks against a reboot, because an armed watchdog *is* a reboot as soon as the
-//! agent hangs.
+//! The agent arms the watchdog only while nothing forbids a reboot: an armed watchdog *is* a reboot as soon as the agent
+//! hangs.
 
 use std::fmt;
 
@@ -10,21 +10,22 @@ use crate::model::{Device, Machine, Role};
 /// Why an agent cannot, or must not, reboot its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unable {
-    /// Nothing is known of the machine yet.
+    /// The agent has not inspected the machine yet.
     NotLooked,
-    /// A person, or the agent's own end, said so.
+    /// An operator, or the shutdown of the agent, forbids it.
     Cancelled,
     /// A join is under way.
     Joining,
-    /// It runs a control plane or a member of etcd, and the others are not known to keep their quorum.
+    /// The machine runs a control plane or a member of etcd, and the agent does not know that the others keep their
+    /// quorum.
     QuorumNeedsIt,
-    /// There is no watchdog, and the system may not be asked.
+    /// There is no watchdog, and the agent may not ask the system for a reboot.
     NoWay,
-    /// There is a watchdog that may not be opened, and the system may not be asked.
+    /// The agent may not open the watchdog, and may not ask the system for a reboot.
     NotPermitted,
-    /// The watchdog was not read back as armed, and the system may not be asked.
+    /// The watchdog was not read back as armed, and the agent may not ask the system for a reboot.
     NotProved,
-    /// A reboot was asked for, and did not happen.
+    /// The agent asked for a reboot, and it did not happen.
     DidNotHappen,
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for Unable {
     }
 }
 
-/// What speaks against any reboot of this machine now, whichever way.
+/// The reason against any reboot of this machine now, by watchdog or by the system.
 pub(crate) fn against(machine: Option<&Machine>, cancelled: bool, rejoining: bool) -> Option<Unable> {
     let Some(machine) = machine else { return Some(Unable::NotLooked) };
     if cancelled {
@@ -60,7 +61,7 @@ pub(crate) fn against(machine: Option<&Machine>, cancelled: bool, rejoining: boo
     }
 }
 
-/// Why there is no way to reboot, when the watchdog is not proved armed.
+/// Why there is no way to reboot when the watchdog is not proved armed.
 pub(crate) const fn no_way(machine: &Machine) -> Option<Unable> {
     if machine.may_reboot {
         return None;

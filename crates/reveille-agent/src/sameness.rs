@@ -1,21 +1,22 @@
-//! Whether a Node is of this machine: by what boot, firmware and installation say, never by a name; pure.
+//! Whether a Node belongs to this machine: compared by boot id, system UUID and machine id, never by name; pure.
 //!
-//! A boot's id is random and cannot be copied, so that one that is shared settles it. The firmware's UUID is the cloud's. An
-//! image that was cloned carries its machine id to every machine, so that alone it is the weakest. What firmware or image leave
-//! everywhere tells nobody apart, and what cannot be compared says nothing.
+//! The boot id is random and never copied, so an equal boot id settles the question. The system UUID comes from the
+//! cloud. A cloned image carries its machine id to every machine, so the machine id alone is the weakest evidence. A
+//! value that firmware or an image leaves on every machine distinguishes none of them. Ids that cannot be compared say
+//! nothing.
 
-/// What tells a machine from others; each as it was read, or nothing.
+/// The ids that distinguish a machine, each as read, or nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ids<'a> {
-    /// Changes with each boot.
+    /// The boot id, which changes with each boot.
     pub boot: Option<&'a str>,
-    /// SMBIOS system UUID.
+    /// The SMBIOS system UUID.
     pub system_uuid: Option<&'a str>,
-    /// `/etc/machine-id`.
+    /// The id in `/etc/machine-id`.
     pub machine: Option<&'a str>,
 }
 
-/// True: one machine. False: two. `None`: nothing that could be compared was read.
+/// True: the same machine. False: two machines. `None`: no two comparable ids were read.
 pub fn is_same(one: Ids<'_>, other: Ids<'_>) -> Option<bool> {
     let both = |one: Option<&str>, other: Option<&str>| {
         let (one, other) = (one.filter(|id| is_telling(id))?, other.filter(|id| is_telling(id))?);
@@ -27,7 +28,7 @@ pub fn is_same(one: Ids<'_>, other: Ids<'_>) -> Option<bool> {
     both(one.system_uuid, other.system_uuid).or_else(|| both(one.machine, other.machine))
 }
 
-/// A value that firmware leaves everywhere tells nobody apart.
+/// False for a value that firmware leaves on every machine: it distinguishes none of them.
 fn is_telling(text: &str) -> bool {
     let digits = digits(text);
     digits.len() == 32 && digits.bytes().any(|byte| Some(&byte) != digits.as_bytes().first())
@@ -37,8 +38,8 @@ fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_hexdigit).map(|digit| digit.to_ascii_lowercase()).collect()
 }
 
-/// Ids are written with and without dashes, in either case, and the firmware's first three fields in either order of bytes
-/// (SMBIOS before 2.6 has them swapped, and so have some hypervisors and kernels).
+/// Ids are written with and without dashes, and in either case. The firmware's first three fields come in either byte
+/// order (SMBIOS before 2.6 has them swapped, and so have some hypervisors and kernels).
 fn is_same_id(one: &str, other: &str) -> bool {
     let (one, other) = (digits(one), digits(other));
     one == other || swapped(&one).is_some_and(|one| one == other)
@@ -91,16 +92,16 @@ mod tests {
         for (own, theirs, wanted) in [
             (full, full, Some(true)),
             (full, ids(Some(boot), None, Some(other_machine)), Some(true)),
-            // Another boot says nothing by itself; nor does a new installation on the same machine.
+            // Another boot id says nothing by itself; nor does a new installation on the same machine.
             (full, ids(Some(UUID), Some(UUID), Some(other_machine)), Some(true)),
             // A clone of the disk.
             (full, ids(Some(UUID), Some(other_uuid), Some(MACHINE)), Some(false)),
-            // Somebody who is not root cannot read the UUID.
+            // A process without root cannot read the UUID.
             (ids(None, None, Some(MACHINE)), full, Some(true)),
             (ids(None, None, Some(other_machine)), full, Some(false)),
             (full, ids(None, Some(""), Some("")), None),
             (ids(None, None, Some(MACHINE)), ids(None, Some(UUID), None), None),
-            // Firmware that nobody filled in.
+            // The vendor did not fill in the firmware's UUID.
             (ids(None, Some(zero), Some(MACHINE)), ids(None, Some(other_uuid), Some(MACHINE)), Some(true)),
         ] {
             assert_eq!(is_same(own, theirs), wanted, "{own:?} and {theirs:?}");

@@ -1,50 +1,51 @@
-//! What an operator may set, checked once: [`Config`] is made by [`Settings::check`] and in no other way.
+//! What an operator may set, checked once: only [`Settings::check`] makes a [`Config`].
 //!
-//! What cannot work is refused. What would work badly and has one obvious right value is raised to it, with a warning that
-//! says both: a peer that is asked about this machine asks the API server itself before it answers, so whoever gives a
-//! peer less time than the API server hears nobody, and takes that for being alone.
+//! A setting that cannot work is refused. A setting that would work badly and has one obvious right value is raised to
+//! it, with a warning that names both. Example: a peer that is asked about this machine asks the API server itself before
+//! it answers. With a peer timeout below that of the API server, no peer answers in time, and the agent concludes that it
+//! is alone.
 
 use std::fmt;
 
 use reveille_core::model::time::Span;
 use thiserror::Error;
 
-/// What may be set, with the defaults that [`Settings::default`] gives.
+/// The settings; [`Settings::default`] gives the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Between two checks of the API server.
+    /// The interval between two checks of the API server.
     pub check_every: Span,
-    /// Within this an API server answers, or the check failed.
+    /// The timeout of a check of the API server.
     pub api_timeout: Span,
-    /// So many failed checks in a row before peers are asked.
+    /// The number of failed checks in a row before the agent asks peers.
     pub failures: u32,
-    /// Within this a peer answers.
+    /// The timeout of a peer's answer.
     pub peer_timeout: Span,
-    /// With fewer peers known than this, nothing is done. 0: also without any.
+    /// With fewer known peers than this, the agent does nothing. 0: the agent also acts without peers.
     pub min_peers: u32,
-    /// At most so many peers are asked at once.
+    /// The agent asks at most this many peers at once.
     pub peers_asked: u32,
-    /// Between two rounds of asking, at first; doubled each time.
+    /// The first pause between two rounds of asking; it doubles each time.
     pub ask_again: Span,
-    /// A watchdog that is not fed for so long reboots the machine.
+    /// A watchdog that is not fed for this span reboots the machine.
     pub watchdog_timeout: Span,
-    /// A reboot that was asked for and did not happen within this is not going to.
+    /// A reboot that did not happen within this span after the request has failed.
     pub reboot_within: Span,
-    /// At most so many reboots by this agent in a day.
+    /// The agent reboots the machine at most this often in a day.
     pub reboots_a_day: u32,
-    /// Between two inspections of the node and its credentials.
+    /// The interval between two inspections of the Node and its credentials.
     pub inspect_every: Span,
-    /// So many readings in a row say the same before stale is called stale.
+    /// The number of equal readings in a row before credentials count as stale.
     pub stale_readings: u32,
-    /// At most so many attempts to rejoin before a person is asked.
+    /// The number of attempts to rejoin before the agent asks an operator.
     pub attempts: u32,
-    /// After a failed attempt, at first; doubled each time.
+    /// The first pause after a failed attempt; it doubles each time.
     pub backoff: Span,
     /// The longest pause between two attempts.
     pub backoff_max: Span,
-    /// A node comes back within this, or the attempt failed.
+    /// The time within which a Node has to come back, or the attempt failed.
     pub back_within: Span,
-    /// A node that is Ready for so long stays.
+    /// A Node that is Ready for this span counts as stable.
     pub dwell: Span,
 }
 
@@ -72,7 +73,7 @@ impl Default for Settings {
     }
 }
 
-/// A peer's answer travels, too: it gets so much longer than the API server that it asks.
+/// A peer's timeout exceeds the API server's timeout by this: the peer asks the API server, and its answer travels too.
 pub const TRAVEL: Span = Span::from_s(2);
 
 /// Settings that can work.
@@ -82,9 +83,9 @@ pub struct Config(Settings);
 /// A value that was raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What was set as the peers' timeout.
+    /// The peers' timeout that was set.
     pub set: Span,
-    /// What it is raised to.
+    /// The value that it is raised to.
     pub raised_to: Span,
     /// The API server's timeout.
     pub api_timeout: Span,
@@ -107,40 +108,40 @@ impl fmt::Display for Warning {
 /// Settings that cannot work.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// A time that makes a loop or no deadline at all.
+    /// A time that makes a busy loop, or no deadline at all.
     #[error("agent setting {name} is {value}; write a time of at least 1 s and at most 1 h")]
     Time {
-        /// Which.
+        /// The setting's name.
         name: &'static str,
-        /// What it is.
+        /// The setting's value.
         value: Span,
     },
     /// A count out of its range.
     #[error("agent setting {name} is {value}; write {least} to {most}")]
     Count {
-        /// Which.
+        /// The setting's name.
         name: &'static str,
-        /// What it is.
+        /// The setting's value.
         value: u32,
-        /// The least.
+        /// The smallest allowed value.
         least: u32,
-        /// The most.
+        /// The largest allowed value.
         most: u32,
     },
-    /// The watchdog would bite between two checks.
+    /// The watchdog would fire between two checks.
     #[error(
         "agent setting watchdog-timeout is {timeout}, and the API server is checked every {every}; a watchdog is fed three times within its timeout, so write at least 10 s"
     )]
     Watchdog {
         /// The watchdog's timeout.
         timeout: Span,
-        /// Between two checks.
+        /// The interval between two checks.
         every: Span,
     },
 }
 
 impl Settings {
-    /// Refuses what cannot work, raises what would work badly.
+    /// Refuses settings that cannot work, and raises settings that would work badly.
     ///
     /// # Errors
     ///

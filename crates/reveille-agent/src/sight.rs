@@ -1,8 +1,8 @@
-//! What is there of this machine's join: inspected now and then, and how often in a row it was the same.
+//! What a join left on this machine: the last inspection, and how often in a row inspections agreed.
 //!
-//! An inspection that does not end in time is none, and takes what was known before with it: nothing is decided from
-//! something old. That somebody takes the machine away is remembered beyond the Node that said so, until the Node is
-//! Ready again and says otherwise.
+//! An inspection that does not end in time is void, and the agent also drops what it knew before: it decides nothing on
+//! old facts. The sign that an operator or a controller removes the machine outlives the Node that carried it. It ends
+//! when the Node is Ready again without the sign.
 
 use reveille_core::model::time::{Span, Time};
 
@@ -10,16 +10,16 @@ use crate::effect::Effect;
 use crate::model::{Credentials, Flight, FlightId, Inspection, Leaving, NodeSeen};
 use crate::state::Turn;
 
-/// Within this an inspection ends: a few requests, each with a deadline of its own.
+/// The time limit of an inspection: a few requests, each with its own deadline.
 const INSPECT_WITHIN: Span = Span::from_s(20);
 
-/// What was last seen.
+/// The last inspection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
     flight: Option<Flight>,
     next_at: Option<Time>,
     found: Option<Inspection>,
-    /// The inspection that `found` is of.
+    /// The number of the inspection that `found` comes from.
     read: FlightId,
     readings: u32,
     absent: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    /// Nothing is seen yet; what was remembered of going away is.
+    /// Without an inspection yet, but with the remembered sign of removal.
     pub(crate) fn remembering(leaving: Option<Leaving>) -> Self {
         Self { leaving, ..Self::default() }
     }
@@ -37,7 +37,7 @@ impl Sight {
         self.found.as_ref()
     }
 
-    /// How often in a row the credentials were found as they are.
+    /// How often in a row the credentials were found in the same state.
     pub(crate) const fn readings(&self) -> u32 {
         self.readings
     }
@@ -51,12 +51,12 @@ impl Sight {
         self.leaving
     }
 
-    /// What was seen, and remembered of going away, counts no more; it is looked at now.
+    /// Drops the last inspection and the remembered sign of removal, and makes an inspection due now.
     pub(crate) fn look_anew(&mut self) {
         (self.leaving, self.found, self.next_at) = (None, None, None);
     }
 
-    /// It is looked at now, and nothing is decided before. What was remembered of going away stays.
+    /// Makes an inspection due now, and drops the last one. The remembered sign of removal stays.
     pub(crate) fn look_again(&mut self) {
         (self.found, self.next_at) = (None, None);
     }
@@ -65,15 +65,15 @@ impl Sight {
         self.ready_since
     }
 
-    /// There is a finding of an inspection that was asked for after that one.
+    /// An inspection that was asked for after that one has a result.
     pub(crate) fn is_newer_than(&self, asked: FlightId) -> bool {
         self.found.is_some() && self.read > asked
     }
 
-    /// The next inspection is due now. Returns the number that it will be newer than.
+    /// Makes the next inspection due now. Returns the number that its result will be newer than.
     pub(crate) fn want_anew(&mut self, turn: &Turn<'_>) -> FlightId {
         self.next_at = Some(turn.now);
-        // One that is under way already was asked before.
+        // An inspection that is already under way was asked for before.
         self.flight.map_or(self.read, |flight| flight.id)
     }
 
@@ -88,7 +88,7 @@ impl Sight {
         self.absent = if unregistered { self.absent.saturating_add(1) } else { 0 };
         let ready = found.node == NodeSeen::Ready;
         self.ready_since = if ready { self.ready_since.or(Some(turn.now)) } else { None };
-        // Ready again and not told to go: whoever wanted it away thought better of it.
+        // The Node is Ready again without a sign of removal: the removal was taken back.
         self.leaving = if ready { found.leaving } else { found.leaving.or(self.leaving) };
         self.found = Some(found);
     }
@@ -107,7 +107,7 @@ impl Sight {
         }
     }
 
-    /// Nothing of before counts, except that somebody wants the machine away.
+    /// Drops everything except the remembered sign that an operator or a controller removes the machine.
     pub(crate) fn slept(&mut self) {
         *self = Self { leaving: self.leaving, read: self.read, ..Self::default() };
     }

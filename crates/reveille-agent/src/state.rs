@@ -1,11 +1,12 @@
-//! The one function: an event in, effects out.
+//! The one function of the agent: an event comes in, effects go out.
 //!
 //! ```text
 //!  step: did we sleep? ─▶ take the event in ─▶ contact, answering, sight, work, watchdog, each what is due ─▶ WakeAt
 //! ```
 //!
-//! Each part keeps what it waits for, at most one of a kind, and says when it must be looked at again; the earliest of
-//! these is the wake-up. Work comes before the watchdog, because what begins may be a reason to disarm.
+//! Each part keeps what it waits for, at most one effect of a kind, and says when it has to run again; the earliest of
+//! these times is the wake-up. Work runs before the watchdog, because an act that begins may be a reason to disarm the
+//! watchdog.
 
 use reveille_core::model::agent::Ask;
 use reveille_core::model::id::NodeName;
@@ -24,23 +25,23 @@ use crate::sight::Sight;
 use crate::watchdog::Watchdog;
 use crate::work::Work;
 
-/// Woken later than asked by more than this, the machine slept.
+/// A machine that wakes later than asked by more than this has slept.
 const LATE: Span = Span::from_s(30);
 
-/// What an agent begins with.
+/// What an agent starts with.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// What its node is called.
+    /// The name of the machine's Node.
     pub name: NodeName,
-    /// Its settings.
+    /// The settings in force.
     pub config: Config,
-    /// What was raised in them.
+    /// The settings that were raised.
     pub warnings: Vec<Warning>,
-    /// What an agent before it left.
+    /// The memory of an earlier agent process.
     pub memory: Memory,
 }
 
-/// An agent, whole.
+/// The whole state of an agent.
 #[derive(Clone, Debug)]
 pub struct State {
     pub(crate) name: NodeName,
@@ -52,11 +53,11 @@ pub struct State {
     pub(crate) sight: Sight,
     pub(crate) watchdog: Watchdog,
     pub(crate) work: Option<Work>,
-    /// What was given up may still be answered: nothing is begun before.
+    /// An effect that was given up may still complete until then: the agent begins no act before.
     pub(crate) busy_until: Option<Time>,
     pub(crate) cancelled: bool,
     pub(crate) is_ordered: bool,
-    /// What whoever leads asks for, until it came to something.
+    /// What the controller that leads asks for, until the request succeeds or fails.
     pub(crate) asked: Option<Ask>,
     pub(crate) reboot_failed: bool,
     pub(crate) told_hold: Option<Hold>,
@@ -69,7 +70,7 @@ pub struct State {
     wake_at: Option<Time>,
 }
 
-/// One step: its time, and what comes of it.
+/// One step: its time, and its effects.
 pub(crate) struct Turn<'a> {
     pub(crate) now: Time,
     pub(crate) settings: &'a Settings,
@@ -78,7 +79,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Something is asked for, and waited for no longer than this.
+    /// Registers an effect that the agent waits for, no longer than this.
     pub(crate) fn fly(&mut self, within: Span) -> Flight {
         self.next_flight += 1;
         Flight { id: FlightId(self.next_flight), until: self.now + within }
@@ -94,7 +95,7 @@ impl Turn<'_> {
 }
 
 impl State {
-    /// An agent that begins.
+    /// The state of an agent that starts.
     pub fn new(start: Start) -> Self {
         Self {
             name: start.name,
@@ -122,7 +123,7 @@ impl State {
         }
     }
 
-    /// Takes an event in and says what is to be done.
+    /// Takes an event in and returns the effects.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         let settings = *self.config.settings();
         let mut turn = Turn { now, settings: &settings, out: Vec::new(), next_flight: self.next_flight };
@@ -148,7 +149,7 @@ impl State {
         turn.out
     }
 
-    /// Why it cannot reboot its machine now; none when it can.
+    /// Why the agent cannot reboot its machine now; none when it can.
     pub fn unable(&self) -> Option<Unable> {
         let against = safety::against(self.machine.as_ref(), self.cancelled, self.is_rejoining());
         let failed = || self.reboot_failed.then_some(Unable::DidNotHappen);
@@ -159,7 +160,7 @@ impl State {
         against.or_else(failed).or_else(no_way)
     }
 
-    /// What it remembers.
+    /// What the agent remembers.
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -169,7 +170,7 @@ impl State {
         self.config.settings()
     }
 
-    /// The way to bring the node back that what was last seen asks for.
+    /// The repair step that the last inspection calls for.
     pub(crate) fn choice(&self, attempts: u32) -> Result<Option<Rung>, Hold> {
         let Some(found) = self.sight.found() else { return Err(Hold::CannotTell) };
         let chosen = rejoin::choose(Known {
@@ -182,7 +183,8 @@ impl State {
             is_ordered: self.is_ordered,
             settings: self.config.settings(),
         });
-        // It is let in and not Ready: that is no matter of joining, and a restart is what is asked for.
+        // The API server accepts the credentials, and the Node is not Ready: joining does not repair that, but the
+        // controller asked for a restart.
         let restart = self.asked == Some(Ask::RestartKubelet) && found.node == NodeSeen::NotReady;
         match chosen {
             Ok(None) if restart => Ok(Some(Rung::RestartKubelet)),
@@ -194,7 +196,7 @@ impl State {
         match event {
             Event::Tick => {}
             Event::Found(machine) => {
-                // Another device, another permission: a reboot may be had now.
+                // Another device or another permission: a reboot may work now.
                 self.reboot_failed &= self.machine.as_ref() == Some(&machine);
                 self.machine = Some(machine);
             }
@@ -226,7 +228,7 @@ impl State {
         }
     }
 
-    /// One more attempt, now. What is under way goes on.
+    /// Makes one more attempt now. An act that is under way goes on.
     fn take_ask(&mut self, ask: Ask) {
         if self.cancelled {
             return;
@@ -241,13 +243,13 @@ impl State {
         (self.told_hold, self.told_end) = (None, false);
     }
 
-    /// A person, or the first plan, knows more than what was remembered.
+    /// An operator, or the first plan, overrides what the agent remembered.
     fn take_order(&mut self) {
         self.take_plan();
         self.sight.look_anew();
     }
 
-    /// It is to be joined: attempts begin anew.
+    /// The machine has to join: the agent counts attempts from zero.
     fn take_plan(&mut self) {
         self.is_ordered = true;
         (self.memory.attempts, self.memory.not_before) = (0, None);
@@ -255,7 +257,7 @@ impl State {
         (self.told_hold, self.told_end) = (None, false);
     }
 
-    /// Whoever slept knows nothing: what was waited for is void, and every count begins anew.
+    /// After a sleep the agent knows nothing: it drops what it waited for, and every count begins at zero.
     fn notice_sleep(&mut self, now: Time) {
         let Some(before) = self.stepped_at else { return };
         let late = self.wake_at.is_some_and(|at| now.since(at) > LATE);

@@ -1,7 +1,7 @@
-//! What each task of an agent is made of, step by step, and how long each step may take.
+//! The steps of each task of an agent, and the time limit of each step.
 //!
-//! Data only. The token is there before anything is thrown away; the watchdog is disarmed before a join begins; the machine is
-//! looked at afresh after the waiting, not before it; and the memory of what is to be done is durable before it is done.
+//! Data only. The agent has the token before it throws anything away. It disarms the watchdog before a join begins. It
+//! inspects the machine after a wait, not before. The memory of an act is durable before the act.
 
 use reveille_core::model::time::Span;
 
@@ -13,9 +13,10 @@ use crate::settings::Settings;
 pub(crate) enum Task {
     Reboot,
     Rejoin(Rung),
-    /// The node stays: attempts are forgotten.
+    /// The Node stays: the agent forgets its attempts.
     Forget,
-    /// Somebody takes the machine away, or thought better of it: that outlives this process.
+    /// An operator or a controller removes the machine, or took the removal back: the memory of that outlives this
+    /// process.
     Remember,
 }
 
@@ -23,23 +24,23 @@ pub(crate) enum Task {
 pub(crate) enum Step {
     /// Wait until the watchdog is proved disarmed.
     Disarm,
-    /// Wait for an inspection that is asked for now.
+    /// Wait for an inspection that the agent asks for now.
     Look,
-    /// Make the memory of it durable.
+    /// Make the memory of the act durable.
     Record,
     Reboot,
     Do(Verb),
-    /// Wait until the node is Ready and stays.
+    /// Wait until the Node is Ready and stays so.
     Verify,
-    /// Make it durable that all is well.
+    /// Make it durable that the Node is healthy.
     Settle,
 }
 
-/// Within this a memory is durable.
+/// The time limit for a durable memory.
 const RECORD_WITHIN: Span = Span::from_s(10);
-/// Within this the watchdog is disarmed: a few tries.
+/// The time limit for disarming the watchdog: a few tries.
 const DISARM_WITHIN: Span = Span::from_min(1);
-/// Within this a fresh inspection is there.
+/// The time limit for a new inspection.
 const LOOK_WITHIN: Span = Span::from_min(1);
 
 impl Task {
@@ -62,20 +63,20 @@ impl Task {
     }
 }
 
-/// Within this the performer of a verb answers; the verb has deadlines of its own, which are shorter.
+/// The time limit for the process's answer to a verb; the verb has its own deadlines, which are shorter.
 const fn of_verb(verb: Verb) -> Span {
     match verb {
         Verb::RequestToken => Span::from_s(30),
         Verb::RestartKubelet | Verb::Bootstrap => Span::from_min(1),
         Verb::Reset => Span::from_min(3),
         Verb::Join => Span::from_min(5),
-        // The settings say.
+        // The settings give the time limit.
         Verb::RebootByWatchdog | Verb::RebootBySystem => Span::ZERO,
     }
 }
 
 impl Step {
-    /// How long it may take.
+    /// The step's time limit.
     pub(crate) fn within(self, settings: &Settings) -> Span {
         match self {
             Self::Disarm => DISARM_WITHIN,
@@ -83,7 +84,7 @@ impl Step {
             Self::Record | Self::Settle => RECORD_WITHIN,
             Self::Reboot => settings.reboot_within,
             Self::Do(verb) => of_verb(verb),
-            // It has its dwell after the last moment at which it may come.
+            // The Node has its dwell after the last moment at which it may come back.
             Self::Verify => settings.back_within + settings.dwell,
         }
     }

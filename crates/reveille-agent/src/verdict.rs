@@ -1,17 +1,17 @@
-//! What the peers' answers come to: is it this machine, its zone, or the control plane?
+//! The verdict over the peers' answers: is the fault in this machine, in its zone, or in the control plane?
 //!
 //! ```text
-//!  anybody: "the API answers, no order"  ─▶ Elsewhere         nothing is done
+//!  any peer: "the API answers, no order" ─▶ Elsewhere         nothing is done
 //!  a majority of all: "order"            ─▶ Reboot(Ordered)   two voices at least
 //!  more than half outside: "lost it too" ─▶ ControlPlane      nothing is done
-//!  nobody outside, some of the own zone  ─▶ OwnZone           nothing is done: it is not this machine alone
-//!  nobody at all, of two at least        ─▶ Reboot(Alone)
+//!  none outside, some of the own zone    ─▶ OwnZone           nothing is done: it is not this machine alone
+//!  none at all, of two at least          ─▶ Reboot(Alone)
 //!  anything else                         ─▶ NoQuorum          nothing is done, and others are asked
 //! ```
 //!
-//! Who lost the API server is a question of place, and is counted among other failure domains where there are any. An order
-//! is read from the API, and says the same wherever it is read. One voice never reboots a machine: the first that answers may
-//! be the one that is wrong.
+//! Whether a peer lost the API server depends on its place, so the agent counts peers in other failure domains where
+//! there are any. An order is read from the API, and says the same wherever it is read. One answer never reboots a
+//! machine: the first peer that answers may be the faulty one.
 
 use std::fmt;
 
@@ -20,22 +20,22 @@ use crate::model::PeerAnswer;
 /// One peer that was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Voice {
-    /// It shares this machine's failure domain.
+    /// The peer shares this machine's failure domain.
     pub inside: bool,
-    /// What it said; none when it did not answer in time.
+    /// The peer's answer; none when it did not answer in time.
     pub answer: Option<PeerAnswer>,
 }
 
-/// What it comes to.
+/// The verdict of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The API server answers others, and there is no order: so many say so.
+    /// The API server answers other machines, and there is no order: this many peers say so.
     Elsewhere(u32),
-    /// So many of so many outside lost it, too.
+    /// This many of this many peers outside the zone lost the API server, too.
     ControlPlane(u32, u32),
-    /// Nobody outside of the zone answers, and machines in it do.
+    /// No peer outside the zone answers, and this many peers in it do.
     OwnZone(u32),
-    /// Fewer peers are known than are needed.
+    /// The agent knows fewer peers than it needs.
     TooFew {
         /// How many are known.
         known: u32,
@@ -44,32 +44,32 @@ pub enum Verdict {
     },
     /// The answers do not agree, or are too few.
     NoQuorum {
-        /// How many speak for a reboot.
+        /// How many answers are for a reboot.
         voices: u32,
-        /// How many of how many would have to.
+        /// How many answers a reboot needs.
         needed: u32,
-        /// How many were asked.
+        /// How many peers the agent asked.
         asked: u32,
     },
-    /// This machine alone is cut off.
+    /// Only this machine is cut off.
     Reboot(Ground),
 }
 
-/// What a reboot rests on.
+/// The reason for a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// So many of so many peers read an order for this machine in the API.
+    /// This many of this many peers read an order for this machine in the API.
     Ordered(u32, u32),
-    /// Not one of so many peers answers.
+    /// None of this many peers answers.
     Alone(u32),
-    /// No peers are known, and the settings say to act without any.
+    /// The agent knows no peers, and the settings say to act without any.
     NoPeersNeeded,
 }
 
-/// Fewer voices than this are no quorum, however few were asked.
+/// Fewer answers than this are no quorum, however few peers the agent asked.
 pub const QUORUM_LEAST: u32 = 2;
 
-/// Judges a round that is over, or that is clear already.
+/// Judges a round that is over, or that is already clear.
 pub fn judge(voices: &[Voice]) -> Verdict {
     let count = |is: &dyn Fn(&Voice) -> bool| voices.iter().filter(|voice| is(voice)).count() as u32;
     let asked = voices.len() as u32;
@@ -101,7 +101,7 @@ pub fn judge(voices: &[Voice]) -> Verdict {
     Verdict::NoQuorum { voices: ordered, needed: majority, asked }
 }
 
-/// True when no later answer could make the round say anything that is less careful.
+/// True when no later answer could make the verdict less careful.
 pub fn is_clear(voices: &[Voice]) -> bool {
     voices.iter().any(|voice| voice.answer == Some(PeerAnswer::NoOrder))
 }

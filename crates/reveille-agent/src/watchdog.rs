@@ -1,13 +1,13 @@
-//! The watchdog: set, read back, fed; armed only while this machine may be rebooted.
+//! The watchdog: the agent sets it, reads it back and feeds it, and arms it only while this machine may be rebooted.
 //!
 //! ```text
 //!  wanted ≠ proved ─▶ SetWatchdog ─▶ ReadWatchdog ─┬─ as wanted ─▶ proved, told
 //!       ▲                                          └─ not, or silent ─▶ a pause, and again, so many times
-//!       └── wanted changes: the tries begin anew ◀───────┘
+//!       └── wanted changes: the tries start over ◀───────┘
 //! ```
 //!
-//! What may be armed is fed, whether or not it should be: a device that refuses to be closed would otherwise reboot a machine
-//! that nobody wants rebooted. Only a reboot that this agent has begun ends the feeding.
+//! The agent feeds every watchdog that may be armed, whether or not it should be armed. Otherwise a device that refuses
+//! to close would reboot a machine that should keep running. Only a reboot that this agent has begun ends the feeding.
 
 use reveille_core::model::time::{Span, Time};
 
@@ -15,39 +15,39 @@ use crate::effect::{Effect, Report};
 use crate::model::{Device, Flight, FlightId, Outcome, WatchdogSeen};
 use crate::state::Turn;
 
-/// Within this a device is set, and read.
+/// The time limit for setting a device, and for reading it.
 const DEVICE_WITHIN: Span = Span::from_s(5);
-/// Between two tries, at first.
+/// The first pause between two tries.
 const AGAIN: Span = Span::from_s(10);
 /// The longest pause between two tries.
 const AGAIN_MAX: Span = Span::from_min(5);
-/// So many tries, until something changes.
+/// The number of tries, until something changes.
 const TRIES: u32 = 5;
-/// It is fed so often within its timeout: two feeds may be late.
+/// The agent feeds the watchdog this often within its timeout: two feeds may be late.
 const FEEDS: i64 = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// It was never read, or is not as it was set.
+    /// The agent never read the watchdog, or its state differs from what was set.
     #[default]
     Unproved,
-    /// Asked to be so.
+    /// The agent asked for this state.
     Setting(Flight, Option<Span>),
-    /// Set so, and being read back.
+    /// The agent set this state, and is reading it back.
     Reading(Flight, Option<Span>),
-    /// Read back as it was set.
+    /// The agent read back the state that it set.
     Proved(Option<Span>),
 }
 
-/// What is known of the watchdog.
+/// What the agent knows about the watchdog.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watchdog {
     stage: Stage,
-    /// What it is set to, or should be.
+    /// The state that the watchdog should have.
     wanted: Option<Span>,
-    /// It was read at least once: until then it may be armed, by a process before this one.
+    /// The agent has read the watchdog at least once: before that, an earlier process may have armed it.
     is_known: bool,
-    /// It may be armed, and is fed so often.
+    /// The watchdog may be armed, and the agent feeds it at this interval.
     fed_every: Option<Span>,
     next_feed_at: Option<Time>,
     tries: u32,
@@ -56,12 +56,12 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Armed, as read back, and meant to be.
+    /// Armed, as read back, and meant to be armed.
     pub(crate) const fn is_armed(&self) -> bool {
         matches!(self.stage, Stage::Proved(Some(_))) && self.wanted.is_some()
     }
 
-    /// Disarmed, as read back, and meant to be; or there is nothing that could be armed.
+    /// Disarmed, as read back, and meant to be disarmed; or there is no device that could be armed.
     pub(crate) const fn is_disarmed(&self, device: Option<Device>) -> bool {
         matches!(device, Some(Device::Absent | Device::Forbidden))
             || (matches!(self.stage, Stage::Proved(None)) && self.wanted.is_none())
@@ -99,7 +99,7 @@ impl Watchdog {
         }
         self.stage = Stage::Proved(proved);
         (self.tries, self.again_at, self.told_unproved) = (0, None, false);
-        // Where something else is wanted by now, it is set anew, and this is no news.
+        // If the agent wants another state by now, it sets the watchdog again and reports nothing.
         if proved == self.wanted {
             turn.report(if proved.is_some() { Report::WatchdogArmed } else { Report::WatchdogDisarmed });
         }
@@ -128,7 +128,7 @@ impl Watchdog {
         feeds: bool,
     ) {
         if device != Some(Device::Usable) {
-            // What was asked for a moment ago may still be answered.
+            // A request of a moment ago may still be answered.
             let waits = |flight: Flight| !turn.is_over(flight);
             if !matches!(self.stage, Stage::Setting(flight, _) | Stage::Reading(flight, _) if waits(flight)) {
                 *self = Self::default();
@@ -140,7 +140,7 @@ impl Watchdog {
             _ => {}
         }
         if wanted != self.wanted {
-            // A try that is under way ends first, with its proof; then this one begins.
+            // A try that is under way ends first, with its read-back; then the new state is tried.
             self.wanted = wanted;
             (self.tries, self.again_at) = (0, None);
         }
@@ -171,7 +171,7 @@ impl Watchdog {
         }
     }
 
-    /// A read or a set that was under way counts as failed; the device may have been fed too late, or not.
+    /// A read or a set that was under way counts as failed. The device may have been fed too late, or not.
     pub(crate) fn slept(&mut self) {
         if !matches!(self.stage, Stage::Proved(_)) {
             self.stage = Stage::Unproved;

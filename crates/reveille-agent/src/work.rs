@@ -1,4 +1,4 @@
-//! What the agent does to its machine: one task at a time, step by step, and every gate asked again before each step.
+//! What the agent does to its machine: one task at a time, step by step, with every gate checked again before each step.
 //!
 //! ```text
 //!  Reboot          Record ─▶ Reboot
@@ -7,9 +7,9 @@
 //!  Reset           token ─▶ Disarm ─▶ Look ─▶ Record ─▶ reset ─▶ join ─▶ Verify ─▶ Settle
 //! ```
 //!
-//! The token is there before anything is thrown away. The machine is looked at afresh after the waiting, not before it. The
-//! memory of what is to be done is durable before it is done. A node that came back and went again has not come back.
-//! A task that fails costs an attempt, and the next waits twice as long; after the last a person is asked.
+//! The agent has the token before it throws anything away. It inspects the machine after a wait, not before. The memory
+//! of an act is durable before the act. A Node that came back and went again has not come back. A task that fails costs
+//! an attempt, and the pause doubles; after the last attempt the agent asks an operator.
 
 use reveille_core::model::time::{Span, Time};
 
@@ -19,7 +19,7 @@ use crate::rejoin::Rung;
 use crate::state::{State, Turn};
 use crate::steps::{Step, Task};
 
-/// A kubelet that is let in has registered within this after its start, also on a slow machine.
+/// A kubelet with accepted credentials registers within this time after its start, also on a slow machine.
 const REGISTERS_WITHIN: Span = Span::from_s(30);
 
 /// A task under way.
@@ -27,20 +27,20 @@ const REGISTERS_WITHIN: Span = Span::from_s(30);
 pub(crate) struct Work {
     task: Task,
     place: usize,
-    /// None: the step is to be begun.
+    /// None: the step has not begun.
     wait: Option<Wait>,
-    /// The watchdog is to bite.
+    /// The agent lets the watchdog fire.
     bites: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     until: Time,
-    /// Its number; of a look: what must be older.
+    /// The effect's number; for an inspection: the number that its result has to be newer than.
     id: FlightId,
     ended: Option<bool>,
     since: Time,
-    /// Of a verification: its node was there.
+    /// For a verification: the Node existed.
     was_there: bool,
 }
 
@@ -49,7 +49,7 @@ impl Work {
         self.task.steps().get(self.place).copied()
     }
 
-    /// The clock moved by so much while nobody looked.
+    /// The machine slept for this many milliseconds: the wait ends later by as much.
     pub(crate) fn postpone(&mut self, ms: i64) {
         if let Some(wait) = &mut self.wait {
             wait.until = Time::from_ms(wait.until.ms.saturating_add(ms));
@@ -58,7 +58,7 @@ impl Work {
 }
 
 impl State {
-    /// From the disarming on until the node is back: the machine is in the middle of a join.
+    /// True from the disarming until the Node is back: the machine is in the middle of a join.
     pub(crate) fn is_rejoining(&self) -> bool {
         self.work.as_ref().is_some_and(|work| {
             let joins = matches!(work.task, Task::Rejoin(rung) if rung != Rung::RestartKubelet);
@@ -66,7 +66,7 @@ impl State {
         })
     }
 
-    /// The way in which it brings its node back just now.
+    /// The way in which the agent brings its Node back just now.
     pub(crate) fn rejoins(&self) -> Option<Rung> {
         match self.work.as_ref()?.task {
             Task::Rejoin(rung) => Some(rung),
@@ -74,12 +74,12 @@ impl State {
         }
     }
 
-    /// A reboot was asked for, and its time has not passed.
+    /// The agent asked for a reboot, and its time limit has not passed.
     fn is_rebooting(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.step() == Some(Step::Reboot) && work.wait.is_some())
     }
 
-    /// The watchdog is not to be fed any more.
+    /// The agent must not feed the watchdog any more.
     pub(crate) fn lets_bite(&self) -> bool {
         self.is_rebooting() && self.work.as_ref().is_some_and(|work| work.bites)
     }
@@ -91,7 +91,7 @@ impl State {
             && wait.id == id
             && answered
         {
-            // The first answer counts: what was asked of the system is not unasked by a second.
+            // The first answer counts: a second answer does not undo what the system was asked for.
             wait.ended.get_or_insert(done);
         }
     }
@@ -108,12 +108,12 @@ impl State {
         turn.report(Report::RebootDropped(why));
     }
 
-    /// Goes on with what is under way, or begins what is due.
+    /// Goes on with the task under way, or begins what is due.
     pub(crate) fn advance_work(&mut self, turn: &mut Turn<'_>) {
         if self.work.is_none() {
             self.begin_work(turn);
         }
-        // Each pass waits for something, goes a step on, or ends the task.
+        // Each pass waits for an effect, goes a step on, or ends the task.
         while let Some(work) = self.work.clone() {
             let Some(step) = work.step() else {
                 self.work = None;
@@ -141,8 +141,8 @@ impl State {
         }
     }
 
-    /// Ends the task. What was asked for and not answered may be until its deadline; a reboot may come until then, whatever
-    /// was answered. Nobody answers to a verification.
+    /// Ends the task. An effect without an answer may still complete until its deadline. A reboot may still happen until
+    /// its deadline, whatever the answer was. A verification has no effect that could be answered.
     fn end_work(&mut self, turn: &Turn<'_>) {
         let work = self.work.take().filter(|work| work.step() != Some(Step::Verify));
         let reboots = work.as_ref().is_some_and(|work| work.step() == Some(Step::Reboot));
@@ -161,11 +161,11 @@ impl State {
         }
         if self.contact.ground().is_some() {
             if self.unable().is_some() {
-                // It was said, and nobody takes this machine for fenced.
+                // The agent reported that it cannot reboot, so no controller takes this machine for fenced.
                 return;
             }
             if self.memory.reboots_lately(turn.now) >= turn.settings.reboots_a_day {
-                // Once is enough: the next rounds come to the same.
+                // One report is enough: the next rounds have the same result.
                 self.contact.forget_ground();
                 if !std::mem::replace(&mut self.told_spent, true) {
                     turn.report(Report::RebootDropped("it has rebooted as often as it may in a day"));
@@ -204,7 +204,7 @@ impl State {
             }
             return;
         }
-        // A clock that was set back makes nobody wait for longer than a pause ever is.
+        // After a clock was set back, the agent waits no longer than the longest pause.
         let latest = turn.now + turn.settings.backoff_max;
         if self.memory.not_before.is_some_and(|at| at.min(latest) > turn.now) {
             return;
@@ -219,7 +219,7 @@ impl State {
         self.work = Some(Work { task, place: 0, wait: None, bites: false });
     }
 
-    /// The pause after the attempt that is counted last.
+    /// The pause after the last counted attempt.
     fn pause(&self, turn: &Turn<'_>) -> Span {
         turn.settings.backoff.doubled(self.memory.attempts.saturating_sub(1), turn.settings.backoff_max)
     }
@@ -228,7 +228,7 @@ impl State {
         self.sight.ready_since().is_some_and(|at| turn.now.since(at) >= turn.settings.dwell)
     }
 
-    /// What speaks against this step now.
+    /// The reason against this step now.
     fn against(&self, task: Task, step: Step, turn: &Turn<'_>) -> Option<&'static str> {
         let first = |checks: &[(bool, &'static str)]| checks.iter().find(|(is, _)| *is).map(|(_, why)| *why);
         let told = (self.cancelled, "it was told to do nothing");
@@ -253,7 +253,7 @@ impl State {
             }
             (Task::Rejoin(rung), Step::Record | Step::Do(_)) => {
                 let before = self.memory.attempts.saturating_sub(1);
-                // A join where nothing is takes nothing away; what is reset must not be a node that is there.
+                // A join on a machine without a join removes nothing; a reset must not hit a Node that exists.
                 let is_blind = |node| match node {
                     NodeSeen::CannotTell => true,
                     NodeSeen::Guarded => rung == Rung::Reset,
@@ -320,13 +320,14 @@ impl State {
         }
     }
 
-    /// A node that came and went, or whose kubelet is let in and registers nowhere, does not come by waiting for it.
+    /// A Node that came and went does not come back by waiting; nor does one whose kubelet has accepted credentials and
+    /// does not register.
     fn watch_node(&mut self, wait: &mut Wait, now: Time) -> Option<&'static str> {
         let found = self.sight.found()?;
         match found.node {
             NodeSeen::Ready | NodeSeen::NotReady => wait.was_there = true,
             NodeSeen::Absent if wait.was_there => return Some("its node came and went"),
-            // Between two looks; what was found before the wait began says nothing of it.
+            // The Node came and went between two inspections; an inspection from before the wait says nothing about it.
             NodeSeen::Absent if found.came_and_went && self.sight.is_newer_than(wait.id) => {
                 return Some("its node came and went");
             }
@@ -346,14 +347,14 @@ impl State {
         None
     }
 
-    /// Whether what the step waits for is so, or will not be; none: not yet.
+    /// Whether the step's wait ended in success or in failure; none: not yet.
     fn has_ended(&self, step: Step, wait: Wait, turn: &Turn<'_>) -> Option<bool> {
         let so = |is: bool| is.then_some(true);
         match step {
             Step::Disarm => so(self.watchdog.is_disarmed(self.machine.as_ref().map(|it| it.watchdog))),
             Step::Look => so(self.sight.is_newer_than(wait.id)),
             Step::Record | Step::Settle | Step::Do(_) => wait.ended,
-            // That it was asked for is no reboot: after one, nobody is here to see it.
+            // A request for a reboot does not prove a reboot: after a real one, this process no longer runs.
             Step::Reboot => wait.ended.filter(|done| !done),
             Step::Verify => so(self.has_stayed(turn)),
         }
@@ -386,14 +387,14 @@ impl State {
                 self.memory.not_before = Some(again_at);
                 turn.report(Report::Failed(rung, why, again_at));
             }
-            // It is in memory, and is written with whatever is written next.
+            // The memory holds it, and the next record writes it.
             Task::Forget | Task::Remember => {}
         }
     }
 
     pub(crate) fn work_moments(&self) -> impl Iterator<Item = Time> {
         let wait = self.work.as_ref().and_then(|work| work.wait).map(|wait| wait.until);
-        // While a dwell runs, the next inspection is early enough; so is it for a pause between two attempts.
+        // During a dwell, or a pause between two attempts, the next regular inspection is early enough.
         wait.into_iter().chain(self.busy_until)
     }
 }

@@ -1,9 +1,9 @@
 //! The API server as one machine asks it: a path, a deadline, an answer of bounded size.
 //!
-//! Whom it trusts and what it shows are given when it is made: [`Trust`] and [`Shown`]. An answer is an answer whatever its
-//! status; what is a failure is that none came, and each kind of that is a variant, because "refused", "silent" and
-//! "somebody else answered" lead to different doors. No proxy of the environment is used: a kubelet uses none either. Nothing
-//! is asked twice here.
+//! The caller says whom the connection trusts and what it shows: [`Trust`] and [`Shown`]. An answer is an answer whatever
+//! its status. Only a missing answer is a failure, and each kind has its own variant: "refused", "silent" and "another
+//! server answered" need different repairs. Like the kubelet, the connection uses no proxy from the environment. This
+//! module never repeats a question.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -28,29 +28,29 @@ use crate::target::Endpoint;
 use crate::target::kubeconfig::Client;
 use crate::verifier::Judged;
 
-/// No answer that is read here is longer: a Node with many images is some hundred KiB.
+/// No answer that the agent reads is longer: a Node with many images has some hundred KiB.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Within this a connection is made, or it is not going to be.
+/// The time limit for a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// Whom to trust as the server.
 pub enum Trust {
-    /// These authorities, for the server's name.
+    /// These CAs, for the server's name.
     Authorities(Arc<RootCertStore>),
-    /// Whatever this verifier says.
+    /// The verifier decides.
     Verifier(Arc<dyn ServerCertVerifier>),
 }
 
-/// What the server is shown.
+/// What the client shows to the server.
 #[derive(Clone, Copy)]
 pub enum Shown<'a> {
-    /// Nothing.
+    /// No credentials.
     Nothing,
     /// A bootstrap token.
     Token(&'a SecretString),
-    /// A user's password, as the supervisors of k3s and RKE2 take it.
+    /// A user's password, as the supervisors of k3s and RKE2 accept it.
     Password(&'a str, &'a SecretString),
-    /// A client's certificate.
+    /// A client certificate.
     Certificate(&'a Client),
 }
 
@@ -62,82 +62,82 @@ pub struct Api {
     authorization: Option<SecretString>,
 }
 
-/// What came back.
+/// The server's answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The server's `Date`, as it wrote it.
+    /// The server's `Date` header, as written.
     pub date: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// No answer came, or none was asked for.
+/// No answer came, or no question was sent.
 #[derive(Debug, Error)]
 pub enum ApiError {
-    /// What it should show cannot be shown.
+    /// The credentials cannot be used.
     #[error("cannot connect to {endpoint} with the kubelet's certificate: {cause}")]
     Credentials {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// Why.
+        /// The cause.
         cause: String,
     },
     /// The connection cannot be set up.
     #[error("cannot set up a connection to {endpoint}: {source}")]
     SetUp {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
-    /// Somebody answered who is not trusted.
+    /// A server answered that is not trusted.
     #[error("{endpoint} is not who was pinned or known: {cause}")]
     Untrusted {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// Its certificate is not valid at this time, by this machine's clock.
+    /// The server's certificate is not valid at this time, by this machine's clock.
     #[error("the certificate of {endpoint} {cause}: compare the clocks of this machine and of the server")]
     OutOfDate {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// When it begins, or ended.
+        /// When the certificate begins or ended.
         cause: String,
     },
-    /// Nobody answered in time.
+    /// The server did not answer in time.
     #[error("{endpoint} did not answer within {within_s} s")]
     Silent {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// What it was given.
+        /// The time limit.
         within_s: u64,
     },
-    /// No connection, or one that broke.
+    /// There is no connection, or it broke.
     #[error("{endpoint} cannot be reached: {cause}")]
     Unreachable {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
         /// The innermost cause.
         cause: String,
     },
-    /// More than any answer that belongs here.
+    /// The answer is longer than any valid answer.
     #[error("{endpoint} answers more than {ANSWER_BYTES_MAX} bytes")]
     TooLong {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
     },
 }
 
 impl Api {
-    /// Sets a connection up; nothing is sent yet.
+    /// Sets a connection up; sends nothing yet.
     ///
     /// # Errors
     ///
-    /// What it should show cannot be read as certificate and key.
+    /// The credentials cannot be read as certificate and key.
     pub fn new(endpoint: &Endpoint, trust: Trust, shown: Shown<'_>) -> Result<Self, ApiError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let credentials = |cause: String| ApiError::Credentials { endpoint: endpoint.clone(), cause };
@@ -179,7 +179,7 @@ impl Api {
         Ok(Self { http, endpoint: endpoint.clone(), authorization })
     }
 
-    /// Which server it asks.
+    /// The server.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -188,16 +188,16 @@ impl Api {
     ///
     /// # Errors
     ///
-    /// No whole answer came within this.
+    /// No whole answer came within the time limit.
     pub async fn get(&self, path: &str, within: Duration) -> Result<Answer, ApiError> {
         self.get_as(path, &[], within).await
     }
 
-    /// Asks for a path with headers of its own, whose values nobody logs.
+    /// Asks for a path with additional headers, whose values are never logged.
     ///
     /// # Errors
     ///
-    /// No whole answer came within this.
+    /// No whole answer came within the time limit.
     pub async fn get_as(
         &self,
         path: &str,
@@ -237,7 +237,7 @@ impl Api {
         Ok(Answer { status, date, body })
     }
 
-    /// What failed, by its innermost cause: the outer ones only say that something was being sent.
+    /// The failure, by its innermost cause: the outer causes only say that a request was being sent.
     fn failed(&self, failure: &reqwest::Error) -> ApiError {
         let endpoint = self.endpoint.clone();
         let mut cause: &(dyn std::error::Error + 'static) = failure;
@@ -254,8 +254,8 @@ impl Api {
     }
 }
 
-/// The TLS failure within, where a certificate was the matter. An I/O error passes over what it wraps when it is asked for its
-/// source, and one may wrap another, so each is opened.
+/// The TLS failure inside, where a certificate caused it. An I/O error skips the error that it wraps when it is asked for
+/// its source, and may wrap another one, so this opens each.
 fn tls_failure(failure: &reqwest::Error) -> Option<&rustls::Error> {
     let mut cause = failure.source();
     while let Some(inner) = cause {
@@ -271,7 +271,7 @@ fn tls_failure(failure: &reqwest::Error) -> Option<&rustls::Error> {
     None
 }
 
-/// What the dates of a certificate have to do with its refusal.
+/// How the dates of a certificate caused its refusal.
 fn out_of_date(failure: &rustls::Error) -> Option<String> {
     use rustls::CertificateError as Refused;
     let rustls::Error::InvalidCertificate(why) = failure else { return None };
@@ -307,7 +307,7 @@ mod tests {
     use crate::testing::Authority;
     use tokio::net::TcpListener;
 
-    /// A server with this certificate that says nothing after the handshake; asked as `127.0.0.1`.
+    /// A server with this certificate that sends nothing after the handshake; the client asks it as `127.0.0.1`.
     async fn asked(server: crate::testing::Server, trusted: &Authority) -> ApiError {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };

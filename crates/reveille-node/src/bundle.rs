@@ -1,12 +1,13 @@
-//! Everything that somebody else needs to see what is wrong with a machine, in one file, with secrets taken out.
+//! Everything that another person needs to see a machine's problem, in one file, with secrets removed.
 //!
 //! ```text
 //!  facts · checks · logs · configuration files ─▶ known secrets, whole ─▶ masked by shape and by name ─▶ tar.gz
 //! ```
 //!
-//! Secrets are taken out twice, by different means (`known`): every one that this machine is known to have is looked for as it
-//! is and blotted out wherever it stands, and then all text is masked as everywhere (names of secrets, shapes of tokens, private
-//! keys, long base64). Keys are not packed at all. `reveille diagnose FILE` reads it and comes to what the doctor came to.
+//! Secrets are removed twice, by different means. First every secret that this machine is known to have (`known`) is
+//! searched for as it is and masked wherever it occurs. Then all text is masked as everywhere (names of secrets, shapes
+//! of tokens, private keys, long base64). Keys are not packed at all. `reveille diagnose FILE` reads the bundle and finds
+//! what the doctor found.
 
 mod tar;
 
@@ -24,9 +25,9 @@ use crate::logs::Log;
 use crate::root::Root;
 use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, Token};
 
-/// The folder in the archive; `diagnose` knows a doctor's bundle by its members.
+/// The folder in the archive; `diagnose` recognises a doctor's bundle by its members.
 const FOLDER: &str = "reveille-doctor";
-/// Configuration that tells how the machine joins and runs. Keys are not among it.
+/// Configuration that says how the machine joins and runs. Keys are not in the list.
 const FILES: [&str; 30] = [
     KUBECONFIG,
     BOOTSTRAP_KUBECONFIG,
@@ -60,20 +61,20 @@ const FILES: [&str; 30] = [
     "/proc/net/route",
 ];
 
-/// What is packed.
+/// The content of a bundle.
 #[derive(Debug)]
 pub struct Contents<'a> {
-    /// Where the machine's files are.
+    /// The machine's files.
     pub root: &'a Root,
-    /// The token that is joined with.
+    /// The token of the join.
     pub token: Option<&'a Token>,
-    /// Secrets that whoever packs knows of himself.
+    /// Secrets that the caller knows.
     pub own: &'a [SecretString],
-    /// What was read.
+    /// The facts.
     pub facts: &'a Facts,
-    /// What it came to.
+    /// The doctor's report.
     pub report_json: &'a str,
-    /// The line by which `diagnose` knows what the checks came to.
+    /// The line by which `diagnose` recognises the result of the checks.
     pub verdict: &'a str,
     /// The logs.
     pub logs: &'a [Log],
@@ -83,7 +84,7 @@ pub struct Contents<'a> {
 ///
 /// # Errors
 ///
-/// None but of memory: it is made in memory, and written by [`write`].
+/// Only for lack of memory: the bundle is made in memory, and [`write`] writes it.
 pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     let Contents { root, token, own, facts, report_json, verdict, logs } = contents;
     let known = Known::of_machine(root, *token, own);
@@ -106,13 +107,13 @@ pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     archive.end()?.finish()
 }
 
-/// Writes it, to be read by its owner alone. It is written beside its place and takes it then: in a folder where others may
-/// write, what stands there of that name may be a link to a file that is not theirs to write, or a file that stays theirs
-/// to read.
+/// Writes the bundle as a file that only its owner can read. The file is written beside its place and then moved there.
+/// In a folder where other accounts may write, the name may be a link to another file, or a file that another account
+/// keeps open to read.
 ///
 /// # Errors
 ///
-/// It cannot be written, or something else than a file stands there.
+/// The bundle cannot be written, or something other than a file has its name.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_other = path.symlink_metadata().is_ok_and(|there| !there.is_file());
     if is_other || path.file_name().is_none() {
@@ -121,7 +122,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     put_own(path, bytes)
 }
 
-/// The lines between the marks of a private key; what else stands in the file is public.
+/// The lines between the marks of a private key; the rest of the file is public.
 pub(crate) fn key_lines(pem: &str) -> String {
     let mut is_key = false;
     let mut lines = String::new();

@@ -1,14 +1,15 @@
-//! The hash by which k3s and RKE2 know a cluster: it stands in front of a full token, and is of the authorities' bundle.
+//! The hash by which k3s and RKE2 identify a cluster: it is the prefix of a full token, and is computed over the bundle
+//! of CAs.
 //!
 //! ```text
 //!  one certificate   ─▶ SHA-256 of the file's bytes: its PEM text, line breaks included, not its key
 //!  several           ─▶ SHA-256 of the DER of the root that the first one leads to
 //! ```
 //!
-//! It is another thing than a [`crate::pin::Pin`], which is of a public key: an authority that is renewed with its key keeps its
-//! pin and not this hash. Of several certificates only those between the first one and the root that was hashed are anchors
-//! afterwards: what a bundle holds besides was vouched for by nobody. The signatures between them are verified here, because
-//! names alone would let anybody put a known root behind an authority of their own.
+//! This hash differs from a [`crate::pin::Pin`], which is computed over a public key: a CA that is renewed with its key
+//! keeps its pin but not this hash. Of several certificates, only those between the first one and the hashed root become
+//! anchors: the token vouches for no other in the bundle. This module verifies the signatures between them. Names alone
+//! would let any attacker put a known root behind a CA of the attacker's own.
 
 use std::fmt;
 
@@ -18,42 +19,42 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-/// More certificates than this are no cluster's authorities.
+/// A bundle with more certificates than this is not a cluster's.
 const CERTIFICATES_MAX: usize = 16;
 
 /// The SHA-256 of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BundleHash([u8; 32]);
 
-/// A bundle that nothing can be known by.
+/// A bundle without a usable hash.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BundleError {
-    /// There is no certificate in it.
+    /// The bundle has no certificate.
     #[error("it holds no certificate as PEM")]
     Empty,
-    /// There are too many.
+    /// The bundle has too many certificates.
     #[error("it holds more than {CERTIFICATES_MAX} certificates")]
     TooMany,
 }
 
-/// What a bundle says, and what of it is vouched for by its hash.
+/// The content of a bundle, and the part for which its hash vouches.
 #[derive(Clone, Debug)]
 pub struct Bundle {
-    /// Its hash.
+    /// The bundle's hash.
     pub hash: BundleHash,
-    /// The first certificate and those that lead to the root that was hashed; all of them where they lead to none, because then
-    /// the hash is of every byte.
+    /// The first certificate and those that lead to the hashed root; all of them where they lead to none, because then
+    /// the hash covers every byte.
     pub anchors: Vec<CertificateDer<'static>>,
-    /// What was hashed: the root, or each of them. Whoever knows these knows the anchors.
+    /// The hashed certificates: the root, or all of them. Trust in these is trust in the anchors.
     pub hashed: Vec<CertificateDer<'static>>,
 }
 
 impl Bundle {
-    /// Reads the bytes that a server tells, or that an agent has kept.
+    /// Reads the bytes that a server sends, or that an agent has kept.
     ///
     /// # Errors
     ///
-    /// There is no certificate in it, or far too many.
+    /// The bundle has no certificate, or far too many.
     pub fn read(pem: &[u8]) -> Result<Self, BundleError> {
         let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let all = all.map_err(|_| BundleError::Empty)?;
@@ -72,7 +73,7 @@ impl Bundle {
     }
 }
 
-/// From the first certificate to a root among the others, each signed by the next.
+/// The chain from the first certificate to a root among the others, each signed by the next.
 fn chain(
     first: &CertificateDer<'static>,
     rest: &[CertificateDer<'static>],
@@ -89,7 +90,7 @@ fn chain(
     None
 }
 
-/// This authority signed that certificate.
+/// True when this CA signed that certificate.
 fn has_signed(authority: &CertificateDer<'_>, other: &CertificateDer<'_>) -> bool {
     let (Ok((_, authority)), Ok((_, other))) =
         (X509Certificate::from_der(authority), X509Certificate::from_der(other))
@@ -108,7 +109,7 @@ impl BundleHash {
         Self(hash)
     }
 
-    /// Reads 64 hexadecimal digits; `None` where it is something else.
+    /// Reads 64 hexadecimal digits; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
@@ -166,7 +167,7 @@ mod tests {
         let bundle = read(&[own.der(), evil.der(), root.der()]);
         assert_eq!(bundle.hash.to_string(), sha256(&root.der()));
         assert_eq!(bundle.anchors, [own.der(), root.der()], "a stranger's is not vouched for");
-        // A stranger who puts a known root behind an authority of their own has not the root's hash.
+        // An attacker who puts a known root behind a CA of the attacker's own does not get the root's hash.
         let forged = read(&[evil.der(), root.der()]);
         assert_ne!(forged.hash.to_string(), sha256(&root.der()));
         let named = Authority::forged("k3s-server-ca", "root");

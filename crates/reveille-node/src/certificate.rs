@@ -1,6 +1,6 @@
-//! What a certificate says of itself, for people and for comparing: names, dates, and the hash of its key.
+//! The content of a certificate, for people and for comparisons: names, dates, and the hash of its key.
 //!
-//! Reading proves nothing; who is trusted is decided in `pin` and by rustls.
+//! Reading proves nothing; `pin` and rustls decide which certificates are trusted.
 
 use std::fmt;
 
@@ -12,24 +12,24 @@ use crate::pin::Pin;
 /// A certificate as it was presented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presented {
-    /// Whose it is (RFC 4514 text), or why it could not be read.
+    /// The subject (RFC 4514 text), or why the certificate could not be read.
     pub subject: String,
-    /// Who signed it.
+    /// The issuer.
     pub issuer: String,
     /// Valid from, seconds since the epoch.
     pub not_before_s: i64,
     /// Valid until, seconds since the epoch.
     pub not_after_s: i64,
-    /// The hash of its key; none when it could not be read.
+    /// The hash of the public key; none when it could not be read.
     pub key: Option<Pin>,
-    /// It says that it is an authority.
+    /// The certificate says that it is a CA.
     pub is_authority: bool,
-    /// The host names and addresses that it is for.
+    /// The host names and addresses that the certificate is valid for.
     pub names: Vec<String>,
 }
 
 impl Presented {
-    /// Reads a certificate; one that cannot be read says so in its subject.
+    /// Reads a certificate; for one that cannot be read, the subject holds the reason.
     pub fn read(der: &CertificateDer<'_>) -> Self {
         let Ok((_, cert)) = X509Certificate::from_der(der) else {
             return Self {

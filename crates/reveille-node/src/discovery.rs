@@ -1,14 +1,15 @@
-//! Which authority a cluster has, learned before anybody is trusted, and held against pins, a token's signature or its hash.
+//! The discovery of a cluster's CA before any server is trusted; the CA is checked against pins, a token's signature or
+//! its hash.
 //!
 //! ```text
-//!  GET cluster-info, from whoever answers ─▶ its kubeconfig ─▶ the pinned authority      (nothing secret was sent)
+//!  GET cluster-info, from any server      ─▶ its kubeconfig ─▶ the pinned authority      (nothing secret was sent)
 //!                                                          └▶ or, without pins: the signature that the token's secret makes
 //!  GET /cacerts of k3s and RKE2           ─▶ a bundle       ─▶ the hash in front of the token; pins, where they are given
 //! ```
 //!
-//! An API server does not present its authority, so a pin cannot be looked for in the handshake. kubeadm reads the authority
-//! from a public ConfigMap over a connection that it does not trust yet, and so does this. The connection that follows is
-//! verified as any other. Whoever answers here learns that somebody asked, and nothing else.
+//! An API server does not present its CA, so the handshake cannot be checked for a pin. Like kubeadm, this module reads
+//! the CA from a public ConfigMap over a connection that it does not trust yet. The connection that follows is verified
+//! like any other. A server that answers this first request learns that a machine asked, and nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,72 +35,72 @@ use crate::verifier::{Anybody, Judged};
 
 pub(crate) const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
-/// Why no authority was found that can be trusted.
+/// Why no trustworthy CA was found.
 #[derive(Debug, Error)]
 pub enum DiscoveryError {
-    /// Nobody answered.
+    /// The server did not answer.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// It answers, and not with a `cluster-info`.
+    /// The server answers, but not with a `cluster-info`.
     #[error(
         "{endpoint} answers {status} when asked for {what}; is it the server of a cluster that {by} made?"
     )]
     NotThere {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// What it was asked for.
+        /// The requested object.
         what: &'static str,
-        /// Whose clusters tell it.
+        /// The program whose clusters serve it.
         by: &'static str,
         /// HTTP status.
         status: u16,
     },
-    /// What it calls cluster-info is none.
+    /// The server's cluster-info cannot be read.
     #[error("what {endpoint} tells of its authority cannot be read: {cause}")]
     Unreadable {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// Its authority is not the pinned one.
+    /// The server's CA is not the pinned one.
     #[error("the authority that {endpoint} tells is not trusted: {source}")]
     Untrusted {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// Why.
+        /// The cause.
         source: TrustError,
     },
-    /// Without a pin, only the token's signature says that it is the right cluster, and it does not.
+    /// Without a pin, only the token's signature proves the cluster, and the signature does not match.
     #[error(
         "the cluster-info of {endpoint} carries no valid signature of the token {token}: the token is gone or of another cluster"
     )]
     Unsigned {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// The token's public part.
+        /// The public part of the token.
         token: String,
     },
-    /// Neither a pin nor a token was given.
+    /// No pin and no token was given.
     #[error(
         "nothing was given to know the cluster by: give --discovery-token-ca-cert-hash, as kubeadm token create --print-join-command prints it"
     )]
     NothingToKnowItBy,
-    /// The bundle that it tells has another hash than the one in front of the token.
+    /// The bundle of the server has another hash than the token's prefix.
     #[error(
         "{endpoint} is not the cluster that the token is of: the token says {wanted}, and what {endpoint} tells (/cacerts) has the hash {found}; it is another server, or the cluster's authority was replaced"
     )]
     OtherBundle {
-        /// Which server.
+        /// The server.
         endpoint: Endpoint,
-        /// What the token says.
+        /// The hash in the token.
         wanted: BundleHash,
-        /// What the server's bundle has.
+        /// The hash of the server's bundle.
         found: BundleHash,
     },
-    /// A short token says nothing of its cluster, and nothing else was given.
+    /// A short token does not identify its cluster, and no pin was given.
     #[error(
-        "nothing was given to know the cluster by, so anybody could answer in the server's place: give the full token (K10…::…) that node-token on a server holds, or --discovery-token-ca-cert-hash; whoever wants to trust whoever answers says so with --discovery-token-unsafe-skip-ca-verification"
+        "nothing was given to know the cluster by, so any server could answer in its place: give the full token (K10…::…) that node-token on a server holds, or --discovery-token-ca-cert-hash; to trust any server that answers, give --discovery-token-unsafe-skip-ca-verification"
     )]
     ShortToken,
     /// Too many pins.
@@ -108,11 +109,11 @@ pub enum DiscoveryError {
 }
 
 impl DiscoveryError {
-    /// Waiting does not mend it: somebody answers, and is not who was meant.
+    /// Waiting does not help: a server answers that is not the right one.
     pub const fn lasts(&self) -> bool {
         match self {
             Self::Api(failure) => matches!(failure, ApiError::Untrusted { .. }),
-            // A token may be made, and a cluster be made ready, while somebody waits.
+            // While the machine waits, an operator may create the token or make the cluster ready.
             Self::Unsigned { .. } => false,
             Self::NotThere { status, .. } => *status < 500 && *status != 429,
             Self::Unreadable { .. }
@@ -125,24 +126,24 @@ impl DiscoveryError {
     }
 }
 
-/// The authorities of a cluster that are trusted, and what its server said of the time.
+/// The trusted CAs of a cluster, and the server's time.
 #[derive(Clone, Debug)]
 pub struct Discovered {
-    /// Its authorities.
+    /// The cluster's CAs.
     pub roots: Arc<RootCertStore>,
-    /// The same, as certificates.
+    /// The same CAs as certificates.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// The hash of the bundle that they came in, where they came in one.
+    /// The hash of the bundle that held them, where there was a bundle.
     pub bundle: Option<BundleHash>,
-    /// The server's `Date`.
+    /// The server's `Date` header.
     pub date: Option<String>,
 }
 
-/// Asks the endpoint for its cluster's authority, and holds it against what the target says.
+/// Asks the endpoint for its cluster's CA, and checks it against the target.
 ///
 /// # Errors
 ///
-/// It cannot be asked, or what it says is not what was pinned or signed.
+/// The server does not answer, or its answer does not match the pins or the signature.
 pub async fn discover(
     distribution: &dyn Distribution,
     endpoint: &Endpoint,
@@ -155,12 +156,12 @@ pub async fn discover(
     distribution.judge(endpoint, target, &answer)
 }
 
-/// What the bundle of a k3s or RKE2 server is worth. Unlike their own agents, nobody is trusted here because a public authority
-/// knows them: a hash that is given has to be met.
+/// Checks the bundle of a k3s or RKE2 server. Unlike their own agents, this module trusts no server because of a public
+/// CA: a given hash has to match.
 ///
 /// # Errors
 ///
-/// It is none, or is not the one that is meant.
+/// The answer is not a bundle, or not the right one.
 pub fn judge_bundle(
     endpoint: &Endpoint,
     target: &Target,
@@ -186,8 +187,9 @@ pub fn judge_bundle(
     } else {
         let untrusted = |source: TrustError| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
         let pins = Pins::new(target.pins.clone())?;
-        // The agent is told the hash, and trusts what it is of: where no token vouches for it, all of that has to be pinned.
-        // Anybody can put a certificate of a pinned key below a root of their own, and that root's hash is theirs.
+        // The agent gets the hash, and trusts every certificate that the hash covers: without a token that vouches for
+        // them, all of them have to be pinned. An attacker can put a certificate with a pinned key below a root of the
+        // attacker's own, and the hash would cover that root.
         for der in hashed.iter().filter(|_| target.bundle.is_none()) {
             pins.find(std::slice::from_ref(der)).map_err(|mismatch| untrusted(mismatch.into()))?;
         }
@@ -197,11 +199,11 @@ pub fn judge_bundle(
     Ok(Discovered { roots, authorities: anchors, bundle: Some(hash), date: answer.date.clone() })
 }
 
-/// What the answer is worth.
+/// Checks the answer.
 ///
 /// # Errors
 ///
-/// As [`discover`], without the asking.
+/// The errors of [`discover`], except those of the request.
 pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Discovered, DiscoveryError> {
     if answer.status != 200 {
         let (endpoint, status) = (endpoint.clone(), answer.status);
@@ -228,8 +230,8 @@ pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Di
         (roots, authorities)
     } else {
         let pins = Pins::new(target.pins.clone())?;
-        // Whoever answers may have put an authority of their own beside the pinned one: nobody is told of that, least of all
-        // the kubelet, which would show its token to it.
+        // The server may have put a CA of its own beside the pinned one. That CA must reach no other program. The kubelet
+        // in particular would show its token to a server of that CA.
         (pins.trust(&authorities).map_err(untrusted)?, pins.pinned(&authorities))
     };
     Ok(Discovered { roots: Arc::new(roots), authorities, bundle: None, date: answer.date.clone() })
@@ -317,7 +319,7 @@ mod tests {
         let refused = judged(own.pin()).unwrap_err();
         assert!(
             matches!(refused, DiscoveryError::Untrusted { .. }),
-            "anybody's root may stand behind it: {refused}"
+            "an attacker's root may stand behind it: {refused}"
         );
     }
 }

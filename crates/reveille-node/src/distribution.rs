@@ -1,4 +1,4 @@
-//! What differs between the ways to join: paths, units, whom a token is shown to, and which deeds make up a verb.
+//! The differences between the ways to join: paths, units, where a token is shown, and which deeds make up a verb.
 //!
 //! ```text
 //!  Verb, Order ─▶ Distribution ─▶ [Deed] ─▶ hands             files, answers ─▶ Distribution ─▶ inspect
@@ -6,10 +6,10 @@
 //!                      └─ Supervised   k3s, RKE2: a configuration, and a unit that joins at each of its starts
 //! ```
 //!
-//! A verb is a list of deeds, as data: what is written, run and restarted can be read, compared and tested without doing it,
-//! and there is no place for a shell in it. A token is written to a file that only root reads; it is never an argument, because
-//! everybody on the machine can read those. What must never be reset is the same for all: a machine that one of them would spare,
-//! each of them spares.
+//! A verb is a list of deeds, as data. Writes, programs and restarts can be read, compared and tested without performing
+//! them, and the list has no place for a shell. A token is written to a file that only root can read. It is never an
+//! argument, because every user of the machine can read arguments. What must never be reset is the same for all
+//! distributions: a machine that one of them spares, each of them spares.
 
 mod kubeadm;
 mod marks;
@@ -32,54 +32,54 @@ pub use kubeadm::Kubeadm;
 pub use marks::{Marks, is_join};
 pub use supervised::Supervised;
 
-/// Stands for the token in a configuration that is made before the token is.
+/// The place of the token in a configuration that is made before the token.
 pub const TOKEN_PLACE: &str = "aaaaaa.0000000000000000";
 
-/// Where what is written for a moment lies: in memory, gone after a reboot.
+/// The directory of temporary files: in memory, gone after a reboot.
 pub const SCRATCH: &str = "/run/reveille";
 
-/// One thing to do to the machine.
+/// One change to the machine.
 #[derive(Clone, Debug)]
 pub enum Deed {
-    /// Write a file that root alone may read. What is there of that name is replaced at once, or not at all.
+    /// Write a file that only root may read. An existing file of that name is replaced at once, or not at all.
     Write {
-        /// Where.
+        /// The path.
         path: String,
-        /// What.
+        /// The content.
         content: SecretString,
     },
-    /// Remove a file, if it is there.
+    /// Remove a file, if it exists.
     Remove(String),
-    /// Keep copies of these files and folders, if they are there, before something throws them away.
+    /// Keep copies of these files and directories, if they exist, before a later deed removes them.
     Keep(Vec<String>),
     /// Run a program to its end.
     Run {
-        /// Its name; found on the path.
+        /// The program's name, which is searched on the path.
         program: &'static str,
-        /// Its arguments. Never a secret.
+        /// The arguments. Never a secret.
         arguments: Vec<String>,
-        /// Within this it ends, or is ended.
+        /// The time limit, after which the program is ended.
         within: Duration,
     },
-    /// Let the system do this to a unit.
+    /// Let systemd do this to a unit.
     Unit(UnitVerb, &'static str),
 }
 
-/// What the system does to a unit.
+/// What systemd does to a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitVerb {
-    /// Restart it, and wait until it says that it has started; one that does not run is started.
+    /// Restart the unit, and wait until it reports that it has started; a stopped unit is started.
     Restart,
-    /// The same without the wait: the unit of an agent says that it has started once its node is there.
+    /// Restart without the wait: the unit of a k3s or RKE2 agent reports its start once its Node exists.
     RestartUnwaited,
-    /// Let it start at each boot.
+    /// Enable the unit at boot.
     Enable,
-    /// Stop it.
+    /// Stop the unit.
     Stop,
 }
 
 impl UnitVerb {
-    /// The words for `systemctl`.
+    /// The arguments for `systemctl`.
     pub const fn words(self) -> &'static [&'static str] {
         match self {
             Self::Restart => &["restart"],
@@ -90,120 +90,121 @@ impl UnitVerb {
     }
 }
 
-/// What is known when a machine is to join.
+/// The facts for a join.
 #[derive(Clone, Debug)]
 pub struct Order<'a> {
-    /// What is to be joined.
+    /// The cluster to join.
     pub target: &'a Target,
     /// The name of the Node.
     pub node_name: &'a NodeName,
-    /// The token to join with.
+    /// The token of the join.
     pub token: &'a Token,
-    /// The cluster's authorities, PEM.
+    /// The cluster's CAs, PEM.
     pub authorities_pem: &'a str,
-    /// The hash of the bundle that they came in, where they came in one.
+    /// The hash of the bundle that held them, where there was a bundle.
     pub bundle: Option<BundleHash>,
-    /// The distribution's own configuration, as a person or a plan wrote it, where there is one.
+    /// The distribution's own configuration, as an operator or a plan wrote it, where there is one.
     pub config: Option<&'a str>,
-    /// Preflight checks of the distribution that a person wants passed over.
+    /// Preflight checks of the distribution that an operator wants to ignore.
     pub ignored_checks: &'a [String],
 }
 
-/// A join that has no certificate yet.
+/// A join without a certificate yet.
 #[derive(Clone, Debug)]
 pub struct Begun {
-    /// What it lets itself in with.
+    /// The token that the join uses.
     pub token: Option<Token>,
-    /// Everything is there that it needs to go on by itself.
+    /// Everything exists that the join needs to go on by itself.
     pub is_whole: bool,
-    /// Where its kubelet asks for a certificate by a request that somebody approves; none where none is asked for in this way.
+    /// The endpoint at which the kubelet sends a CertificateSigningRequest that an approver has to approve; none where
+    /// the distribution uses no such request.
     pub requests_at: Option<Endpoint>,
 }
 
 /// Where a token is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// What is asked for with it.
+    /// The path of the request.
     pub path: String,
-    /// The answer is this machine's Node; otherwise it says nothing of the Node.
+    /// True when the answer is this machine's Node; otherwise the answer says nothing about the Node.
     pub is_node: bool,
 }
 
-/// A question whose refusal says that the name is another machine's.
+/// A request whose refusal says that the name belongs to another machine.
 #[derive(Clone, Debug)]
 pub struct NameTrial {
-    /// What is asked for.
+    /// The path of the request.
     pub path: String,
-    /// With what.
+    /// The headers of the request.
     pub headers: Vec<(String, SecretString)>,
-    /// What to do when it is refused.
+    /// What to do when the request is refused.
     pub advice: String,
 }
 
 /// A way to join.
 pub trait Distribution: Debug + Send + Sync {
-    /// Which one.
+    /// The kind of the distribution.
     fn kind(&self) -> Kind;
-    /// The unit that the kubelet runs in.
+    /// The unit that contains the kubelet.
     fn unit(&self) -> &'static str;
-    /// The kubelet's kubeconfig.
+    /// The path of the kubelet's kubeconfig.
     fn kubeconfig(&self) -> String;
-    /// What is there of a join that has no certificate yet; `runs`: its unit's process is there.
+    /// The join on the machine that has no certificate yet; `runs`: the unit's process exists.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// The join's files cannot be read.
     fn begun(&self, root: &Root, runs: bool) -> Result<Option<Begun>, TargetError>;
-    /// What a join that broke off leaves, beside kubeconfigs.
+    /// The files that a broken join leaves, apart from kubeconfigs.
     fn debris(&self) -> Vec<String>;
-    /// What a join that was killed leaves where it writes for a moment.
+    /// The temporary files that a killed join leaves.
     fn scratch(&self, node: &NodeName) -> Vec<String>;
-    /// A process with these words is this machine's kubelet, or has it inside.
+    /// True when a process with these arguments is this machine's kubelet, or contains it.
     fn is_kubelet(&self, words: &[&str]) -> bool;
 
-    /// Where a stranger asks for the cluster's authority.
+    /// The path at which an anonymous client reads the cluster's CA.
     fn authority_path(&self) -> &'static str;
-    /// What the answer to that is worth.
+    /// Checks the answer to that request.
     ///
     /// # Errors
     ///
-    /// It is not what was pinned, signed or hashed.
+    /// The answer does not match the pins, the signature or the hash.
     fn judge(
         &self,
         endpoint: &Endpoint,
         target: &Target,
         answer: &Answer,
     ) -> Result<Discovered, DiscoveryError>;
-    /// The authorities that an earlier join has left, when they are those that the target means.
+    /// The CAs that an earlier join has left, when they are those that the target means.
     fn kept_authorities(&self, root: &Root, target: &Target) -> Option<Discovered>;
-    /// What an earlier join has left is of the cluster that is meant; `None` where nothing says which that is.
+    /// True when an earlier join on the machine is of the target's cluster; `None` where the target does not identify it.
     fn is_of_target(&self, root: &Root, target: &Target, own: &Kubeconfig) -> Option<bool>;
-    /// Where a token is tried.
+    /// The request that tries a token.
     fn trial(&self, node: &NodeName) -> Trial;
-    /// How it is learned that the name is another machine's, where the token may not read the Node.
+    /// The request that finds out whether the name belongs to another machine, where the token may not read the Node.
     fn name_trial(&self, root: &Root, node: &NodeName) -> Option<NameTrial>;
-    /// API servers that are asked with the kubelet's own certificate.
+    /// The API servers to ask with the kubelet's own certificate.
     fn api_servers(&self, target: &Target, own: &Kubeconfig) -> Vec<Endpoint>;
-    /// Where the cluster stood that a kubeconfig of another one is of; empty where nothing says it.
+    /// The known addresses of the other cluster that a kubeconfig names; empty where none is known.
     fn stood_at(&self, root: &Root, own: &Kubeconfig) -> Vec<Endpoint>;
-    /// A kubelet whose Node is gone needs a token to register again, whatever its certificate is worth.
+    /// True when a kubelet whose Node is gone needs a token to register again, even with a valid certificate.
     fn registers_by_token(&self) -> bool;
 
-    /// Joins a machine on which nothing of a join is.
+    /// The deeds that join a machine without a join.
     fn join(&self, order: &Order<'_>) -> Vec<Deed>;
-    /// Puts a new token before the kubelet and starts it.
+    /// The deeds that give a new token to the kubelet and start it.
     fn bootstrap(&self, order: &Order<'_>) -> Vec<Deed>;
-    /// Starts the kubelet again: it registers at its start.
+    /// The deeds that restart the kubelet: it registers at its start.
     fn restart(&self) -> Vec<Deed>;
-    /// Takes the identity of an earlier join away; copies are kept.
+    /// The deeds that remove the identity of an earlier join, and keep copies.
     fn reset(&self, target: &Target) -> Vec<Deed>;
 }
 
-/// The way that the target says.
+/// The distribution that the target names.
 ///
 /// # Errors
 ///
-/// What its agent is told cannot be read, and with it where its files are.
+/// The agent's configuration cannot be read, so the place of its files is not known.
 pub fn of(kind: Kind, root: &Root) -> Result<Box<dyn Distribution>, TargetError> {
     Ok(match kind {
         Kind::Kubeadm => Box::new(Kubeadm),

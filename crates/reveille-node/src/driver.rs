@@ -1,11 +1,12 @@
-//! Drives the agent's one function with this machine: events in, effects performed, nothing decided.
+//! Runs the agent's step function on this machine: events go in, effects are performed; the driver decides nothing.
 //!
 //! ```text
-//!  State::step(now, event) ─▶ Effect ─▶ a task with a deadline ─▶ Event ─▶ … ; reports and lines ─▶ whoever listens
+//!  State::step(now, event) ─▶ Effect ─▶ a task with a deadline ─▶ Event ─▶ … ; reports and lines ─▶ the listener
 //! ```
 //!
-//! Every effect that is waited for is answered, also when it took too long: the deadline is the effect's own. Tasks end with the
-//! driver. The memory is written before the next event is heard, so that "durable" is never said early.
+//! Every effect that the agent waits for gets an answer, also when it took too long: the deadline is the effect's own.
+//! Tasks end with the driver. The driver writes the memory before it takes the next event, so that it never reports
+//! "durable" too early.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -29,46 +30,48 @@ use crate::memory_file::{MemoryError, MemoryFile};
 use crate::peers::{Circle, Question};
 use crate::private::{self, FolderError};
 
-/// Events wait here for no longer than a step takes.
+/// The length of the queue: events wait no longer than a step takes.
 const QUEUED: usize = 64;
-/// What the machine is, is read again this often: a join by hand, a control plane that came. It reads every process.
+/// The interval at which the driver reads the machine again: an operator may join it by hand, or add a control plane. It
+/// reads every process.
 const MACHINE_EVERY: Duration = Duration::from_secs(5);
-/// The same while its node is Ready: nothing is done to the machine then, and it is read before anything else once that changes.
+/// The interval while the Node is Ready: the agent does nothing to the machine then, and reads it first once that
+/// changes.
 const MACHINE_EVERY_SETTLED: Duration = Duration::from_secs(30);
-/// Nobody sleeps longer than this, so that a clock that was set is noticed.
+/// The longest sleep, so that the driver notices when the clock was set.
 const SLEEP_MOST: Duration = Duration::from_secs(60);
 
-/// What whoever listens hears.
+/// A message for the listener.
 #[derive(Clone, Debug)]
 pub enum Said {
-    /// The agent says so.
+    /// A report of the agent.
     Report(Report),
-    /// A program that it runs says so.
+    /// A line of a program that the agent runs.
     Line(String),
-    /// The join was looked at.
+    /// The result of an inspection of the join.
     Found(Box<Found>),
-    /// A verb was not carried out, and why.
+    /// A verb was not carried out: the reason.
     Undone(Verb, String),
-    /// The API server answered, or why not.
+    /// The API server answered, or the reason why not.
     Api(Option<Unanswered>),
-    /// What the agent says of itself has changed.
+    /// The agent's account of itself has changed.
     Account(Box<Account>),
-    /// The memory could not be written: nothing is done to the machine.
+    /// The memory could not be written, so the agent does nothing to the machine.
     MemoryFailed(String),
 }
 
-/// What an agent on this machine begins with.
+/// The parts with which an agent on this machine starts.
 #[derive(Debug)]
 pub struct Begin<T> {
-    /// What is looked at.
+    /// The part that inspects the machine.
     pub inspector: Arc<Inspector>,
-    /// What acts.
+    /// The part that changes the machine.
     pub hands: Hands<T>,
-    /// What is remembered.
+    /// The memory.
     pub memory: MemoryFile,
     /// The settings.
     pub config: Config,
-    /// Other machines' agents; none where nobody asks them.
+    /// Other machines' agents; none where the agent asks no peers.
     pub circle: Option<Arc<Circle>>,
 }
 
@@ -80,11 +83,11 @@ pub struct Driver<T> {
     hands: Arc<Hands<T>>,
     memory: MemoryFile,
     circle: Option<Arc<Circle>>,
-    /// Peers that wait for this machine's own look.
+    /// Peers that wait for this machine's own check of the API server.
     questions: BTreeMap<FlightId, oneshot::Sender<PeerAnswer>>,
     last_question: u64,
     machine: Option<Machine>,
-    /// Its node was Ready when it was looked at last.
+    /// The last inspection found the Node Ready.
     is_settled: bool,
     account: Option<Account>,
     wake_at: Option<Time>,
@@ -93,13 +96,13 @@ pub struct Driver<T> {
     receiver: mpsc::Receiver<Inner>,
 }
 
-/// The agent cannot begin.
+/// The agent cannot start.
 #[derive(Debug, Error)]
 pub enum BeginError {
-    /// Its memory cannot be read.
+    /// The memory cannot be read.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// Its folder is not this machine's alone.
+    /// The agent refuses its folder: another account may change it, or it is not a plain directory.
     #[error(transparent)]
     Folder(#[from] FolderError),
 }
@@ -111,7 +114,7 @@ enum Inner {
     Both(Event, Said),
 }
 
-/// Our own clock.
+/// This machine's clock.
 pub fn now() -> Time {
     let since = |ms: u128| i64::try_from(ms).unwrap_or(i64::MAX);
     Time::from_ms(match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -120,17 +123,17 @@ pub fn now() -> Time {
     })
 }
 
-/// A span as timers take it; one that is negative is over at once.
+/// A span as timers take it; a negative one ends at once.
 pub fn of(span: Span) -> Duration {
     Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
 }
 
 impl<T: Tokens + 'static> Driver<T> {
-    /// An agent that begins with what one before it left.
+    /// An agent that starts with the memory of the one before it.
     ///
     /// # Errors
     ///
-    /// Its memory is there and cannot be read, or is in a folder that others may write.
+    /// The memory exists and cannot be read, or is in a folder that other accounts may write.
     pub fn new(begin: Begin<T>) -> Result<Self, BeginError> {
         private::folder(begin.memory.folder())?;
         let memory = begin.memory.read()?;
@@ -156,7 +159,7 @@ impl<T: Tokens + 'static> Driver<T> {
         })
     }
 
-    /// Runs until whoever listens says that it is enough. `orders` brings events from outside: an order to join, a cancellation.
+    /// Runs until the listener ends it. `orders` brings events from outside: an order to join, a cancellation.
     pub async fn run<R>(
         mut self,
         mut orders: mpsc::Receiver<Event>,
@@ -220,7 +223,7 @@ impl<T: Tokens + 'static> Driver<T> {
         }
     }
 
-    /// What the machine is, where that has changed.
+    /// The machine's state, if it has changed.
     fn look_at_machine(&mut self) -> Option<Event> {
         let zone = self.circle.as_ref().and_then(|circle| circle.zone());
         let machine = Machine { zone, ..self.inspector.machine() };
@@ -231,7 +234,7 @@ impl<T: Tokens + 'static> Driver<T> {
         Some(Event::Found(machine))
     }
 
-    /// Its node was Ready and is not any more: what the machine is, was read some time ago. Takes in what was found.
+    /// True when the Node was Ready and is not any more: then the machine was read some time ago. Notes the finding.
     fn unsettles(&mut self, event: &Event) -> bool {
         let Event::Inspected { found, .. } = event else { return matches!(event, Event::Asked(_)) };
         let before = std::mem::replace(&mut self.is_settled, found.node == NodeSeen::Ready);
@@ -242,7 +245,7 @@ impl<T: Tokens + 'static> Driver<T> {
         if self.is_settled { MACHINE_EVERY_SETTLED } else { MACHINE_EVERY }
     }
 
-    /// A peer asks: it is known by the record that its certificate names, and waits under a number of ours.
+    /// A peer asks: the driver knows it by the record in its certificate, and gives its question a number of its own.
     fn peer_asks(&mut self, question: Question) -> Event {
         self.questions.retain(|_, reply| !reply.is_closed());
         self.last_question += 1;
@@ -256,14 +259,14 @@ impl<T: Tokens + 'static> Driver<T> {
         Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(SLEEP_MOST)
     }
 
-    /// Begins what is asked for. What is said at once is returned.
+    /// Starts an effect. Returns a message that has to be sent at once.
     fn perform(&mut self, effect: Effect) -> Option<Said> {
         match effect {
             Effect::Report(report) => return Some(Said::Report(report)),
             Effect::WakeAt(at) => self.wake_at = Some(at),
             Effect::Record(flight, memory, _) => match self.memory.write(&memory) {
                 Ok(()) => self.answer(Event::Recorded(flight)),
-                // Not answered: the step after its deadline treats it as failed.
+                // There is no answer: the step after the deadline treats the write as failed.
                 Err(failure) => return Some(Said::MemoryFailed(failure.to_string())),
             },
             Effect::CheckApi(flight, within) => self.check_api(flight, within),
@@ -280,11 +283,11 @@ impl<T: Tokens + 'static> Driver<T> {
             Effect::AskPeers(flight, peers, within) => self.ask_peers(flight, peers, within),
             Effect::AnswerPeer { ask, answer, .. } => {
                 if let Some(reply) = self.questions.remove(&ask) {
-                    // Whoever hung up needs no answer.
+                    // A peer that closed the connection needs no answer.
                     reply.send(answer).ok();
                 }
             }
-            // There is no watchdog, as the machine says.
+            // The machine reports that there is no watchdog.
             Effect::SetWatchdog(flight, ..) => {
                 let outcome = Outcome::Failed("there is no watchdog".into());
                 self.answer(Event::WatchdogSet { flight, outcome });
@@ -307,8 +310,8 @@ impl<T: Tokens + 'static> Driver<T> {
         });
     }
 
-    /// Whether this machine reaches the API server, for peers that ask. No order to go down is ever written there: what is read
-    /// is that it answers. Of many questions in a moment, one looks.
+    /// Checks whether this machine reaches the API server, for peers that ask. No order to go down is ever in the API:
+    /// the check reads only that it answers. Of many questions at one moment, one makes a check.
     fn read_orders(&mut self, flight: FlightId, within: Span) {
         let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
         self.spawn(async move {
@@ -345,7 +348,7 @@ impl<T: Tokens + 'static> Driver<T> {
             };
             let pass_on = async {
                 while let Some(line) = heard.recv().await {
-                    // A line more or less changes nothing; whoever is slow does not hold the program up.
+                    // A lost line changes nothing; a slow listener does not delay the program.
                     sender.try_send(Inner::Said(Said::Line(line))).ok();
                 }
             };
@@ -369,14 +372,14 @@ impl<T: Tokens + 'static> Driver<T> {
         let sender = self.sender.clone();
         self.tasks.spawn(async move {
             if let Some(inner) = task.await {
-                // The driver has ended when nobody receives: nothing is left to be told.
+                // Without a receiver the driver has ended: the message has no use.
                 sender.send(inner).await.ok();
             }
         });
     }
 }
 
-/// Does the API server answer? None when it does. What was seen is kept for peers that ask.
+/// Checks whether the API server answers. None when it does. Keeps the result for peers that ask.
 async fn look(inspector: &Inspector, circle: Option<&Circle>, within: Span) -> Option<Unanswered> {
     let silent = match timeout(of(within), inspector.check_api()).await {
         Ok(Ok(_)) => None,
@@ -392,7 +395,7 @@ async fn look(inspector: &Inspector, circle: Option<&Circle>, within: Span) -> O
     silent
 }
 
-/// The next question of a peer; never, where there are none.
+/// The next question of a peer; never returns where there are no peers.
 async fn next(asked: &mut Option<MutexGuard<'_, mpsc::Receiver<Question>>>) -> Question {
     match asked {
         Some(asked) => match asked.recv().await {

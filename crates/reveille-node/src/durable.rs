@@ -1,21 +1,22 @@
-//! Files and folders that this program makes: whole, durable, and with modes that are its own.
+//! Files and directories that this program creates: whole, durable, and with explicit modes.
 //!
-//! A umask takes from the modes of what is made, and gives to nobody; it is whatever the process was started with. So a mode is
-//! set after a thing was made, on what was made, and before it takes its name. What is there already keeps its mode.
+//! A umask removes bits from the mode of a new file and never adds any; its value is that of the process's start. So this
+//! module sets the mode after creating a file, on the open file, and before the file takes its name. An existing file
+//! keeps its mode.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// For its owner alone.
+/// For the owner only.
 const OWN_FILE: u32 = 0o600;
 const OWN_FOLDER: u32 = 0o700;
 
-/// Behind the name of a file that is being written.
+/// The suffix of a file that is being written.
 pub(crate) const DRAFT: &str = ".new";
 
-/// Puts a file that only its owner reads in place of another, durably. Folders that are not there are made for its owner alone.
+/// Replaces a file durably with one that only its owner can read. Missing directories are created for the owner only.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     folders(folder, OWN_FOLDER)?;
@@ -23,13 +24,13 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 
-/// As [`replace`], for a file that others may read: with this mode, in a folder that is there.
+/// As [`replace`], for a file that other accounts may read: with this mode, in an existing directory.
 pub(crate) fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     put(path, content, mode)?;
     fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
-/// Writes a file that only its owner reads beside its place, and moves it there: no link that lies there is followed.
+/// Writes a file that only its owner can read beside its place, and moves it there: an existing link is not followed.
 pub(crate) fn put_own(path: &Path, content: &[u8]) -> io::Result<()> {
     put(path, content, OWN_FILE)
 }
@@ -52,7 +53,7 @@ fn put(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     placed
 }
 
-/// Makes a folder and those above it that are not there, each with this mode.
+/// Creates a directory and its missing parents, each with this mode.
 pub(crate) fn folders(path: &Path, mode: u32) -> io::Result<()> {
     if path.as_os_str().is_empty() || path.is_dir() {
         return Ok(());
@@ -62,7 +63,7 @@ pub(crate) fn folders(path: &Path, mode: u32) -> io::Result<()> {
     }
     match fs::DirBuilder::new().mode(OWN_FOLDER).create(path) {
         Ok(()) => {}
-        // Somebody else made it in between: its mode is theirs.
+        // Another process created it in between: it keeps the mode of that process.
         Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => return Ok(()),
         Err(failure) => return Err(failure),
     }
@@ -72,7 +73,7 @@ pub(crate) fn folders(path: &Path, mode: u32) -> io::Result<()> {
         | rustix::fs::OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
         Ok(made) => fs::File::from(made).set_permissions(fs::Permissions::from_mode(mode)),
-        // A umask that took even its owner's right to read it: it is nobody else's either.
+        // The umask removed even the owner's right to read: then no other account can use the directory either.
         Err(rustix::io::Errno::ACCESS) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
         Err(failure) => Err(failure.into()),
     }

@@ -1,7 +1,7 @@
-//! Does what the agent decides to its machine: one verb at a time, deed by deed, each with a deadline of its own.
+//! Does what the agent decides to its machine: one verb at a time, deed by deed, each with its own deadline.
 //!
-//! A deed that fails ends the verb, and what was written for a moment is removed all the same. What failed is said with the last
-//! line that the program said; its whole tail has been handed on line by line before.
+//! A deed that fails ends the verb, and temporary files are removed all the same. The error contains the last line of the
+//! program; the lines before it were passed on one by one.
 
 use std::fs;
 use std::io;
@@ -22,12 +22,12 @@ use crate::program::{self, ProgramError};
 use crate::root::Root;
 use crate::target::{TargetError, Token};
 
-/// A unit is restarted within this, or it is not going to be.
+/// The time limit for restarting a unit.
 const UNIT_WITHIN: Duration = Duration::from_secs(50);
-/// Copies of so many resets are kept.
+/// The number of resets whose copies are kept.
 const COPIES_KEPT: usize = 3;
 
-/// Where a fresh bootstrap token comes from. The verb `RequestToken` asks it, the verbs after it use what it gave.
+/// The source of a new bootstrap token. The verb `RequestToken` asks it, and the verbs after it use the token.
 pub trait Tokens: Send + Sync {
     /// A token to join with.
     fn token(&self) -> impl Future<Output = Result<Token, TokenError>> + Send;
@@ -36,13 +36,13 @@ pub trait Tokens: Send + Sync {
 /// Why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TokenError {
-    /// None was given.
+    /// No token was given.
     #[error("no bootstrap token was given; give one with --token-file, or in a configuration")]
     None,
-    /// What was given cannot be read as one.
+    /// The given text is not a token.
     #[error(transparent)]
     Unreadable(#[from] TargetError),
-    /// Whoever gives tokens did not.
+    /// No usable token could be had: the reason.
     #[error("no bootstrap token was to be had: {0}")]
     Refused(String),
 }
@@ -56,44 +56,44 @@ pub enum DeedError {
     /// A file could not be written, copied or removed.
     #[error("cannot {what} {}: {source}", .path.display())]
     File {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// There is no token.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The cluster's authority is not known.
+    /// The cluster's CA is not known.
     #[error("the cluster's authority could not be learned: {0}")]
     Authority(String),
-    /// Its marks came since it was decided on.
+    /// Marks of a control plane appeared after the decision.
     #[error("a control plane, or a member of etcd, is on this machine: nothing of it is taken away")]
     ControlPlane,
-    /// It began since it was decided on.
+    /// Another join began after the decision.
     #[error("another join or reset is under way on this machine: nothing is done beside it")]
     JoinUnderWay,
-    /// This process does not do that.
+    /// This process does not reboot machines.
     #[error("this agent does not reboot its machine")]
     NoReboot,
 }
 
-/// What a person set for joins.
+/// An operator's settings for joins.
 #[derive(Clone, Debug, Default)]
 pub struct JoinSettings {
     /// The distribution's own configuration, as text.
     pub config: Option<String>,
-    /// Preflight checks of the distribution to pass over.
+    /// Preflight checks of the distribution to ignore.
     pub ignored_checks: Vec<String>,
-    /// Where copies are kept before a reset.
+    /// The folder of the copies before a reset.
     pub copies: PathBuf,
-    /// What is asked to start and stop units; `systemctl` on the path where none is named.
+    /// The program that starts and stops units; `systemctl` on the path where none is named.
     pub systemctl: Option<PathBuf>,
 }
 
-/// The hands.
+/// The executor.
 #[derive(Debug)]
 pub struct Hands<T> {
     inspector: Arc<Inspector>,
@@ -103,7 +103,7 @@ pub struct Hands<T> {
 }
 
 impl<T: Tokens> Hands<T> {
-    /// Hands on this machine.
+    /// An executor on this machine.
     pub fn new(inspector: Arc<Inspector>, tokens: T, settings: JoinSettings) -> Self {
         Self { inspector, tokens, settings, token: Mutex::new(None) }
     }
@@ -115,21 +115,21 @@ impl<T: Tokens> Hands<T> {
     /// The first deed that failed.
     pub async fn act(&self, verb: Verb, said: &mpsc::Sender<String>) -> Result<(), DeedError> {
         let distribution = self.inspector.distribution();
-        // What the machine is was read some seconds ago, and no program of ours runs yet.
+        // The machine was last read some seconds ago, and the agent runs no program yet.
         if matches!(verb, Verb::Bootstrap | Verb::Reset | Verb::Join) && self.inspector.is_joining() {
             return Err(DeedError::JoinUnderWay);
         }
         let deeds = match verb {
             Verb::RequestToken => {
                 let token = self.tokens.token().await?;
-                // Nothing is thrown away for a token that lets nobody in, and kubeadm would wait five minutes for it.
+                // Nothing is removed for an invalid token, and kubeadm would wait five minutes for it.
                 self.inspector.try_token(&token).await.map_err(TokenError::Refused)?;
                 self.inspector.take_token(token.clone()).await;
                 *self.token.lock().await = Some(token);
                 return Ok(());
             }
             Verb::RestartKubelet => distribution.restart(),
-            // It was decided when there was none; what is taken away does not come back.
+            // The decision was made when there was no control plane; a reset cannot be undone.
             Verb::Reset if self.inspector.leads() => return Err(DeedError::ControlPlane),
             Verb::Reset => distribution.reset(self.inspector.target()),
             Verb::Bootstrap | Verb::Join => {
@@ -201,7 +201,8 @@ impl<T: Tokens> Hands<T> {
     }
 }
 
-/// What is written and removed again by the same deeds, a token among it: it goes also when nobody waits for them any more.
+/// Files that the same deeds write and remove, one with a token among them: they are removed also when the caller does
+/// not wait for the deeds any more.
 struct Fleeting(Vec<PathBuf>);
 
 impl Fleeting {
@@ -219,13 +220,13 @@ impl Fleeting {
 impl Drop for Fleeting {
     fn drop(&mut self) {
         for path in &self.0 {
-            // Where the deeds came to their end it is gone already.
+            // Where the deeds ran to their end, the file is gone already.
             fs::remove_file(path).ok();
         }
     }
 }
 
-/// Copies what a reset throws away, into a folder with a number; the oldest copies go.
+/// Copies what a reset removes, into a numbered folder; deletes the oldest copies.
 fn keep(root: &Root, paths: &[String], copies: &Path) -> Result<(), DeedError> {
     let failed = |what, path: &Path| {
         let path = path.to_owned();

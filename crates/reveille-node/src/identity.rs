@@ -1,4 +1,4 @@
-//! Which machine this is, as it reads itself, and whether a Node is another's: by the one rule that the check-up has, too.
+//! This machine's ids, as it reads them, and whether a Node belongs to another machine: by the same rule as the check-up.
 
 use reveille_agent::sameness::{self, Ids};
 use reveille_core::model::id::NodeName;
@@ -6,21 +6,21 @@ use reveille_core::model::id::NodeName;
 use crate::node_object::NodeInfo;
 use crate::root::Root;
 
-/// What tells this machine from others.
+/// The ids that distinguish this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// `/etc/machine-id`: of the installation.
+    /// `/etc/machine-id`: the id of the installation.
     pub machine_id: Option<String>,
-    /// SMBIOS system UUID; readable by root alone.
+    /// The SMBIOS system UUID; only root can read it.
     pub system_uuid: Option<String>,
-    /// Changes with each boot.
+    /// The boot id, which changes with each boot.
     pub boot_id: Option<String>,
-    /// What the host is called.
+    /// The host name.
     pub host_name: Option<String>,
 }
 
 impl Identity {
-    /// Reads what is there.
+    /// Reads the ids.
     pub fn read(root: &Root) -> Self {
         let line = |path: &str| {
             let text = root.text(path).ok().flatten()?;
@@ -34,12 +34,12 @@ impl Identity {
         }
     }
 
-    /// The name that a kubelet takes when nobody gives it one: the host's, in lower case.
+    /// The name that a kubelet uses without another setting: the host name, in lower case.
     pub fn node_name(&self) -> Option<NodeName> {
         self.host_name.as_ref().map(|name| NodeName::new(name.to_lowercase()))
     }
 
-    /// The Node that says this of its machine is another machine's. False, too, where nothing could be compared.
+    /// True when the ids of this Node belong to another machine. False, too, where no ids could be compared.
     pub fn is_anothers(&self, node: &NodeInfo) -> bool {
         let own = Ids {
             boot: self.boot_id.as_deref(),

@@ -1,15 +1,15 @@
-//! What is there of this machine's join, read in one go: its files, and what the API server says to them.
+//! The state of this machine's join, read in one pass: its files, and the API server's answers to them.
 //!
 //! ```text
 //!  kubelet.conf? ─no─▶ bootstrap-kubelet.conf? ─no─▶ nothing, or what a broken join left
 //!      │                    └─ its token, tried
-//!      └─ of the pinned authority? ─no─▶ who answers at its address: that cluster, nobody, or ours in its place
+//!      └─ of the pinned authority? ─no─▶ who answers at its address: that cluster, no server, or ours in its place
 //!               └─ its certificate: dates, then tried: 401 is refused, a Node or 404 is accepted
 //! ```
 //!
-//! Each credential is tried against the API server whose authority is pinned; nothing is concluded from a file alone, and
-//! what could not be read or asked is [`Credentials::CannotTell`] with the reason. Nothing is changed. A machine that another way
-//! of joining has joined is of another cluster here, whatever that one is worth.
+//! Each credential is tried against the API server with the pinned CA. The inspector concludes nothing from a file alone;
+//! what it could not read or ask is [`Credentials::CannotTell`] with the reason. It changes nothing. A machine that
+//! another distribution joined counts as one of another cluster, whatever the state of that cluster.
 
 mod asking;
 mod history;
@@ -41,12 +41,12 @@ use crate::target::{Endpoint, Target, TargetError, Token};
 
 use asking::{Asked, answers, refused};
 
-/// One question to the API server.
+/// The time limit of one request to the API server.
 const ASK_WITHIN: Duration = Duration::from_secs(4);
-/// A clock that is further away from the server's cannot judge a certificate's dates.
+/// A clock that differs more from the server's cannot judge the dates of a certificate.
 const CLOCK_OFF_MOST: Duration = Duration::from_secs(60);
 
-/// Of a process's arguments this much is read: a kubelet and a join are known by the first few.
+/// The length of a process's arguments that is read: the first few identify a kubelet and a join.
 const ARGUMENTS_MAX: u64 = 4096;
 
 /// Values of [`Inspector::clock`].
@@ -54,7 +54,7 @@ const CLOCK_UNKNOWN: u8 = 0;
 const CLOCK_RIGHT: u8 = 1;
 const CLOCK_WRONG: u8 = 2;
 
-/// Everything that is looked at.
+/// Everything that the inspector needs.
 #[derive(Debug)]
 pub struct Inspector {
     root: Root,
@@ -63,21 +63,21 @@ pub struct Inspector {
     distribution: Box<dyn Distribution>,
     marks: Marks,
     discovered: Mutex<Option<Discovered>>,
-    /// What is asked again and again goes over these.
+    /// The kept connections, for requests that repeat.
     lines: Lines,
-    /// What the last answer to the kubelet's own question said of the clock.
+    /// The state of the clock, by the Date of the last answer to the kubelet's credentials.
     clock: AtomicU8,
-    /// A moment at which the Node was not there, as the API server counts them.
+    /// A revision of the API server at which the Node did not exist.
     revision: Held<Option<String>>,
-    /// The newest token that was had: what the target names may have died since.
+    /// The newest token: the target's token may have expired since.
     token: Mutex<Option<Token>>,
-    /// A verb of ours is under way: the join that is seen is our own.
+    /// A verb of the agent is under way: a join that is seen is its own.
     acting: Arc<AtomicBool>,
     /// The server says that this machine was removed.
     removed: AtomicBool,
 }
 
-/// What a Node says.
+/// What the API server says about the Node.
 struct NodeThere {
     node: NodeSeen,
     leaving: Option<Leaving>,
@@ -85,7 +85,7 @@ struct NodeThere {
     uid: Option<String>,
     is_uninitialized: bool,
     advice: String,
-    /// It is not there, and was for a moment since the look before.
+    /// The Node does not exist, and existed for a moment since the last inspection.
     came_and_went: bool,
 }
 
@@ -103,7 +103,7 @@ impl NodeThere {
     }
 }
 
-/// As long as this lives, a join that is seen on the machine is our own.
+/// As long as this lives, a join that is seen on the machine is the agent's own.
 #[derive(Debug)]
 pub struct Acting(Arc<AtomicBool>);
 
@@ -113,34 +113,34 @@ impl Drop for Acting {
     }
 }
 
-/// What was found, with what people want to know beside it.
+/// The result of an inspection, with further facts for operators.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// For the agent.
+    /// The part for the agent.
     pub inspection: Inspection,
-    /// What its Ready condition says, when there is one.
+    /// The message of the Ready condition, when there is one.
     pub ready_message: String,
-    /// The uid of its Node.
+    /// The uid of the Node.
     pub node_uid: Option<String>,
-    /// The cloud controller has not initialised its Node.
+    /// The cloud controller has not initialised the Node.
     pub is_uninitialized: bool,
-    /// What its kubelet waits for before it has a certificate, when that could be told.
+    /// What the kubelet waits for before it has a certificate, where that is known.
     pub awaits: Option<String>,
-    /// What a person has to do, where this is known better than by what was found.
+    /// What an operator has to do, where more is known than the result says.
     pub advice: String,
 }
 
-/// The API server did not answer, or somebody else did.
+/// The API server did not answer, or another server did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Waiting does not mend it.
+    /// Waiting does not help.
     pub lasts: bool,
 }
 
 impl Inspector {
-    /// Looks at the machine below this root.
+    /// An inspector of the machine below this root.
     pub fn new(root: Root, target: Target, node_name: NodeName, distribution: Box<dyn Distribution>) -> Self {
         let token = Mutex::new(target.token.clone());
         let (discovered, acting) = (Mutex::new(None), Arc::default());
@@ -163,27 +163,27 @@ impl Inspector {
         }
     }
 
-    /// What is to be joined.
+    /// The cluster to join.
     pub const fn target(&self) -> &Target {
         &self.target
     }
 
-    /// What its Node is called.
+    /// The name of the Node.
     pub const fn node_name(&self) -> &NodeName {
         &self.node_name
     }
 
-    /// How it joins.
+    /// The distribution that joins the machine.
     pub fn distribution(&self) -> &dyn Distribution {
         &*self.distribution
     }
 
-    /// Where its files are.
+    /// The place of the machine's files.
     pub const fn root(&self) -> &Root {
         &self.root
     }
 
-    /// What the machine is, as far as an agent asks.
+    /// The machine's state, as far as an agent needs it.
     pub fn machine(&self) -> Machine {
         let leads = self.leads();
         Machine {
@@ -195,49 +195,48 @@ impl Inspector {
         }
     }
 
-    /// It runs a control plane, or a member of etcd, of whatever cluster.
+    /// True when the machine runs a control plane, or a member of etcd, of any cluster.
     pub fn leads(&self) -> bool {
         self.marks.of_control_plane(&self.root).next().is_some()
     }
 
-    /// Removes what a join that was killed left where things lie for a moment; a token is among it. One that is under way is not
-    /// disturbed.
+    /// Removes the temporary files of a killed join; a token is among them. Does not disturb a join that is under way.
     pub fn clear_scratch(&self) {
         if self.is_joining() {
             return;
         }
         for path in self.distribution.scratch(&self.node_name) {
-            // What cannot be removed is in the way of nobody: it is written over by the next join, and told by it.
+            // A file that cannot be removed harms no other join: the next join overwrites it, or reports it.
             std::fs::remove_file(self.root.at(path)).ok();
         }
     }
 
-    /// From now on, and until what is returned is dropped, a join that is seen is our own.
+    /// From now on, and until the returned value is dropped, a join that is seen is the agent's own.
     pub fn acts(&self) -> Acting {
         self.acting.store(true, Ordering::Relaxed);
         Acting(Arc::clone(&self.acting))
     }
 
-    /// The server says that this machine was removed on purpose.
+    /// Notes that the server says that this machine was removed.
     pub fn is_removed(&self) {
         self.removed.store(true, Ordering::Relaxed);
     }
 
-    /// The server lets this machine in. A look that began before may still say otherwise.
+    /// Notes that the server admits this machine. An inspection that began before may still say otherwise.
     pub fn is_let_in(&self) {
         self.removed.store(false, Ordering::Relaxed);
     }
 
-    /// The server has let it in since this look said that it was removed.
+    /// True when the server has admitted the machine since this inspection found it removed.
     pub fn is_outdated(&self, found: &Inspection) -> bool {
         found.leaving == Some(Leaving::Removed) && !self.removed.load(Ordering::Relaxed)
     }
 
-    /// The cluster's authorities: from the kubeconfig that the kubelet has, when it is of the pinned ones, or else discovered.
+    /// The cluster's CAs: from the kubelet's kubeconfig when they are the pinned ones, otherwise discovered.
     ///
     /// # Errors
     ///
-    /// They cannot be learned.
+    /// The CAs cannot be learned.
     pub async fn authorities(&self) -> Result<Discovered, DiscoveryError> {
         let mut kept = self.discovered.lock().await;
         if let Some(known) = &*kept {
@@ -260,16 +259,16 @@ impl Inspector {
         Err(last)
     }
 
-    /// What is known of the authority may be outdated: it is learned anew.
+    /// Drops the known CAs, which may be outdated: the next use learns them again.
     pub async fn forget_authorities(&self) {
         *self.discovered.lock().await = None;
     }
 
-    /// The API server answers, whatever it says. Its authority is the pinned one.
+    /// Succeeds when the API server answers, whatever it says. Its CA is the pinned one.
     ///
     /// # Errors
     ///
-    /// Why it did not.
+    /// The reason why it did not answer.
     pub async fn check_api(&self) -> Result<Answer, Unanswered> {
         let undiscovered =
             |failure: DiscoveryError| Unanswered { why: failure.to_string(), lasts: failure.lasts() };
@@ -293,7 +292,7 @@ impl Inspector {
         Err(last)
     }
 
-    /// Looks.
+    /// Inspects the join.
     pub async fn inspect(&self) -> Found {
         self.clock.store(CLOCK_UNKNOWN, Ordering::Relaxed);
         let (credentials, asked) = self.credentials().await;
@@ -328,7 +327,7 @@ impl Inspector {
         }
     }
 
-    /// What became of the request that a kubelet makes with its token.
+    /// The state of the CertificateSigningRequest that a kubelet makes with its token.
     async fn awaited(&self) -> Option<String> {
         let begun = self.distribution.begun(&self.root, self.kubelet_runs() == Some(true)).ok()??;
         let (server, token) = (begun.requests_at?, begun.token?);
@@ -349,14 +348,15 @@ impl Inspector {
         if let Some(path) = self.marks.of_others(self.distribution.kind(), &self.root).next()
             && let Ok(Some(other)) = self.kubeconfig(path)
         {
-            // It was joined by other means: nothing of those is undone here, whatever is left of that cluster.
+            // Another distribution joined the machine: the agent undoes nothing of that join, whatever is left of that
+            // cluster.
             let lives = self.answers_as(&other, std::slice::from_ref(&other.server)).await;
             let whose = if lives { ForeignCluster::Lives } else { ForeignCluster::Silent };
             return (Credentials::Foreign(whose), self.ask_with_own_token().await);
         }
         match self.kubeconfig(&self.distribution.kubeconfig()) {
             Err(cause) => unread(cause),
-            // A kubelet writes its kubeconfig before it has its certificate; what it bootstraps with is there until then.
+            // A kubelet writes its kubeconfig before it has its certificate; the bootstrap kubeconfig exists until then.
             Ok(own) => match (self.begun(own.as_ref()), own) {
                 (Err(failure), _) => unread(failure.to_string()),
                 (Ok(Some(begun)), _) => self.of_begun(&begun).await,
@@ -370,7 +370,8 @@ impl Inspector {
         }
     }
 
-    /// What its kubelet bootstraps with, where that counts: it has no certificate of its own, of this cluster or another.
+    /// The bootstrap credentials of the kubelet, where they count: it has no certificate of its own, of this cluster or
+    /// another.
     fn begun(&self, own: Option<&Kubeconfig>) -> Result<Option<Begun>, TargetError> {
         if own.is_some_and(|own| self.is_foreign(own) || own.client.as_ref().is_some_and(Client::is_whole)) {
             return Ok(None);
@@ -382,7 +383,7 @@ impl Inspector {
         self.distribution.is_of_target(&self.root, &self.target, own) == Some(false)
     }
 
-    /// An empty kubeconfig is what a join that broke off leaves: it says nothing.
+    /// A broken join leaves an empty kubeconfig, which says nothing.
     fn kubeconfig(&self, path: &str) -> Result<Option<Kubeconfig>, String> {
         let text = self.root.text(path).map_err(|failure| format!("{path} cannot be read: {failure}"))?;
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
@@ -433,7 +434,8 @@ impl Inspector {
         }
         let credentials = match &asked {
             Asked::NotThere(_) if self.distribution.registers_by_token() => self.of_unregistered().await,
-            // Its kubelet has not been heard for a while: an agent that is not let in at its start looks like this.
+            // The API server has not heard from the kubelet for a while: an agent that is refused at its start looks like
+            // this.
             Asked::There(node)
                 if self.distribution.registers_by_token() && matches!(node.ready().0, Ready::Unknown) =>
             {
@@ -450,13 +452,13 @@ impl Inspector {
         (credentials, asked)
     }
 
-    /// What is of no use, or that its agent fetches another at its next start.
+    /// `Renewable` where the k3s or RKE2 agent fetches other credentials at its next start; otherwise the given state.
     fn or_renewed(&self, credentials: Credentials) -> Credentials {
         if self.distribution.registers_by_token() { Credentials::Renewable } else { credentials }
     }
 
-    /// Its Node is gone or silent. What its certificate is worth to whoever lets agents in goes with the Node, and older agents
-    /// show none at their start: what counts is the token that the agent will show then.
+    /// The Node is gone or silent. The supervisor accepts the certificate only as long as the Node exists, and older agents
+    /// show no certificate at their start. So the token counts that the agent will show then.
     async fn of_unregistered(&self) -> Credentials {
         let begun = match self.distribution.begun(&self.root, true) {
             Ok(begun) => begun.and_then(|begun| begun.token),
@@ -468,7 +470,8 @@ impl Inspector {
         }
     }
 
-    /// Who stands where the other cluster did. It is gone only when at each place where it is known to have stood ours answers.
+    /// Which server answers at the other cluster's addresses. The other cluster is gone only when this machine's cluster
+    /// answers at each of its known addresses.
     async fn who_answers_there(&self, own: &Kubeconfig) -> ForeignCluster {
         let stood_at = self.distribution.stood_at(&self.root, own);
         if self.answers_as(own, &stood_at).await {
@@ -483,7 +486,7 @@ impl Inspector {
         if stood_at.is_empty() { ForeignCluster::Silent } else { ForeignCluster::Replaced }
     }
 
-    /// At one of these places answers the cluster that this kubeconfig is of.
+    /// True when the cluster of this kubeconfig answers at one of these addresses.
     async fn answers_as(&self, other: &Kubeconfig, places: &[Endpoint]) -> bool {
         let mut theirs = RootCertStore::empty();
         theirs.add_parsable_certificates(other.authorities.iter().cloned());
@@ -496,11 +499,11 @@ impl Inspector {
         false
     }
 
-    /// The API server accepts the token.
+    /// Succeeds when the API server accepts the token.
     ///
     /// # Errors
     ///
-    /// It refuses it. That nobody could be asked is no refusal.
+    /// The API server refuses the token. A missing answer is not a refusal.
     pub async fn try_token(&self, token: &Token) -> Result<(), String> {
         if let (Some(wanted), Some(said)) = (self.target.bundle, token.bundle())
             && wanted != said
@@ -520,12 +523,12 @@ impl Inspector {
         }
     }
 
-    /// From now on the Node is asked for with this token, where nothing better is there.
+    /// From now on the inspector asks for the Node with this token, where no better credential exists.
     pub async fn take_token(&self, token: Token) {
         *self.token.lock().await = Some(token);
     }
 
-    /// The newest token that was had.
+    /// The newest token.
     pub async fn token(&self) -> Option<Token> {
         self.token.lock().await.clone()
     }
@@ -547,7 +550,8 @@ impl Inspector {
         let (ready, message) = node.ready();
         let another = Identity::read(&self.root).is_anothers(node.info());
         let seen = match ready {
-            // Its kubelet has not been heard for a while: what a machine that is gone left. Whoever joins takes it over.
+            // The API server has not heard from this kubelet for a while: the Node is left over from a machine that is
+            // gone, and a joining machine takes it over.
             Ready::Unknown if another => return NodeThere::only(NodeSeen::Absent),
             _ if another => NodeSeen::AnotherMachines,
             Ready::Yes => NodeSeen::Ready,
@@ -564,12 +568,13 @@ impl Inspector {
         }
     }
 
-    /// Its kubelet runs; none when that cannot be told.
+    /// True when the kubelet runs; none when that cannot be read.
     pub fn kubelet_runs(&self) -> Option<bool> {
         self.has_process(|words| self.distribution.is_kubelet(words))
     }
 
-    /// A join or a reset runs on this machine: in the same file system, so that another container's is not taken for it.
+    /// True when a join or a reset runs on this machine: in the same file system, so that a join in another container
+    /// does not count.
     pub(crate) fn is_joining(&self) -> bool {
         self.has_process(is_join).unwrap_or(false)
     }
@@ -580,13 +585,14 @@ impl Inspector {
         Some(processes.iter().filter_map(|name| name.parse::<u32>().ok()).any(|process| {
             let is_roots = || is_roots(&self.root, process);
             let here = || self.root.link(format!("/proc/{process}/ns/mnt")) == own;
-            // A user's arguments are not read: many processes with megabytes of them, or some that lie where a read never
-            // ends, would hold up the agent. It is asked again whose it is: its number may be another's since, or it a user's.
+            // Arguments of a user's processes are not read: many processes with megabytes of them, or arguments on a file
+            // system where a read hangs, would delay the agent. The owner is checked again afterwards: another process
+            // may have the number since.
             is_roots() && here() && is_wanted(&words(&self.arguments(process))) && is_roots()
         }))
     }
 
-    /// The first of its arguments; none where it ended.
+    /// The first arguments of a process; none where it has ended.
     fn arguments(&self, process: u32) -> String {
         let mut bytes = Vec::new();
         if let Ok(Some(file)) = self.root.file(format!("/proc/{process}/cmdline")) {
@@ -601,7 +607,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split(['\0', ' ']).filter(|word| !word.is_empty()).collect()
 }
 
-/// The server's clock and ours agree. A server that sends no date is believed to agree.
+/// True when the clocks of the server and this machine agree. Without a Date header they count as equal.
 fn is_right(date: Option<&str>) -> bool {
     let Some(theirs) = date.and_then(|date| httpdate::parse_http_date(date).ok()) else { return true };
     let ours = SystemTime::now();

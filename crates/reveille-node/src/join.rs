@@ -1,8 +1,8 @@
-//! A join that is over only when the node is there and stays: the agent's loop, ordered to join, until it says how it ended.
+//! A join that ends only when the Node exists and stays: the agent's loop, ordered to join, until it says how it ended.
 //!
-//! The end is one of three: the node is Ready and has stayed; the machine is left alone, for a reason that a person has to
-//! settle; or attempts or time are used up. Reasons that pass by themselves (nobody answers yet, a join by hand is under way)
-//! are waited for.
+//! The end is one of three. The Node is Ready and has stayed; or the agent leaves the machine alone, for a reason that an
+//! operator has to settle; or attempts or time are used up. For reasons that pass by themselves (no server answers yet,
+//! an operator's own join is under way) the loop waits.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -17,30 +17,31 @@ use tokio::time::timeout;
 use crate::driver::{Driver, Said};
 use crate::hands::Tokens;
 
-/// So many checks in a row were answered by a stranger: one server of several may be on its way out.
+/// So many checks in a row were answered by an untrusted server: one server of several may be about to be replaced.
 const STRANGERS_MOST: u32 = 3;
 
 /// How a join ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The node is there, Ready, and has stayed.
+    /// The Node exists, is Ready, and has stayed so.
     Joined,
-    /// Nothing is done to this machine, and why.
+    /// The agent does nothing to this machine: the reason.
     LeftAlone(Hold),
-    /// Who answers as the API server is not who was meant, and waiting does not mend that.
+    /// The server that answers is not the right API server, and waiting does not help.
     Stranger(String),
-    /// So many attempts came to nothing.
+    /// All attempts failed: their number.
     GaveUp(u32),
-    /// Its time is over, and the last thing that was known to stand against it.
+    /// The time is over: the last known obstacle.
     Late(String),
 }
 
-/// The agent's settings while somebody waits for a join: it looks often, and tries again soon.
+/// The agent's settings while an operator waits for a join: it inspects often, and tries again soon.
 pub fn settings(dwell: Span) -> Settings {
     Settings {
         check_every: Span::from_s(5),
         api_timeout: Span::from_s(10),
-        // A cloud controller that does not know the machine takes its node within seconds: who looks seldom sees none come.
+        // A cloud controller that does not know the machine deletes its Node within seconds: an agent that inspects
+        // seldom sees none come.
         inspect_every: Span::from_s(1),
         backoff: Span::from_s(10),
         backoff_max: Span::from_min(2),
@@ -51,14 +52,14 @@ pub fn settings(dwell: Span) -> Settings {
     }
 }
 
-/// Joins. Everything that is heard on the way goes to `listen`.
+/// Joins. `listen` gets every message on the way.
 pub async fn join<T: Tokens + 'static>(
     driver: Driver<T>,
     within: Duration,
     mut listen: impl FnMut(Time, &Said),
 ) -> Ended {
     let (sender, orders) = mpsc::channel(1);
-    // There is room for one, and nobody else sends.
+    // There is room for one event, and no other task sends.
     sender.try_send(Event::Ordered).ok();
     let mut last = "nothing was learned yet".to_owned();
     let mut strangers = 0;
@@ -86,7 +87,7 @@ pub async fn join<T: Tokens + 'static>(
     ended.unwrap_or(Ended::Late(last))
 }
 
-/// It may be over without anybody doing anything.
+/// True when the reason may end without an operator's action.
 const fn passes(hold: Hold) -> bool {
     match hold {
         Hold::NotProved(_)
@@ -103,12 +104,12 @@ const fn passes(hold: Hold) -> bool {
     }
 }
 
-/// What stands against it, as far as was said.
+/// Notes the obstacle, as far as it was reported.
 fn note(last: &mut String, said: &Said) {
     match said {
         Said::Api(Some(unanswered)) => unanswered.why.clone_into(last),
         Said::Undone(_, why) | Said::MemoryFailed(why) => why.clone_into(last),
-        // What could not be carried out was said with its reason.
+        // The reason of a verb that was not carried out was reported already.
         Said::Report(Report::Failed(_, UNDONE, _)) => {}
         Said::Report(report @ (Report::Holds(_) | Report::Failed(..))) => *last = report.to_string(),
         Said::Found(found) => {

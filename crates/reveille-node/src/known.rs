@@ -1,16 +1,17 @@
-//! Secrets that this machine is known to hold, taken out of text as they are.
+//! Secrets that this machine is known to hold, removed from text wherever they occur.
 //!
 //! ```text
 //!  text ─▶ without colours ─▶ what is known, whole ─▶ what looks like a secret ─▶ what is known, once more
 //! ```
 //!
-//! What is known goes first. Masking by shape takes what looks like a secret, which may be the half of one (`token=one,two`), and
-//! then the other half is neither a shape nor the text that is looked for. Of two that overlap both go. It is one pass however
-//! many secrets there are: a machine's keys are some hundred lines, and its logs are long.
+//! Known secrets are removed first. Masking by shape removes what looks like a secret, which may be one half of a secret
+//! (`token=one,two`). The other half would then have neither a shape nor the searched text. Of two overlapping secrets
+//! both are removed. The search is one pass, however many secrets there are: a machine's keys have some hundred lines,
+//! and its logs are long.
 //!
-//! Who wrote a disk also writes what is "known" of it. What is compared at one place of a text has a bound; beyond it nothing is
-//! compared, and whatever begins like those secrets goes with the rest of its line. More is taken out then, never less, because a
-//! secret is of one line.
+//! The author of a disk also chooses its "known" secrets. So the comparison at one place of a text is bounded. Where more
+//! secrets begin alike, nothing is compared, and any text that begins like them is removed to the end of its line. This
+//! removes more, never less, because a secret has one line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,33 +29,34 @@ use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, Kind, Token};
 
 const MASK: &str = "[masked]";
-/// A secret that is shorter than this would blot out words; by so many first bytes one is found.
+/// A shorter secret would mask ordinary words; a secret is found by this many first bytes.
 const HEAD: usize = 8;
-/// Of secrets that begin alike so many, and so many bytes of them, are compared at a place: tokens of one issuer begin alike, and
-/// are some hundred bytes long. Logs of 4 MiB are looked through in seconds even if each byte of them begins a secret.
+/// The number of secrets with the same beginning, and their length, that are compared at one place. Tokens of one issuer
+/// begin alike, and have some hundred bytes. The search through a log of 4 MiB takes seconds, even if a secret could
+/// begin at each byte.
 const ALIKE_MAX: usize = 16;
 const ALIKE_BYTES_MAX: usize = 2048;
-/// The invitation, and by what a supervisor knows a machine.
+/// The invitation, and the password by which a supervisor recognises a machine.
 const AGENTS_TOKENS: [&str; 2] = ["/etc/reveille/token", "/etc/rancher/node/password"];
 
-/// What is known. Nothing of it is shown by whoever prints it.
+/// The known secrets. Printing this value shows none of them.
 #[derive(Clone, Default)]
 pub struct Known(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// By their first bytes.
+    /// The secrets by their first bytes.
     by_head: BTreeMap<[u8; HEAD], Alike>,
-    /// By their first two bytes: most of a text is passed over by this.
+    /// The secrets by their first two bytes, which rule out most of a text.
     by_first: Vec<bool>,
     count: usize,
 }
 
-/// Those that begin alike.
+/// Secrets that begin alike.
 enum Alike {
     /// The longest first.
     Compared(Vec<SecretString>),
-    /// More than is compared.
+    /// There are more than the comparison takes.
     TooMany,
 }
 
@@ -65,13 +67,13 @@ impl fmt::Debug for Known {
 }
 
 impl Known {
-    /// All that is known to be on this machine: the token that is joined with, what `own` whoever asks knows of himself, and
-    /// what is in the files of a join and of an agent.
+    /// All secrets that are known to be on this machine. They are the token of the join, the caller's secrets in `own`,
+    /// and those in the files of a join and of an agent.
     pub fn of_machine(root: &Root, token: Option<&Token>, own: &[SecretString]) -> Self {
         let mut secrets = Vec::new();
         for secret in own {
             keep(&mut secrets, secret.expose_secret());
-            // Of `rvi1.ID.SECRET` the last part alone lets in.
+            // Only the last part of `rvi1.ID.SECRET` is secret.
             keep(&mut secrets, secret.expose_secret().rsplit('.').next().unwrap_or_default());
         }
         token.into_iter().for_each(|token| keep_token(&mut secrets, token));
@@ -95,7 +97,7 @@ impl Known {
                 keep(&mut secrets, &key_lines(key.expose_secret()));
             }
         }
-        // Of a key each line is a secret.
+        // Each line of a key is a secret.
         let keys = private::key_files(Path::new(private::FOLDER));
         for text in keys.filter_map(|path| root.text(path).ok().flatten()) {
             keep(&mut secrets, &key_lines(&text));
@@ -107,7 +109,7 @@ impl Known {
         Self::of(secrets)
     }
 
-    /// Each of one line, or what is beyond the bound would be seen from its second line on.
+    /// Each secret has one line: beyond the bound, only a first line would be recognised.
     fn of(mut secrets: Vec<SecretString>) -> Self {
         let by_length = |secret: &SecretString| std::cmp::Reverse(secret.expose_secret().len());
         secrets.sort_unstable_by(|one, other| {
@@ -127,7 +129,7 @@ impl Known {
         Self(Arc::new(inner))
     }
 
-    /// The text without any of them, and without what looks like a secret.
+    /// The text without these secrets, and without text that looks like a secret.
     pub fn clean(&self, text: &str) -> String {
         let known = self.blot(&uncoloured(text));
         self.blot(&mask_secrets(&known))
@@ -136,7 +138,7 @@ impl Known {
     fn blot(&self, text: &str) -> String {
         let bytes = text.as_bytes();
         let mut out = String::with_capacity(text.len());
-        // What is before `done` has been written, or is a part of a secret.
+        // The text before `done` is written, or is a part of a secret.
         let mut done = 0;
         let mut next = 0;
         while let Some(head) = bytes.get(next..next + HEAD) {
@@ -159,7 +161,7 @@ impl Known {
                 }
                 None => continue,
             };
-            // One that begins within another, or right behind it, goes with it.
+            // A secret that begins within another one, or right behind it, is removed with it.
             if at > done || at == 0 {
                 out.push_str(text.get(done..at).unwrap_or_default());
                 out.push_str(MASK);
@@ -187,7 +189,7 @@ fn first(head: &[u8]) -> usize {
     usize::from(head[0]) << 8 | usize::from(head[1])
 }
 
-/// A key stands on many lines, and each of them alone is a part of it.
+/// A key has many lines, and each of them alone is a part of it.
 fn keep(secrets: &mut Vec<SecretString>, text: &str) {
     let lines = text.lines().map(str::trim).filter(|line| line.len() >= HEAD && !line.starts_with("-----"));
     secrets.extend(lines.map(SecretString::from));
@@ -198,7 +200,8 @@ fn keep_token(secrets: &mut Vec<SecretString>, token: &Token) {
     keep(secrets, token.secret().expose_secret());
 }
 
-/// Without a terminal's colours: one in the middle of a secret would hide it from us, and from nobody who reads it.
+/// Removes a terminal's colours: a colour code inside a secret would hide the secret from the search, but not from a
+/// reader.
 fn uncoloured(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -267,7 +270,7 @@ mod tests {
         assert_eq!(Known::default().clean("plain"), "plain");
     }
 
-    /// A disk with so many bytes of one file, each line of which begins alike.
+    /// A disk with this many bytes of one file, each line of which begins alike.
     fn disk(path: &str, bytes: usize, line: impl Fn(usize) -> String) -> (tempfile::TempDir, Known) {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::new(folder.path());
@@ -286,7 +289,7 @@ mod tests {
         (folder, known)
     }
 
-    /// Without a bound each of the disks takes minutes to days: every secret is held against every byte of the log.
+    /// Without a bound, each of the disks takes minutes to days: every secret is compared with every byte of the log.
     #[test]
     fn a_disk_full_of_secrets_that_begin_alike_holds_nobody_up_and_none_of_them_is_seen() {
         const BYTES: usize = 4 * 1024 * 1024;
@@ -309,7 +312,7 @@ mod tests {
         }
     }
 
-    /// Without a bound a link to one long file costs its length as often as a folder has names.
+    /// Without a bound, a link to one long file costs the file's length for each name in a folder.
     #[test]
     fn a_configuration_without_end_is_not_read_to_its_end_and_the_secrets_before_it_are_known() {
         let folder = tempfile::tempdir().unwrap();

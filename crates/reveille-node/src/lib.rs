@@ -1,12 +1,13 @@
-//! On the node: everything that `reveille-agent` decides about and does nothing with.
+//! On the node: everything that `reveille-agent` decides about but does not touch.
 //!
 //! ```text
 //!  files, /proc, sockets, units, the API server ──▶ probe ──▶ Facts ──▶ reveille_agent::checkup ──▶ what is wrong, in order
 //!  kubeadm, k3s, rke2, systemctl              ◀── hands ◀── Effect ◀── reveille_agent::State::step ◀── Event ◀── inspect
 //! ```
 //!
-//! Reading never changes the machine, never waits without a deadline, and never turns "I could not read it" into "it is not
-//! there". What is done is a closed list of verbs; there is no shell among them. Nothing is decided here.
+//! Reading never changes the machine, never waits without a deadline, and never turns "the agent could not read it" into
+//! "it does not exist". The agent's acts are a closed list of verbs, and no verb runs a shell. This crate decides
+//! nothing.
 
 pub mod agent;
 pub mod api;

@@ -1,9 +1,10 @@
-//! Connections to the API server that are kept from one look to the next.
+//! Connections to the API server that are kept from one inspection to the next.
 //!
-//! An agent looks every few seconds for as long as its machine lives. With a handshake to each look, five thousand agents cost
-//! the API servers more than their kubelets do, and each agent a name lookup, a root store and a new client. A line is kept by
-//! whom it trusts and what it shows: other authorities or another certificate are another line. One that failed once is given up
-//! and dialled anew, because a connection whose other end went away without a word would fail for a quarter of an hour.
+//! An agent inspects every few seconds for as long as its machine lives. With a handshake for each inspection, five
+//! thousand agents would cost the API servers more than their kubelets do. Each agent would also need a DNS lookup, a
+//! root store and a new client each time. A connection is kept by its trust and its credentials: other CAs or another
+//! certificate need another connection. After one failure it is dropped and dialled again: if its other end vanished
+//! silently, it would fail for a quarter of an hour.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,10 +18,10 @@ use crate::api::{Answer, Api, ApiError};
 use crate::target::Endpoint;
 use crate::target::kubeconfig::Client;
 
-/// One that shows nothing and one that shows the certificate, to two servers.
+/// For two servers: one connection without credentials, and one with the certificate.
 const KEPT: usize = 4;
 
-/// Which line: its server, whom it trusts, what it shows. Nothing secret can be read from it.
+/// The key of a connection: its server, its trust, its credentials. No secret can be read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key([u8; 32]);
 
@@ -32,7 +33,7 @@ impl Key {
     ) -> Self {
         let mut digest = Context::new(&SHA256);
         let mut put = |part: &[u8]| {
-            // By its length, so that no two lists of parts are one text.
+            // The length comes first, so that no two lists of parts give the same text.
             digest.update(&(part.len() as u64).to_le_bytes());
             digest.update(part);
         };
@@ -49,12 +50,12 @@ impl Key {
     }
 }
 
-/// The lines that are kept, the newest last.
+/// The kept connections, the newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Mutex<VecDeque<(Key, Api)>>);
 
 impl Lines {
-    /// Asks over the line that is kept, or over one that is made for it.
+    /// Asks over the kept connection, or over a new one.
     pub(crate) async fn get(
         &self,
         key: Key,

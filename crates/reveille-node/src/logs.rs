@@ -1,6 +1,6 @@
-//! The machine's own logs, as far as they tell of a join: the journal of its units, and files where there is no journal.
+//! The machine's own logs that say something about a join: the journal of its units, and files where there is no journal.
 //!
-//! The end of each is read, within a bound: what stopped a machine stands there. Text is masked before it is handed on.
+//! The end of each log is read, within a bound: the cause of a failure is there. Text is masked before it is handed on.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -10,7 +10,7 @@ use crate::known::Known;
 use crate::probe::Probe;
 use crate::root::named as named_file;
 
-/// Of each log this much is read, from its end.
+/// The part of each log that is read, from its end.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// The units whose journal is read, and how much of it.
 const JOURNAL: [&str; 19] = [
@@ -34,7 +34,7 @@ const JOURNAL: [&str; 19] = [
     "--no-pager",
     "--quiet",
 ];
-/// Files that are there where no journal is, or that no journal has.
+/// Files where no journal exists, or that are in no journal.
 const FILES: [&str; 9] = [
     "/var/log/kubelet.log",
     "/var/log/containerd.log",
@@ -47,19 +47,19 @@ const FILES: [&str; 9] = [
     "/var/log/messages",
 ];
 
-/// A log, masked, or why it was not read.
+/// A log, masked, or the reason why it was not read.
 #[derive(Clone, Debug)]
 pub struct Log {
     /// A file, or the command that prints it.
     pub name: String,
-    /// Its end.
+    /// The end of the log.
     pub text: String,
-    /// Why it was not read, or not whole.
+    /// Why the log was not read, or not completely.
     pub note: Option<String>,
 }
 
 impl Log {
-    /// Its end alone, from the beginning of a line.
+    /// The end of the log, starting at a line.
     pub fn end(&self, bytes_max: usize) -> Self {
         if self.text.len() <= bytes_max {
             return self.clone();
@@ -73,12 +73,12 @@ impl Log {
 }
 
 impl Probe {
-    /// The logs of the machine, and those that were named besides.
+    /// The logs of the machine, and those that an operator named.
     pub async fn logs(&self, named: &[PathBuf]) -> Vec<Log> {
         self.logs_within(named, TAIL_BYTES_MAX).await
     }
 
-    /// The same, no more than so much of each.
+    /// The same, with at most this much of each.
     pub async fn logs_within(&self, named: &[PathBuf], bytes_max: u64) -> Vec<Log> {
         let journal = match self.program("journalctl", &JOURNAL).await {
             Ok(text) => Log { name: "journalctl".to_owned(), text, note: None },
@@ -115,7 +115,7 @@ fn tail(mut file: File, bytes_max: u64) -> io::Result<(String, Option<String>)> 
     file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();
     file.take(bytes_max).read_to_end(&mut bytes)?;
-    // A line that is cut in the middle may begin with half a secret, which nobody knows for one.
+    // A line that is cut in the middle may begin with half a secret, which no search recognises.
     let whole = if cut == 0 {
         0
     } else {

@@ -1,7 +1,7 @@
 //! The agent's memory on the machine's disk: one small file, replaced whole.
 //!
-//! It is durable when its write returns: the text is synced before it takes its name, and the folder after it. A file that
-//! cannot be read is said, never taken for an empty memory: attempts that were made would be made again.
+//! The memory is durable when the write returns: the text is synced before the file takes its name, and the folder after
+//! it. A file that cannot be read is an error, never an empty memory: otherwise the agent would repeat attempts.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use crate::durable::replace;
 
 const NAME: &str = "memory.json";
 
-/// Where the memory is kept.
+/// The file of the memory.
 #[derive(Clone, Debug)]
 pub struct MemoryFile(PathBuf);
 
@@ -27,27 +27,27 @@ pub enum MemoryError {
     /// Reading failed.
     #[error("cannot read {}: {source}; the agent begins nothing without its memory", .path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// What is there is no memory.
+    /// The file is not a memory.
     #[error(
         "{} is no memory of an agent: {source}; look at it, then remove it: attempts are counted from zero", .path.display()
     )]
     Broken {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: serde_json::Error,
     },
     /// Writing failed.
     #[error("cannot write {}: {source}; nothing is done to the machine without it", .path.display())]
     Write {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -76,21 +76,21 @@ enum KeptLeaving {
 const VERSION: u32 = 1;
 
 impl MemoryFile {
-    /// In this folder, which is made when it is needed.
+    /// The memory in this folder, which is created when needed.
     pub fn within(folder: &Path) -> Self {
         Self(folder.join(NAME))
     }
 
-    /// The folder that it is in.
+    /// The folder of the file.
     pub fn folder(&self) -> &Path {
         self.0.parent().unwrap_or(Path::new("/"))
     }
 
-    /// What is remembered; an empty memory where there is no file.
+    /// Reads the memory; an empty one where there is no file.
     ///
     /// # Errors
     ///
-    /// There is one, and it cannot be read.
+    /// The file exists and cannot be read.
     pub fn read(&self) -> Result<Memory, MemoryError> {
         let text = match fs::read_to_string(&self.0) {
             Ok(text) => text,
@@ -108,11 +108,11 @@ impl MemoryFile {
         })
     }
 
-    /// Makes this the memory; it is durable afterwards.
+    /// Replaces the memory; it is durable afterwards.
     ///
     /// # Errors
     ///
-    /// It may not be durable.
+    /// The memory may not be durable.
     pub fn write(&self, memory: &Memory) -> Result<(), MemoryError> {
         let kept = Kept {
             version: VERSION,

@@ -1,4 +1,5 @@
-//! What an agent reads of its own Node: whose it is, whether it is Ready, and whether somebody takes it away.
+//! What an agent reads from its own Node: whose Node it is, whether it is Ready, and whether an operator or a controller
+//! removes the machine.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use reveille_agent::model::Leaving;
 use reveille_core::model::signs::{self, Removal};
 use serde::Deserialize;
 
-/// A Node, as far as it matters here.
+/// The parts of a Node that the agent needs.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct NodeObject {
@@ -15,29 +16,29 @@ pub struct NodeObject {
     status: Status,
 }
 
-/// What a Node says of the machine that it is.
+/// The ids of the machine, as its Node says them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(default)]
 pub struct NodeInfo {
-    /// `/etc/machine-id` there.
+    /// The machine id.
     #[serde(rename = "machineID")]
     pub machine_id: String,
-    /// SMBIOS system UUID there.
+    /// The SMBIOS system UUID.
     #[serde(rename = "systemUUID")]
     pub system_uuid: String,
-    /// The boot that it was registered in, or last reported from.
+    /// The boot in which the kubelet registered, or last reported.
     #[serde(rename = "bootID")]
     pub boot_id: String,
 }
 
-/// What its Ready condition says.
+/// The status of the Ready condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// Ready.
     Yes,
-    /// Its kubelet says that it is not.
+    /// The kubelet says that the Node is not Ready.
     No,
-    /// Its kubelet has not been heard for a while, or has said nothing yet.
+    /// The API server has not heard from the kubelet for a while, or never.
     Unknown,
 }
 
@@ -80,22 +81,22 @@ struct Condition {
 }
 
 impl NodeObject {
-    /// Its uid: another one is another Node of the same name.
+    /// The Node's uid: a Node of the same name with another uid is another Node.
     pub fn uid(&self) -> &str {
         &self.metadata.uid
     }
 
-    /// The revision of the cluster's store that it is of.
+    /// The Node's resource version.
     pub fn revision(&self) -> &str {
         &self.metadata.resource_version
     }
 
-    /// What it says of its machine.
+    /// The ids of the Node's machine.
     pub const fn info(&self) -> &NodeInfo {
         &self.status.node_info
     }
 
-    /// Its Ready condition, and what is said with it.
+    /// The Ready condition, and its message.
     pub fn ready(&self) -> (Ready, &str) {
         let condition = self.status.conditions.iter().find(|condition| condition.kind == "Ready");
         let Some(condition) = condition else { return (Ready::Unknown, "") };
@@ -107,12 +108,13 @@ impl NodeObject {
         (ready, &condition.message)
     }
 
-    /// The cloud controller has still to initialise it.
+    /// The cloud controller has not initialised the Node yet.
     pub fn is_uninitialized(&self) -> bool {
         self.spec.taints.iter().any(|taint| taint.key == "node.cloudprovider.kubernetes.io/uninitialized")
     }
 
-    /// Somebody takes the machine away. A cordon alone is a drain only once the Node is gone.
+    /// The sign that an operator or a controller removes the machine. A cordon alone counts as a drain only once the Node
+    /// is gone.
     pub fn leaving(&self) -> Option<Leaving> {
         let taints: Vec<&str> = self.spec.taints.iter().map(|taint| taint.key.as_str()).collect();
         let deleting = self.metadata.deletion_timestamp.is_some();
@@ -122,7 +124,7 @@ impl NodeObject {
         }
         signs::removal(&intent, self.spec.unschedulable).map(|removal| match removal {
             Removal::Marked(_) => Leaving::Tainted,
-            // What a person had paused or kept counts as a cordon does: not before the Node is gone.
+            // A pause or a keep mark of an operator counts like a cordon: only once the Node is gone.
             Removal::Drained | Removal::Reserved(_) => Leaving::Drained,
         })
     }

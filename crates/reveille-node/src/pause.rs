@@ -1,17 +1,17 @@
-//! How long to wait before asking again: 1 s, then twice as long each time up to 60 s, with jitter; longer when the server says
-//! so.
+//! How long to wait before asking again: 1 s, then twice as long each time up to 60 s, with jitter; longer when the
+//! server says so.
 //!
-//! The jitter is between three quarters and five quarters, so that five thousand agents do not come back in one second. Counting
-//! attempts, and ending them, is the caller's business.
+//! The jitter is between three quarters and five quarters, so that five thousand agents do not come back in one second.
+//! The caller counts attempts and ends them.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_secs(1);
 const MOST: Duration = Duration::from_secs(60);
-/// A server that asks for longer than this is not believed.
+/// The longest pause that a server can ask for.
 const ASKED_MOST: Duration = Duration::from_secs(600);
 
-/// The pause that comes next.
+/// The next pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause(Duration);
 
@@ -22,7 +22,7 @@ impl Default for Pause {
 }
 
 impl Pause {
-    /// The next pause, at least as long as was asked for; the one after it is longer.
+    /// The next pause, at least as long as the server asked for; the one after it is longer.
     pub fn next(&mut self, asked_s: Option<u32>) -> Duration {
         let asked = Duration::from_secs(asked_s.unwrap_or(0).into()).min(ASKED_MOST);
         let pause = self.0.max(asked);
@@ -31,7 +31,7 @@ impl Pause {
     }
 }
 
-/// Between three quarters and five quarters of it.
+/// A random span between three quarters and five quarters of the pause.
 pub(crate) fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.75 + fastrand::f64() / 2.0)
 }

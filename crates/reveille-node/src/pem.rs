@@ -1,4 +1,4 @@
-//! Certificates as the text that configuration files hold.
+//! Certificates as the text of configuration files.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Whom this machine trusts as a server: the keys that it was told, and nobody because a public authority says so.
+//! Which servers this machine trusts: those with the keys that it was given, and none because of a public CA.
 //!
 //! ```text
 //!  "sha256:<64 hex>" ─▶ Pin ─▶ Pins ─┬─ verifier      the pinned key is in the chain that is presented (the registration server)
@@ -6,11 +6,11 @@
 //! ```
 //!
 //! A pin is the SHA-256 of a SubjectPublicKeyInfo (RFC 7469 §2.4), the form that kubeadm prints for
-//! `--discovery-token-ca-cert-hash`. Several may hold at once, so that an authority can be replaced without a day on which
-//! nobody joins. The pinned certificate is the anchor, and has to have signed the server's certificate itself, whose dates, use
-//! and name are verified as for any authority: our authority signs no other. In others' certificates no path is searched, because
-//! whoever stands in between may show any, and a search can be made to take seconds. A failure keeps what was presented, because
-//! the first question at 3 a.m. is "then who answered?".
+//! `--discovery-token-ca-cert-hash`. Several pins may be valid at once, so that machines can join on every day of a CA's
+//! replacement. The pinned certificate is the anchor, and must itself have signed the server's certificate: our CA has no
+//! intermediates. Dates, use and name of the server's certificate are verified as for any CA. The verifier searches no
+//! path through other certificates: an attacker in the middle may show any, and a search can be made to take seconds. A
+//! failure keeps the presented certificates, because the first question at 3 a.m. is which server answered.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,7 +27,7 @@ use rustls::{CertificateError, OtherError, RootCertStore};
 use crate::certificate::Presented;
 use crate::verifier::{Chain, Judge, Judged};
 
-/// More pins than this at once mean that nobody knows which one is right.
+/// With more pins than this at once, no operator can know which one is right.
 pub const PINS_MOST: usize = 8;
 
 /// The SHA-256 of a public key.
@@ -37,15 +37,15 @@ pub struct Pin([u8; 32]);
 /// A pin that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PinError {
-    /// It is no SHA-256.
+    /// The text is not a SHA-256.
     #[error(
         "\"{0}\" does not begin with \"sha256:\"; write the pin as kubeadm prints it: sha256: and 64 hex digits"
     )]
     Kind(String),
-    /// It is too short, too long, or no number.
+    /// The text is too short, too long, or not a number.
     #[error("\"{0}\" is not sha256: and 64 hex digits; it may have been cut when it was copied")]
     Digits(String),
-    /// None, or too many.
+    /// There are no pins, or too many.
     #[error("{0} pins were given; give 1 to {PINS_MOST}")]
     Count(usize),
 }
@@ -91,27 +91,27 @@ impl fmt::Debug for Pin {
     }
 }
 
-/// The pins that hold; at least one.
+/// The valid pins; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pins(Vec<Pin>);
 
-/// Nobody who was pinned answered.
+/// The server presented no pinned key.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no certificate that was presented has a pinned key: wanted {}; presented {}", list(.wanted), list(.presented))]
 pub struct PinMismatch {
     /// The pins.
     pub wanted: Vec<Pin>,
-    /// The chain, as it came.
+    /// The presented chain.
     pub presented: Vec<Presented>,
 }
 
-/// Why an authority that came as a document is not trusted.
+/// Why a CA that came as a document is not trusted.
 #[derive(Clone, Debug, Error)]
 pub enum TrustError {
-    /// Nothing in it has a pinned key.
+    /// No certificate in it has a pinned key.
     #[error(transparent)]
     Pin(#[from] PinMismatch),
-    /// It cannot be read.
+    /// The document cannot be read.
     #[error("the authority's certificate cannot be read: {0}")]
     Unreadable(String),
 }
@@ -124,11 +124,11 @@ fn list<T: fmt::Display>(items: &[T]) -> String {
 }
 
 impl Pins {
-    /// Takes pins.
+    /// Checks the number of pins and sorts them.
     ///
     /// # Errors
     ///
-    /// None, or more than [`PINS_MOST`].
+    /// There are no pins, or more than [`PINS_MOST`].
     pub fn new(mut pins: Vec<Pin>) -> Result<Self, PinError> {
         pins.sort_unstable();
         pins.dedup();
@@ -147,18 +147,18 @@ impl Pins {
     ///
     /// # Errors
     ///
-    /// What was presented instead.
+    /// The certificates that were presented instead.
     pub fn find<'c>(&self, chain: &'c [CertificateDer<'c>]) -> Result<&'c CertificateDer<'c>, PinMismatch> {
         let presented: Vec<Presented> = chain.iter().map(|der| Presented::read(der)).collect();
         let place = presented.iter().position(|cert| cert.key.is_some_and(|key| self.0.contains(&key)));
         place.map(|place| &chain[place]).ok_or_else(|| PinMismatch { wanted: self.0.clone(), presented })
     }
 
-    /// The anchors among the authorities of a document; those that are not pinned are left out.
+    /// The anchors among the CAs of a document; CAs that are not pinned are left out.
     ///
     /// # Errors
     ///
-    /// None of them is pinned, or the pinned one is no authority.
+    /// No CA is pinned, or the pinned certificate is not a CA.
     pub fn trust(&self, authorities: &[CertificateDer<'_>]) -> Result<RootCertStore, TrustError> {
         self.find(authorities)?;
         let mut roots = RootCertStore::empty();
@@ -169,12 +169,13 @@ impl Pins {
         Ok(roots)
     }
 
-    /// Verifies a server's certificate by a pinned one that is presented with it and signed it.
+    /// A verifier of server certificates: a pinned certificate has to be presented with the server's one, and to have
+    /// signed it.
     pub fn verifier(self) -> Arc<dyn ServerCertVerifier> {
         Arc::new(Judged::by(self))
     }
 
-    /// Those of a document's authorities whose keys are pinned. Nobody vouches for the others.
+    /// The CAs of a document whose keys are pinned. No pin vouches for the others.
     pub fn pinned<'c>(&self, authorities: &[CertificateDer<'c>]) -> Vec<CertificateDer<'c>> {
         let keyed = authorities.iter().filter(|der| {
             let key = Presented::read(der).key;
@@ -196,7 +197,7 @@ impl Judge for Pins {
         let anchor = self.find(&presented).map_err(rustls::Error::from)?;
         let mut roots = RootCertStore::empty();
         roots.add(anchor.clone().into_owned())?;
-        // A path through what else is shown is not searched.
+        // The verifier does not search a path through the other shown certificates.
         Chain { leaf: chain.leaf, rest: &[], now: chain.now }.leads_to(Arc::new(roots), provider, name)
     }
 }
@@ -219,7 +220,7 @@ impl PinMismatch {
     }
 }
 
-/// A failed handshake, for people: rustls prints the cause of another's making as code.
+/// A failed handshake, for people: rustls prints a custom cause as code.
 pub fn explain(failure: &rustls::Error) -> String {
     PinMismatch::of(failure).map_or_else(|| failure.to_string(), ToString::to_string)
 }
@@ -245,7 +246,7 @@ mod tests {
         assert!(matches!(format!("sha256:{}", "é".repeat(32)).parse::<Pin>(), Err(PinError::Digits(_))));
     }
 
-    /// What kubeadm's manual does with `openssl x509 -pubkey | … -outform der | sha256sum`.
+    /// What kubeadm's manual computes with `openssl x509 -pubkey | … -outform der | sha256sum`.
     #[test]
     fn a_pin_is_of_the_whole_public_key_info() {
         // RFC 8410 §10.1: an Ed25519 public key.
@@ -273,14 +274,14 @@ mod tests {
         let pins = Pins::new(vec![ours.pin()]).unwrap();
         for (server, name, wanted) in [
             (ours.server("api.test"), "api.test", Ok(())),
-            // During a rotation the new pin is there before the old one goes.
+            // During a rotation the new pin exists before the old one is removed.
             (ours.server("api.test"), "other.test", Err("not valid for name")),
             (
                 theirs.server("api.test"),
                 "api.test",
                 Err("no certificate that was presented has a pinned key"),
             ),
-            // Somebody who presents our authority's certificate without having its key.
+            // An attacker presents our CA's certificate without having its key.
             (theirs.server("api.test").presenting(&ours), "api.test", Err("UnknownIssuer")),
             (ours.server_of("api.test", 2001..2002), "api.test", Err("expired")),
         ] {
@@ -295,8 +296,8 @@ mod tests {
         }
     }
 
-    /// The pinned authority's certificate is shown to everybody, so whoever stands in between can put it behind any chain. A
-    /// search through such a chain takes seconds; to read it and find nobody who is pinned is what any chain costs.
+    /// Every client can see the pinned CA's certificate, so an attacker in the middle can put it behind any chain. A
+    /// search through such a chain takes seconds; reading it and finding no pinned key costs the same as for any chain.
     #[test]
     fn a_chain_that_leads_nowhere_costs_an_agent_no_more_than_a_wrong_pin_does() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));

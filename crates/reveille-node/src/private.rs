@@ -1,8 +1,9 @@
-//! What holds this machine's secrets is its own, or is not taken: the agent's folder, and a file with a token.
+//! The agent uses its folder and a token file only when no other account can change or read them.
 //!
-//! Whoever may write the folder, or laid a link in its place, chooses where the key goes and which plan is followed; whoever may
-//! read a token may join with it. As ssh does with keys, neither is taken in silence: it is refused, with what to do. What is on
-//! the way to the folder counts, too, because who may rename a folder may put another in its place.
+//! An account that may write the folder, or that put a link in its place, chooses where the key goes and which plan the
+//! agent follows. An account that can read a token may join with it. Like ssh with its keys, the agent refuses such a
+//! folder or file and says what to do. The parent directories of the folder count too: an account that can rename a
+//! folder can put another one in its place.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -15,9 +16,9 @@ use thiserror::Error;
 use crate::durable::DRAFT;
 use crate::root;
 
-/// The agent's folder, where nobody names another.
+/// The agent's folder, without another setting.
 pub(crate) const FOLDER: &str = "/var/lib/reveille/agent";
-/// Below the agent's folder: its key and certificate.
+/// The folder of the key and certificate, below the agent's folder.
 pub const KEYS: &str = "link";
 /// The key and certificate in force.
 pub(crate) const LINK_PEM: &str = "link.pem";
@@ -25,17 +26,17 @@ pub(crate) const LINK_PEM: &str = "link.pem";
 pub(crate) const ENROLLING_PEM: &str = "enrolling.pem";
 /// The next key, until it has its certificate.
 pub(crate) const RENEWING_PEM: &str = "renewing.pem";
-/// The key and certificate that were welcomed last, where those in force were not yet.
+/// The last welcomed key and certificate, until those in force are welcomed.
 pub(crate) const WELCOMED_PEM: &str = "welcomed.pem";
-/// All files with a key that counts. What is in them is taken out of every bundle.
+/// All files with a valid key. Their content is removed from every bundle.
 const KEY_FILES: [&str; 4] = [LINK_PEM, ENROLLING_PEM, RENEWING_PEM, WELCOMED_PEM];
-/// Things in the folder that are looked at; an agent has a dozen there.
+/// The number of files in the folder that are checked; an agent has a dozen there.
 const ENTRIES_MAX: usize = 1_000;
 const ROOT: u32 = 0;
-/// Whom a container sees as the owner of what belongs to nobody in it (of `/`, as a rule), where the kernel maps no account of it
-/// to this number. Elsewhere it is an account like any other.
+/// The owner that a container sees for files of unmapped accounts (as a rule of `/`), where the kernel maps no account to
+/// this number. Elsewhere it is an account like any other.
 const NOBODY: u32 = 65_534;
-/// Each line: first number in here, first number outside, how many (`user_namespaces(7)`).
+/// Each line: first number inside, first number outside, how many (`user_namespaces(7)`).
 const UID_MAP: &str = "/proc/self/uid_map";
 const WRITE_BY_OTHERS: u32 = 0o022;
 const WRITE_BY_GROUP: u32 = 0o020;
@@ -43,67 +44,68 @@ const WRITE_BY_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ANY_BY_OTHERS: u32 = 0o077;
 
-/// Where an agent with this folder keeps keys, and where a crash while one was written left it ([`crate::durable`]).
+/// The files in which an agent with this folder keeps keys, with the drafts that a crash during a write left
+/// ([`crate::durable`]).
 pub(crate) fn key_files(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let keys = folder.join(KEYS);
     KEY_FILES.iter().flat_map(move |name| [keys.join(name), keys.join(format!("{name}{DRAFT}"))])
 }
 
-/// A folder is not taken.
+/// A folder that the agent refuses.
 #[derive(Debug, Error)]
 #[error("{} is no folder for this machine's key: {wrong}", .folder.display())]
 pub struct FolderError {
-    /// Which.
+    /// The folder.
     pub folder: PathBuf,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub wrong: Wrong,
 }
 
-/// What is wrong with it, or with what is in it or above it.
+/// The problem of the folder, of a file in it, or of a directory above it.
 #[derive(Debug, Error)]
 pub enum Wrong {
-    /// It leads elsewhere.
+    /// The path is a link.
     #[error("{}: it is a link, and what is written would go where it leads; name that place itself, or remove the link", .0.display())]
     Link(PathBuf),
-    /// It is somebody else's.
+    /// Another account owns the path.
     #[error("{}: it belongs to account {owner}; look at what is in it, then chown {us} it, or name another folder", .at.display())]
     Owner {
-        /// What.
+        /// The path.
         at: PathBuf,
-        /// Whose.
+        /// The owner.
         owner: u32,
-        /// Whose it has to be.
+        /// The account that has to own it.
         us: u32,
     },
-    /// Others may write it.
+    /// Other accounts may write the path.
     #[error("{}: others may write it (mode {mode:04o}); look at what is in it, then chmod go-w it, or name another folder", .at.display())]
     Open {
-        /// What.
+        /// The path.
         at: PathBuf,
-        /// Its mode.
+        /// The mode.
         mode: u32,
     },
-    /// It is none.
+    /// The path is not a directory.
     #[error("{}: it is no folder", .0.display())]
     NoFolder(PathBuf),
-    /// It holds more than an agent's ever does.
+    /// The folder holds more files than an agent's ever does.
     #[error("{}: it holds more than {ENTRIES_MAX} files; name a folder that is the agent's alone", .0.display())]
     Crowded(PathBuf),
-    /// The system does not say.
+    /// The operating system refuses to say.
     #[error("{} cannot be looked at: {source}", .at.display())]
     Io {
-        /// What.
+        /// The path.
         at: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// The folder, where it is there, is this account's alone to write, with all that an agent keeps in it.
+/// Checks that only this account may write the folder, where it exists, and the agent's files in it.
 ///
 /// # Errors
 ///
-/// It is not, and what to do.
+/// Another account may, and what to do.
 pub fn folder(folder: &Path) -> Result<(), FolderError> {
     let us = geteuid().as_raw();
     let checked = std::path::absolute(folder)
@@ -112,11 +114,11 @@ pub fn folder(folder: &Path) -> Result<(), FolderError> {
     checked.map_err(|wrong| FolderError { folder: folder.to_owned(), wrong })
 }
 
-/// A file with nothing but a token, which a person named.
+/// A file with only a token, which an operator named.
 ///
 /// # Errors
 ///
-/// It is not there or cannot be read; or others may read or write it, or it is somebody else's.
+/// The file does not exist or cannot be read; or other accounts may read or write it, or own it.
 pub fn token_file(path: &Path) -> io::Result<String> {
     let file = root::named(path)?;
     let found = file.metadata()?;
@@ -145,13 +147,13 @@ fn look(at: &Path) -> Result<Option<Metadata>, Wrong> {
     }
 }
 
-/// Nobody else may put another folder in its place.
+/// Checks that no other account may put another folder in this one's place.
 fn way_to(folder: &Path, us: u32) -> Result<(), Wrong> {
     for at in folder.ancestors().skip(1) {
         let Some(found) = look(at)? else { continue };
         let owner = found.uid();
         if found.is_symlink() {
-            // A link of root's is how machines are laid out; the way to what it leads to is looked at like this one.
+            // Machines are laid out with links of root; the path of their target is checked like this one.
             if !is_trusted(at, owner, us) {
                 return Err(Wrong::Link(at.to_owned()));
             }
@@ -174,7 +176,7 @@ fn is_trusted(at: &Path, owner: u32, us: u32) -> bool {
     owner == us || owner == ROOT || (owner == NOBODY && is_top())
 }
 
-/// No account of this process's namespace has this number. Without a map that can be read, one may.
+/// True when no account of this process's namespace has this number. Without a readable map the answer is false.
 fn is_unmapped(map: &str, account: u32) -> bool {
     let covers = |line: &str| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -184,7 +186,7 @@ fn is_unmapped(map: &str, account: u32) -> bool {
     !map.trim().is_empty() && !map.lines().any(covers)
 }
 
-/// Nobody else may exchange what is in this folder.
+/// Checks that no other account may exchange a file in this directory.
 fn stands(at: &Path, found: &Metadata, us: u32) -> Result<(), Wrong> {
     let (owner, mode) = (found.uid(), found.mode());
     if !is_trusted(at, owner, us) {
@@ -198,7 +200,7 @@ fn stands(at: &Path, found: &Metadata, us: u32) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The folder and what is in it are ours.
+/// Checks that this account owns the folder and the files in it.
 fn whole(folder: &Path, us: u32) -> Result<(), Wrong> {
     for at in [folder.to_owned(), folder.join(KEYS)] {
         let Some(found) = look(&at)? else { continue };

@@ -1,7 +1,7 @@
-//! Runs a program to its end, or ends it: each line is handed on, the last ones are kept, secrets are masked in both.
+//! Runs a program to its end, or ends it: each line is passed on, the last ones are kept, and secrets are masked in both.
 //!
-//! The program leads a process group of its own, so that what it started ends with it. Its input is empty: one that asks a
-//! question gets no answer instead of waiting for ever.
+//! The program leads a process group of its own, so that its children end with it. Its input is empty: a program that
+//! asks a question gets no answer instead of waiting for ever.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -15,49 +15,49 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-/// So many of its last lines are kept.
+/// The number of kept last lines.
 const LINES_KEPT: usize = 40;
-/// Of a longer line only this much is kept.
+/// The kept length of a longer line.
 const LINE_CHARACTERS_MAX: usize = 600;
-/// A program that was asked to end does so within this, or is killed.
+/// How long a program has to end after a request, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// Lines wait here while nobody reads them.
+/// The number of lines that wait for the reader.
 const LINES_QUEUED: usize = 64;
 
-/// Why a program did not do what it was run for.
+/// Why a program failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProgramError {
-    /// It could not be started.
+    /// The program could not be started.
     #[error("{program} cannot be started: {cause}")]
     NotStarted {
-        /// Which.
+        /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// It ended with a failure.
+    /// The program ended with a failure.
     #[error("{program} ended with {status}: {}", last(.tail))]
     Failed {
-        /// Which.
+        /// The program.
         program: String,
-        /// Its exit status, as text.
+        /// The exit status, as text.
         status: String,
-        /// Its last lines, masked.
+        /// The last lines, masked.
         tail: Vec<String>,
     },
-    /// It did not end in time, and was ended.
+    /// The program did not end in time, and was ended.
     #[error("{program} was ended after {within_s} s; it last said: {}", last(.tail))]
     Ended {
-        /// Which.
+        /// The program.
         program: String,
-        /// What it was given.
+        /// The time limit.
         within_s: u64,
-        /// Its last lines, masked.
+        /// The last lines, masked.
         tail: Vec<String>,
     },
 }
 
-/// The line that says most: an error of a list of checks, or else the last one that says something.
+/// The most useful line: an error of a list of checks, or else the last line with content.
 fn last(tail: &[String]) -> &str {
     let says = |line: &&String| !line.trim().is_empty() && !line.contains("To see the stack trace");
     let named = tail.iter().find(|line| line.trim_start().starts_with("[ERROR "));
@@ -65,7 +65,7 @@ fn last(tail: &[String]) -> &str {
 }
 
 impl ProgramError {
-    /// Its last lines.
+    /// The program's last lines.
     pub fn tail(&self) -> &[String] {
         match self {
             Self::NotStarted { .. } => &[],
@@ -74,11 +74,11 @@ impl ProgramError {
     }
 }
 
-/// Runs it; each line goes to `said` as it comes. Returns its last lines.
+/// Runs the program; each line goes to `said` as it comes. Returns the last lines.
 ///
 /// # Errors
 ///
-/// It could not be started, failed, or had to be ended.
+/// The program could not be started, failed, or had to be ended.
 pub async fn run(
     program: &str,
     arguments: &[String],
@@ -104,7 +104,7 @@ pub async fn run(
             tail.pop_front();
         }
         tail.push_back(line.clone());
-        // Whoever does not listen does not hold the program up.
+        // A slow reader does not delay the program.
         said.try_send(line).ok();
     };
     let tail: Vec<String> = tail.into();
@@ -132,14 +132,14 @@ async fn read(output: impl AsyncRead + Unpin, to: mpsc::Sender<String>) {
     }
 }
 
-/// Asks the whole group to end, and kills it when it does not.
+/// Asks the whole group to end, and kills it if it does not.
 async fn end(child: &mut Child) {
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     let Some(group) = group else { return };
     for signal in [Signal::TERM, Signal::KILL] {
         kill_process_group(group, signal).ok();
         if tokio::time::timeout(GRACE, child.wait()).await.is_ok() {
-            // Whatever it started and left behind goes as well.
+            // Children that the program left behind are killed as well.
             kill_process_group(group, Signal::KILL).ok();
             return;
         }

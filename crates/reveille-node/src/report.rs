@@ -1,7 +1,7 @@
-//! What a check-up came to, as the doctor's report and as the one line by which `diagnose` knows it.
+//! The result of a check-up, as the doctor's report and as the one line by which `diagnose` recognises it.
 //!
-//! What only the catalogue knows (codes of causes, what logs prove) is left out here: the doctor at the keyboard adds it, and
-//! whoever reads a bundle reads its logs himself.
+//! Facts that only the catalogue has (codes of causes, findings from logs) are left out: the doctor's command adds them,
+//! and `diagnose` reads the logs of a bundle itself.
 
 use reveille_agent::checkup::{self, Check, Facts, Result as Came};
 use reveille_wire::report::{CheckReport, DoctorReport, DoctorSummary, LogReport};
@@ -29,7 +29,7 @@ pub fn report(facts: &Facts, checks: &[Check], logs: &[Log]) -> DoctorReport {
     }
 }
 
-/// How many checks came to what.
+/// The number of checks with each result.
 pub fn summary(checks: &[Check]) -> DoctorSummary {
     let count =
         |result| u32::try_from(checks.iter().filter(|check| check.result == result).count()).unwrap_or(0);
@@ -42,7 +42,7 @@ pub fn summary(checks: &[Check]) -> DoctorSummary {
     }
 }
 
-/// The line by which `diagnose` knows what was found here.
+/// The line by which `diagnose` recognises the result.
 pub fn verdict(checks: &[Check]) -> String {
     match checkup::first_failed(checks) {
         None => "reveille doctor: no check failed\n".to_owned(),

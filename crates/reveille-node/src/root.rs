@@ -1,15 +1,15 @@
-//! Where the machine's files are: below `/`, or below a folder that a test laid out as one, or that is another machine's disk.
+//! The place of the machine's files: below `/`, or below a folder of a test or of another machine's disk.
 //!
 //! ```text
 //!  path, as it is named on the machine ─▶ resolve: within the root, link by link ─▶ descriptor: file, folder, link, socket
 //! ```
 //!
-//! Every path that is read on the node goes through here. A link is followed within the root, as it would be on the machine
-//! itself (`kubelet-client-current.pem` is one), wherever on the way it stands: who wrote a disk does not choose which files of
-//! the host are read. Only regular files are opened, and nothing is waited for: a pipe is refused, a device is not touched.
-//! Reading has a bound, and "it is not there" is told apart from "it could not be read".
+//! Every path that is read on the node goes through this module. It follows a link within the root, as on the machine
+//! itself (`kubelet-client-current.pem` is one), wherever in the path it occurs. So the author of a disk cannot choose
+//! which files of the host are read. It opens only regular files, and waits for nothing: it refuses a pipe and does not
+//! touch a device. Reading has a bound, and "it does not exist" differs from "it could not be read".
 //!
-//! What a person names on the command line is named as their shell sees it, and is opened by [`named`].
+//! A path that an operator names on the command line is taken as the shell sees it, and is opened by [`named`].
 
 mod resolve;
 
@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, readlinkat};
 
-/// No file that is read whole here is longer.
+/// The longest file that is read whole.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// No folder that is listed here holds more: more processes than a machine has.
+/// The largest listed directory: more than a machine has processes.
 const NAMES_MAX: usize = 250_000;
 
-/// Where the machine's files are.
+/// The place of the machine's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root(PathBuf);
 
@@ -35,29 +35,30 @@ impl Default for Root {
     }
 }
 
-/// Something that is held open, so that its path leads to it and to nothing else.
+/// An open handle of a file, whose path leads to that file and to no other.
 #[derive(Debug)]
 pub struct Holding(OwnedFd);
 
 impl Holding {
-    /// By this path the process finds it as long as it is held.
+    /// The path by which this process finds the file while the handle is open.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
 }
 
 impl Root {
-    /// The machine below this folder.
+    /// The machine whose files are below this folder.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// True when it is this machine's own.
+    /// True when the root is this machine's own.
     pub fn is_this_machines(&self) -> bool {
         self.0 == Path::new("/")
     }
 
-    /// Where a file of that name is to be written. Links on the way are not looked at, so nothing is read by it.
+    /// The path at which to write a file of that name. Links in the path are not checked, so this must not be used for
+    /// reading.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.0.join(path.strip_prefix("/").unwrap_or(path))
@@ -69,15 +70,15 @@ impl Root {
         resolve::open(&root, path, flags)
     }
 
-    /// The file, to be read; `None` when it is not there.
+    /// The file, open for reading; `None` when it does not exist.
     ///
     /// # Errors
     ///
-    /// It is there and is no regular file, or cannot be opened.
+    /// The file is not a regular file, or cannot be opened.
     pub fn file(&self, path: impl AsRef<Path>) -> io::Result<Option<fs::File>> {
         let path = path.as_ref();
         let open = || {
-            // Looked at before it is opened: to open a device does something to it.
+            // The type is checked before opening: opening a device has effects.
             is_regular(&self.open(path, OFlags::PATH)?)?;
             let file = self.open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
             is_regular(&file)?;
@@ -86,16 +87,16 @@ impl Root {
         there(open())
     }
 
-    /// The whole file; `None` when it is not there.
+    /// The whole file; `None` when it does not exist.
     ///
     /// # Errors
     ///
-    /// It is there and cannot be read, or is longer than anything that belongs there.
+    /// The file cannot be read, or is longer than any expected file.
     pub fn bytes(&self, path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
         self.file(path)?.map(whole).transpose()
     }
 
-    /// The whole file as text; bytes that are none are replaced.
+    /// The whole file as text; invalid bytes are replaced.
     ///
     /// # Errors
     ///
@@ -105,46 +106,47 @@ impl Root {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// It is there, or may not be looked at: what cannot be told of a file that protects a machine counts as there.
+    /// True when the file exists, or when the operating system refuses to say: a file that may protect a machine counts
+    /// as existing.
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
         let found = self.open(path.as_ref(), OFlags::PATH | OFlags::NOFOLLOW);
         !matches!(found, Err(error) if is_absent(&error))
     }
 
-    /// It is there, and may be looked at.
+    /// True when the file exists, and the operating system says so.
     pub fn is_seen(&self, path: impl AsRef<Path>) -> bool {
         self.open(path.as_ref(), OFlags::PATH | OFlags::NOFOLLOW).is_ok()
     }
 
-    /// The folder, to be asked about; `None` when no folder is there.
+    /// A handle of the directory; `None` when it does not exist.
     ///
     /// # Errors
     ///
-    /// It may not be looked at.
+    /// The operating system refuses to say.
     pub fn folder(&self, path: impl AsRef<Path>) -> io::Result<Option<OwnedFd>> {
         there(self.open(path.as_ref(), OFlags::PATH | OFlags::DIRECTORY))
     }
 
-    /// What the link says; `None` where there is no link, or it may not be read.
+    /// The target of a link; `None` where there is no link, or it cannot be read.
     pub fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let link = self.open(path.as_ref(), OFlags::PATH | OFlags::NOFOLLOW).ok()?;
         resolve::link(&link).ok()
     }
 
-    /// What is there of that name, whatever it is, held without being opened: a socket is connected to by its path.
+    /// A handle of any kind of file, without opening it: a socket is connected to by its path.
     ///
     /// # Errors
     ///
-    /// It is not there, or may not be looked at.
+    /// The file does not exist, or the operating system refuses to say.
     pub fn hold(&self, path: impl AsRef<Path>) -> io::Result<Holding> {
         self.open(path.as_ref(), OFlags::PATH).map(Holding)
     }
 
-    /// The names in a folder, in order; `None` when it is not there.
+    /// The names in a directory, sorted; `None` when it does not exist.
     ///
     /// # Errors
     ///
-    /// It is there and cannot be listed, or holds more than any folder that is listed here.
+    /// The directory cannot be listed, or has more names than any expected directory.
     pub fn names(&self, path: impl AsRef<Path>) -> io::Result<Option<Vec<String>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let Some(folder) = there(self.open(path.as_ref(), flags))? else { return Ok(None) };
@@ -163,7 +165,7 @@ impl Root {
         Ok(Some(names))
     }
 
-    /// What the links in a folder say, in no order; those that cannot be read are left out.
+    /// The targets of the links in a directory, unsorted; unreadable links are left out.
     pub fn links(&self, path: impl AsRef<Path>) -> Vec<PathBuf> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let Ok(folder) = self.open(path.as_ref(), flags) else { return Vec::new() };
@@ -174,11 +176,11 @@ impl Root {
     }
 }
 
-/// A file that a person named, to be read.
+/// A file that an operator named, open for reading.
 ///
 /// # Errors
 ///
-/// It is not there, is no regular file, or cannot be opened.
+/// The file does not exist, is not a regular file, or cannot be opened.
 pub fn named(path: &Path) -> io::Result<fs::File> {
     let look = || rustix::fs::statat(rustix::fs::CWD, path, AtFlags::empty());
     if FileType::from_raw_mode(look()?.st_mode) != FileType::RegularFile {
@@ -190,11 +192,11 @@ pub fn named(path: &Path) -> io::Result<fs::File> {
     Ok(file.into())
 }
 
-/// All of a file, as text; bytes that are none are replaced.
+/// The whole file as text; invalid bytes are replaced.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is longer than anything that is read whole.
+/// The file cannot be read, or is longer than the limit.
 pub fn text_of(file: fs::File) -> io::Result<String> {
     whole(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -228,7 +230,7 @@ fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The system said that there is nothing of that name.
+/// True when the error means that the path does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,8 +1,8 @@
-//! Servers that are not ours: verified as rustls does, unless they show more certificates than anybody needs.
+//! Verifies servers of other authorities as rustls does, but limits the length of their chain.
 //!
-//! rustls searches what a server shows for a path to an authority, up to 200,000 steps. Whoever stands in between may show
-//! certificates of which each may have signed each, and a search takes seconds then, on an agent's one thread: again and again,
-//! and its machine counts as silent. Through a few certificates every path is searched within milliseconds.
+//! rustls searches the presented certificates for a path to a CA, up to 200,000 steps. An attacker in the middle may
+//! present certificates of which each may have signed each. The search then takes seconds, on an agent's one thread. If
+//! it repeats, the machine counts as silent. Through a few certificates, every path is searched within milliseconds.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use rustls::{CertificateError, RootCertStore};
 
 use crate::verifier::{Chain, Judge};
 
-/// Longest chain, the server's own certificate included. Public authorities have one or two between it and theirs.
+/// The longest chain, the server's own certificate included. Public CAs have one or two intermediates.
 pub(crate) const CHAIN_MOST: usize = 6;
 
-/// Believes servers of these authorities.
+/// A verifier for servers of these CAs.
 #[derive(Debug)]
 pub(crate) struct ShortChain(Arc<RootCertStore>);
 
@@ -34,7 +34,7 @@ impl Judge for ShortChain {
         chain: &Chain<'_>,
         name: &ServerName<'_>,
     ) -> Result<(), rustls::Error> {
-        // Where no authority is known, nobody is.
+        // Without a known CA, no server is trusted.
         if chain.rest.len() >= CHAIN_MOST || self.0.is_empty() {
             return Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer));
         }
@@ -73,7 +73,7 @@ mod tests {
         let honest = cost(&between.server("api.test").shown(), true);
         let long = cost(&maze(5, "api.test"), false);
         assert!(long < 10 * honest, "{long:?}, and {honest:?} for an honest chain");
-        // The worst of those that are looked at: each may have signed each.
+        // The worst allowed chain: each certificate may have signed each.
         let mut alike = Authority::new("x").server("api.test").shown();
         alike.truncate(1);
         alike.extend((1..CHAIN_MOST).map(|_| Authority::forged("x", "x")));

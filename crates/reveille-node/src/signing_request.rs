@@ -1,7 +1,7 @@
-//! The requests for a certificate that a kubelet made for its Node, as the API server tells them: parsed, and in words.
+//! The CertificateSigningRequests of a kubelet for its Node, as the API server returns them: parsed, and in words.
 //!
-//! A bootstrap token may list them, so that a machine can see by itself that it waits for somebody's approval and not for
-//! the network. Nothing is approved here.
+//! A bootstrap token may list them. So a machine can see by itself that it waits for an approver and not for the network.
+//! This module approves nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::FromDer as _;
 
-/// Where they are listed: those of kubelets alone, and no more than a page.
+/// The path of the list: only requests of kubelets, and at most one page.
 pub(crate) const PATH: &str = concat!(
     "/apis/certificates.k8s.io/v1/certificatesigningrequests?limit=500",
     "&fieldSelector=spec.signerName%3Dkubernetes.io%2Fkube-apiserver-client-kubelet"
@@ -29,7 +29,7 @@ pub(crate) fn read(body: &[u8], node: &str) -> Result<Vec<Request>, serde_json::
     Ok(own.into_iter().map(request).collect())
 }
 
-/// What its kubelet waits for, by the newest of them; nothing to say when it has its certificate.
+/// What the kubelet waits for, by the newest request; none when it has its certificate.
 pub(crate) fn awaited(requests: &[Request]) -> Option<String> {
     let Some(newest) = requests.last() else {
         return Some("its kubelet has asked for no certificate yet".to_owned());
@@ -60,7 +60,7 @@ fn request(read: RequestObject) -> Request {
     Request { name: read.metadata.name, signer: read.spec.signer_name, state }
 }
 
-/// For whom a certificate is asked: the request is base64 of PEM of DER.
+/// The subject of a request: the field is base64 of PEM of DER.
 fn common_name(request: &str) -> Option<String> {
     let pem = STANDARD.decode(request).ok()?;
     let (_, pem) = x509_parser::pem::parse_x509_pem(&pem).ok()?;

@@ -1,4 +1,4 @@
-//! What is to be joined: which API server, known by which pins, with which token, under which name.
+//! The cluster to join: the API server, its pins, the token, and the name of the Node.
 //!
 //! ```text
 //!  kubeadm's arguments, --token-file ─▶ arguments ─┐
@@ -6,10 +6,10 @@
 //!  what is there of an earlier join ─▶ machine    ─┘
 //! ```
 //!
-//! What people already have is read as it is: the line that `kubeadm token create --print-join-command` prints, the file
-//! that `kubeadm join --config` takes, the kubeconfig of a joined kubelet, the configuration of a k3s or RKE2 agent. What cannot
-//! be read as one of these is refused with the place, what is wrong there and what to write instead. A token is in a type that
-//! hides itself, and no refusal quotes one. Nothing is asked over a network and nothing is written.
+//! The module reads what operators already have. For kubeadm that is the line of `kubeadm token create
+//! --print-join-command`, the file for `kubeadm join --config`, and the kubeconfig of a joined kubelet. For k3s and RKE2
+//! it is the agent's configuration. It refuses any other text with its place, the error, and what to write instead. A
+//! token is in a type that hides itself, and no refusal quotes one. The module asks no network and writes nothing.
 
 pub mod agent_config;
 mod arguments;
@@ -39,41 +39,41 @@ use crate::bundle_hash::BundleHash;
 use crate::pin::Pin;
 use crate::root::Root;
 
-/// What is to be joined.
+/// The cluster to join.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// How this machine joins.
+    /// The distribution of the machine.
     pub kind: Kind,
-    /// Who said so.
+    /// The source of the target.
     pub told_by: ToldBy,
-    /// Where the API server is; several where several are named. Never empty.
+    /// The addresses of the API server. Never empty.
     pub endpoints: Vec<Endpoint>,
-    /// Public keys of which one has to be in the chain that the server shows.
+    /// Public keys; the server's chain has to contain one of them.
     pub pins: Vec<Pin>,
-    /// The hash of the authorities' bundle, as k3s and RKE2 put it before a token: it has to be that of what the server tells.
+    /// The hash of the CA bundle, as k3s and RKE2 put it before a token: it has to match the server's bundle.
     pub bundle: Option<BundleHash>,
-    /// Somebody wrote that the server is to be trusted without a pin.
+    /// An operator wrote explicitly that the server is trusted without a pin.
     pub is_unpinned_on_purpose: bool,
-    /// What the kubelet shows before it has a certificate.
+    /// The kubelet's credential before it has a certificate.
     pub token: Option<Token>,
-    /// The name of the Node, where it is not the host's.
+    /// The name of the Node, where it differs from the host's.
     pub node_name: Option<NodeName>,
     /// The runtime's socket, as written: `unix:///run/containerd/containerd.sock`.
     pub cri_socket: Option<String>,
     /// kubeadm's configuration, where there is a file.
     pub config_file: Option<PathBuf>,
-    /// It joins as a control plane.
+    /// The machine joins as a control plane.
     pub is_control_plane: bool,
 }
 
-/// Who said what is to be joined.
+/// The source of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToldBy {
     /// The command line.
     Arguments,
-    /// A file that was named.
+    /// A file that the operator named.
     File(PathBuf),
-    /// What an earlier join left on this machine: the file that says it.
+    /// A file that an earlier join left on this machine.
     Machine(PathBuf),
 }
 
@@ -87,11 +87,11 @@ impl fmt::Display for ToldBy {
 }
 
 impl Target {
-    /// What the arguments say, or else what is there of a join on this machine; `None` when neither says anything.
+    /// The target in the arguments, or else of an earlier join on this machine; `None` when neither names one.
     ///
     /// # Errors
     ///
-    /// What is written cannot be meant; with the place and what to write.
+    /// The text is invalid; with the place and what to write.
     pub fn find(arguments: &Arguments, root: &Root) -> Result<Option<Self>, TargetError> {
         if let Some(target) = arguments.target(root)? {
             return Ok(Some(target));
@@ -111,11 +111,11 @@ impl Target {
         Ok(Some(target))
     }
 
-    /// What is there of an earlier join; `None` when there is nothing, or nothing that names a server.
+    /// The target of an earlier join; `None` when there is no trace of one, or none that names a server.
     ///
     /// # Errors
     ///
-    /// A file of it is there and cannot be read as what it should be.
+    /// A file of the join exists and cannot be read as what it should be.
     pub fn of_machine(root: &Root) -> Result<Option<Self>, TargetError> {
         Self::of(agent_config::kind_of(root).unwrap_or_default(), root)
     }
@@ -127,17 +127,17 @@ impl Target {
         }
     }
 
-    /// How this machine joins, by what is there of a join; kubeadm where nothing or several things say it.
+    /// The distribution of this machine, by the files of a join; kubeadm where there are none or those of several.
     pub fn kind_of_machine(root: &Root) -> Kind {
         agent_config::kind_of(root).unwrap_or_default()
     }
 
-    /// The token that a configuration of kubeadm's names; `None` where it names none, or is none.
+    /// The token in a kubeadm configuration; `None` where it has none, or is not a configuration.
     pub(crate) fn token_of_config(text: &str) -> Option<Token> {
         file::parse(text).ok()?.token
     }
 
-    /// Something says by what the cluster is known, so that nobody else can stand in its place.
+    /// The target identifies its cluster, so that no other server can pose as it.
     pub fn knows_its_cluster(&self) -> bool {
         !self.pins.is_empty() || self.bundle.is_some()
     }

@@ -1,4 +1,4 @@
-//! Authorities, servers and handshakes for tests; compiled for tests only.
+//! CAs, servers and handshakes for tests; compiled for tests only.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use crate::certificate::Presented;
 use crate::pin::Pin;
 
-/// An authority that was made for a test.
+/// A CA that was made for a test.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A server's chain and key.
@@ -35,7 +35,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// An authority below this one.
+    /// A CA below this one.
     pub(crate) fn authority(&self, name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -44,7 +44,7 @@ impl Authority {
         Self(CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.0).unwrap())
     }
 
-    /// An authority of that name which a stranger signed who bears the name of its issuer.
+    /// A CA of that name, signed by an attacker under the name of its issuer.
     pub(crate) fn forged(name: &str, issuer: &str) -> CertificateDer<'static> {
         Self::new(issuer).authority(name).der()
     }
@@ -61,7 +61,7 @@ impl Authority {
         self.server_of(name, 2020..2120)
     }
 
-    /// A client's certificate and key, PEM.
+    /// A client certificate and key, PEM.
     pub(crate) fn client(&self, name: &str) -> (String, String) {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -84,17 +84,17 @@ impl Authority {
     }
 }
 
-/// A request as a test server heard it.
+/// A request as a test server received it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) path: String,
-    /// Names in lower case.
+    /// Header names are in lower case.
     pub(crate) headers: BTreeMap<String, String>,
-    /// A client's certificate was shown, and is of the server's authority.
+    /// The client showed a certificate of the server's CA.
     pub(crate) has_certificate: bool,
 }
 
-/// A server that is there as long as this is.
+/// A server that runs as long as this value lives.
 pub(crate) struct Serving {
     pub(crate) port: u16,
     task: tokio::task::JoinHandle<()>,
@@ -106,7 +106,7 @@ impl Drop for Serving {
     }
 }
 
-/// HTTPS on 127.0.0.1 with a certificate of this authority, each request answered by `answer`.
+/// HTTPS on 127.0.0.1 with a certificate of this CA, each request answered by `answer`.
 pub(crate) async fn serve(
     authority: &Authority,
     answer: impl Fn(&Heard) -> (u16, Vec<u8>) + Send + Sync + 'static,
@@ -168,14 +168,14 @@ impl Server {
             .unwrap()
     }
 
-    /// The same server, with another authority's certificate behind its own.
+    /// The same server, with another CA's certificate behind its own.
     pub(crate) fn presenting(mut self, authority: &Authority) -> Self {
         self.chain.truncate(1);
         self.chain.push(authority.der());
         self
     }
 
-    /// What it shows.
+    /// The presented chain.
     pub(crate) fn shown(self) -> Vec<CertificateDer<'static>> {
         self.chain
     }
@@ -191,7 +191,7 @@ impl Server {
     }
 }
 
-/// A handshake without a network; what the client says of it.
+/// A handshake without a network. Returns the client's result.
 pub(crate) async fn shake_hands(
     server: Server,
     name: &str,
@@ -214,8 +214,8 @@ pub(crate) async fn shake_hands(
     })
 }
 
-/// Six levels of authorities, `each` of them on a level, and every one may have signed every one below it: its certificate names
-/// it. A leaf of that name is in front. Nobody whom anybody trusts signed any of it.
+/// Six levels of CAs, `each` of them on a level. Every one may have signed every one of the level below, whose
+/// certificates name it. A leaf of that name is in front. No trusted CA signed any of them.
 pub(crate) fn maze(each: usize, name: &str) -> Vec<CertificateDer<'static>> {
     let named = |name: &str| {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();

@@ -1,5 +1,5 @@
-//! Rustls's questions about whoever answers: whether its certificates are believed is up to a [`Judge`]; that it has their key is
-//! always rustls's to verify.
+//! Certificate verifiers for rustls: a [`Judge`] decides whether a peer's certificates are trusted; rustls always
+//! verifies that the peer has their key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,22 +12,23 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_t
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// Certificates that a peer presents, its own first, and at what time.
+/// The certificates that a peer presents, its own first, and the time.
 pub(crate) struct Chain<'a> {
-    /// Its own.
+    /// The peer's own certificate.
     pub(crate) leaf: &'a CertificateDer<'a>,
-    /// Those behind it, in the peer's order.
+    /// The certificates behind it, in the peer's order.
     pub(crate) rest: &'a [CertificateDer<'a>],
     /// Now.
     pub(crate) now: UnixTime,
 }
 
 impl Chain<'_> {
-    /// Whether it leads from a server of this name to one of these authorities, and each of its certificates is valid now.
+    /// Checks that the chain leads from a server of this name to one of these CAs, and that each of its certificates is
+    /// valid now.
     ///
     /// # Errors
     ///
-    /// It does not.
+    /// The chain does not.
     pub(crate) fn leads_to(
         &self,
         roots: Arc<RootCertStore>,
@@ -41,13 +42,13 @@ impl Chain<'_> {
     }
 }
 
-/// Says whose certificates are believed.
+/// Decides whose certificates are trusted.
 pub(crate) trait Judge: fmt::Debug + Send + Sync {
-    /// Whether this chain is believed of a server of this name.
+    /// Decides whether this chain is trusted for a server of this name.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// The chain is not trusted.
     fn judge(
         &self,
         provider: &Arc<CryptoProvider>,
@@ -56,7 +57,7 @@ pub(crate) trait Judge: fmt::Debug + Send + Sync {
     ) -> Result<(), rustls::Error>;
 }
 
-/// A judge, as rustls wants to have it.
+/// A judge in the form that rustls needs.
 #[derive(Debug)]
 pub(crate) struct Judged<J> {
     pub(crate) judge: J,
@@ -105,7 +106,7 @@ impl<J: Judge> ServerCertVerifier for Judged<J> {
     }
 }
 
-/// Believes whoever answers. For questions whose answer is held against something else, and that carry nothing secret.
+/// Trusts every server. For requests whose answer is checked in another way, and that carry no secret.
 #[derive(Debug)]
 pub(crate) struct Anybody;
 

@@ -1,7 +1,7 @@
-//! A process that really crashes, with a token in its memory: what it leaves behind, with and without the guard.
+//! A process that really crashes, with a token in its memory: what it leaves on the disk, with and without the guard.
 //!
-//! The same program is the child, told by its environment which of the two it is. Where the system lets nobody dump (no room in
-//! the hard limit), what is shown is that the guard stands, and the rest is said not to have been.
+//! The child is the same program; its environment says which of the two cases it is. Where the operating system allows no
+//! dumps (the hard limit is 0), the test shows only that the guard is set, and reports that the rest was not shown.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -13,13 +13,13 @@ use std::process::{Command, ExitStatus};
 use reveille_node::undumped::never_dumped;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, dumpable_behavior, getrlimit, setrlimit};
 
-/// Which child this is.
+/// The case of this child.
 const CHILD: &str = "REVEILLE_TEST_CRASHES";
-/// In pieces, so that it stands in the memory alone and not in the program.
+/// In two parts, so that the whole token is only in the memory and not in the program.
 const TOKEN: [&str; 2] = ["abcdef.c4nary", "c4naryc4na"];
 
 fn crash(is_guarded: bool) -> ! {
-    // As on a machine where somebody has switched dumps on.
+    // As on a machine where an operator has enabled dumps.
     let most = getrlimit(Resource::Core).maximum;
     setrlimit(Resource::Core, Rlimit { current: most, maximum: most }).unwrap();
     if is_guarded {
@@ -37,7 +37,7 @@ fn crash(is_guarded: bool) -> ! {
     std::process::abort()
 }
 
-/// How the child ended, and whether the token is in anything that it left.
+/// How the child ended, and whether the token is in a file that it left.
 fn crashed(folder: &Path, is_guarded: bool) -> (ExitStatus, bool, usize) {
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_memory_of_a_process_that_crashes_stays_its_own", "--nocapture"])
@@ -69,10 +69,10 @@ fn the_memory_of_a_process_that_crashes_stays_its_own() {
     assert_eq!(status.signal(), Some(6), "{status}");
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if !status.core_dumped() {
-        println!("not shown: on this system nobody leaves a core (pattern {:?})", pattern.trim());
+        println!("not shown: on this system no process leaves a core (pattern {:?})", pattern.trim());
         return;
     }
-    // Elsewhere it is for whoever collects cores, and can be read there.
+    // Elsewhere the handler that collects cores gets it, and an account that can read cores can read it.
     let is_here = !pattern.starts_with(['|', '/']);
     assert!(leaks || !is_here, "the same process without the guard leaves its token in a core");
 }

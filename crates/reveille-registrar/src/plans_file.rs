@@ -1,4 +1,4 @@
-//! The file of plans: what machines of each pool are to be, as people write it.
+//! The plans file: the configuration of the machines of each pool, as operators write it.
 //!
 //! ```yaml
 //! plans:
@@ -16,10 +16,10 @@
 //!   - {path: /etc/kubernetes/cloud.conf, mode: "0600", from: cloud.conf, secret: true}
 //! ```
 //!
-//! What is not known is refused with its place; what is too long for a plan, or what an agent would not take of it
-//! ([`allowed`]), is refused here, and not when the first machine comes. A file that is none, or of other pools, is refused as a
-//! whole; one plan that cannot be followed is told apart, because it holds up its own pool and no other.
-//! [`crate::plans_watch`] reads it, and looks at it again while the server runs.
+//! The reader refuses an unknown field with its place in the file. It also refuses here, and not when the first machine
+//! comes, what is too long for a plan or what an agent would not accept ([`allowed`]). A file that is not a plans file,
+//! or that names unknown pools, is refused as a whole. One plan that cannot be followed is reported on its own, because
+//! it blocks only its own pool. [`crate::plans_watch`] reads the file, and reads it again while the server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -34,40 +34,40 @@ use thiserror::Error;
 
 use crate::registry::{Plans, Template};
 
-/// Why plans are not taken.
+/// Why the server does not take plans.
 #[derive(Debug, Error)]
 pub enum PlansError {
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// It is no file of plans.
+    /// The file is not a plans file.
     #[error("{} is no file of plans", path.display())]
     Shape {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error, and its place.
         source: Box<serde_saphyr::Error>,
     },
     /// A plan cannot be followed.
     #[error("{}, plan of pool {pool}: {what}", path.display())]
     Plan {
-        /// In which file.
+        /// The file.
         path: PathBuf,
-        /// Of which pool.
+        /// The plan's pool.
         pool: String,
-        /// What is wrong, and what to write.
+        /// The error, and what to write instead.
         what: String,
     },
 }
 
-/// Longest of each file: more than any that a plan may have in it.
+/// The maximum size of each file: more than a plan may contain.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// A wait for what nobody can tell of, and what no server makes come, would last for ever.
+/// A wait for a role that no server reports and no server creates would last for ever.
 const WORKER: &str = "needs holds worker: whether one is there is not told to this server, and a machine would wait for ever; \
     write control-plane, etcd, or both";
 
@@ -114,18 +114,18 @@ struct Written {
     secret: bool,
 }
 
-/// What a file of plans comes to.
+/// The result of reading a plans file.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Those that can be followed.
+    /// The plans that can be followed.
     pub(crate) plans: Plans,
-    /// What is wrong with each of the others.
+    /// The error of each other plan.
     pub(crate) refused: Vec<PlansError>,
-    /// Every file that was read, or that could not be.
+    /// Every file that was read, or that could not be read.
     pub(crate) files: BTreeSet<PathBuf>,
 }
 
-/// Reads a file of plans, for the pools that there are. `read` is to hold every file that was read, or that could not be.
+/// Reads a plans file for the existing pools. `read` receives every file that was read, or that could not be read.
 pub(crate) fn read_into(
     path: &Path,
     pools: &BTreeSet<(RosterName, PoolName)>,
@@ -174,7 +174,7 @@ impl From<NotAllowed> for Wrong {
 }
 
 impl Wrong {
-    /// A file that cannot be read has a place of its own.
+    /// A file that cannot be read keeps its own place.
     fn within(self, place: &str) -> Self {
         match self {
             Self::Plan(what) => Self::Plan(format!("{place}: {what}")),
@@ -230,7 +230,7 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
     };
     let bytes = template.files.iter().map(bytes_of).sum::<usize>()
         + template.config.as_ref().map_or(0, |config| config.len());
-    // As JSON a text can take twice its bytes, and the frame has a bound.
+    // As JSON a text can take twice its bytes, and the size of a frame is limited.
     if bytes > SERVER_FRAME_BYTES_MAX / 2 {
         return Err(Wrong::Plan(format!(
             "its files have {bytes} bytes; a plan takes at most {}",
@@ -265,7 +265,7 @@ fn step(path: &Path, number: usize, file: &Written, read: &mut BTreeSet<PathBuf>
     Ok(step)
 }
 
-/// A file beside the plans, whole.
+/// The whole content of a file beside the plans file.
 fn content(plans: &Path, name: &Path, read: &mut BTreeSet<PathBuf>) -> Result<Content, Wrong> {
     let path = plans.parent().unwrap_or(plans).join(name);
     read.insert(path.clone());

@@ -1,4 +1,4 @@
-//! The file of plans, read at the start, and looked at again and again while the server runs.
+//! The plans file, read at the start and checked again while the server runs.
 //!
 //! ```text
 //!  start: read ─┬▶ plans of some pools, and what is wrong with those of others, whose machines wait
@@ -8,11 +8,12 @@
 //!                                                                         └▶ an error ─▶ told once; the plans stay
 //! ```
 //!
-//! By content, not by the time that a file system says: a file that was put in place by a rename, mounted from a ConfigMap or
-//! written twice in a second is found all the same. Reading is bounded, and nothing is kept of a file but its digest.
+//! The watch compares content, not modification times. So it also finds a file that a rename put in place, that is
+//! mounted from a ConfigMap, or that was written twice in a second. Reads are bounded, and the watch keeps only a digest
+//! of each file.
 //!
-//! At the start there are no plans of before that could stay. A plan that was good until this program took less of it must not
-//! keep a controller from its work: that pool has none, and the others have theirs.
+//! At the start there are no earlier plans that could stay. A plan that an earlier version accepted and this version
+//! refuses must not stop a controller: its pool has no plan, and the other pools have theirs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use reveille_core::model::id::{PoolName, RosterName};
 use crate::plans_file::{Outcome, PlansError, read_into, text};
 use crate::registry::Plans;
 
-/// Looks, and remembers what it saw.
+/// Checks the files, and remembers their content.
 #[derive(Debug)]
 pub struct Watch {
     path: PathBuf,
@@ -31,16 +32,16 @@ pub struct Watch {
     files: BTreeSet<PathBuf>,
     seen: Option<Vec<u8>>,
     plans: Plans,
-    /// Of which content what was told.
+    /// The content whose error was reported, and the error.
     told: Option<(Vec<u8>, String)>,
 }
 
 impl Watch {
-    /// Reads it. What is wrong with plans that cannot be followed comes beside; their pools have none.
+    /// Reads the file. The errors of plans that cannot be followed are returned too; the pools of these plans have none.
     ///
     /// # Errors
     ///
-    /// It cannot be read, is no file of plans, or names a pool that it cannot mean.
+    /// The file cannot be read, is not a plans file, or names a pool that does not exist or is ambiguous.
     pub fn begin(
         path: PathBuf,
         pools: BTreeSet<(RosterName, PoolName)>,
@@ -52,12 +53,12 @@ impl Watch {
         Ok((own, read.refused))
     }
 
-    /// The plans that count.
+    /// The plans in force.
     pub const fn plans(&self) -> &Plans {
         &self.plans
     }
 
-    /// Plans that say something else than those before, or, once, why there are none to be had.
+    /// Returns plans that differ from those before, or, once, the error why there are none.
     pub fn look(&mut self) -> Option<Result<Plans, PlansError>> {
         let seen = fingerprint(&self.files);
         if self.seen.as_ref() == Some(&seen) {
@@ -66,7 +67,7 @@ impl Watch {
         let mut read = Outcome::default();
         let whole = read_into(&self.path, &self.pools, &mut read);
         let Outcome { plans, refused, files } = read;
-        // Counted before they were read: what changes in between is another content at the next look.
+        // The digest is taken before the read: a change in between is found at the next check.
         self.seen = (files == self.files).then_some(seen);
         self.files = files;
         match whole.err().or_else(|| refused.into_iter().next()) {
@@ -86,12 +87,13 @@ impl Watch {
     }
 }
 
-/// By content, too: who mended another plan than the one that is told of learns that nothing came of it.
+/// The report also compares content: an operator who repaired another plan than the one with the error learns that the
+/// error remains.
 fn telling(files: &BTreeSet<PathBuf>, error: &PlansError) -> (Vec<u8>, String) {
     (fingerprint(files), format!("{error:?}"))
 }
 
-/// What all of them hold, or why they cannot be read.
+/// The digest of all files' contents, or of the errors of reading them.
 fn fingerprint(files: &BTreeSet<PathBuf>) -> Vec<u8> {
     let mut digest = Context::new(&SHA256);
     for path in files {
@@ -154,7 +156,7 @@ mod tests {
             std::fs::write(&path, plan("gpu", &file(gpu)) + &rest).unwrap();
         };
         let of = |plans: &Plans| plans.0.keys().map(|(_, pool)| pool.to_string()).collect::<Vec<_>>();
-        // What a version before this one took.
+        // A plan that an earlier version accepted.
         write("net/../kernel/core_pattern", "vm.swappiness");
         let (mut watch, refused) = Watch::begin(path.clone(), pools()).unwrap();
         assert_eq!(of(watch.plans()), ["workers"]);

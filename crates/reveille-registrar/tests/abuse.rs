@@ -1,4 +1,4 @@
-//! Machines that were invited or let in, and what they try that no honest agent sends: the same bytes, against a real server.
+//! Messages of invited or enrolled machines that no honest agent sends: the same bytes, against a real server.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
-/// A request whose key is on the curve P-384 and whose signature is over SHA-256, which both sides of it verify.
+/// A request whose key is on the curve P-384 and whose signature is over SHA-256; both sides can verify it.
 const P384_BY_SHA256: &str = "-----BEGIN CERTIFICATE REQUEST-----
 MIIBBTCBiwIBADAMMQowCAYDVQQDDAF3MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE
 /baknpOCFO69XIhYU2q1ndYzhSl5o91YoJvNGvY1F36zewNiePeIO2rrZtQsWXVB
@@ -34,7 +34,7 @@ M/Wfju3iXjzeAshueQ5g04nN5dHr6wIxAJS16ZrmD9cJXyKiBuhy2nRb0xz7eY+1
 +sus+SvC97IrN/EMQO8rfHf11xdHYBZfAQ==
 -----END CERTIFICATE REQUEST-----
 ";
-/// One on P-256 whose point is compressed.
+/// A request with a key on P-256 whose point is compressed.
 const COMPRESSED: &str = "-----BEGIN CERTIFICATE REQUEST-----
 MIGmME4CAQAwDDEKMAgGA1UEAwwBdzA5MBMGByqGSM49AgEGCCqGSM49AwEHAyIA
 AmPphXwb1afFqDRz0/PDBy/EZXYv4m9zuouSiiUo5fDpoAAwCgYIKoZIzj0EAwID
@@ -72,7 +72,7 @@ async fn a_request_that_no_certificate_comes_of_uses_no_token_up() {
     site.end().await;
 }
 
-/// A session of this machine, welcomed, over which bytes are then written as they are.
+/// A welcomed session of this machine, over which the test then writes raw bytes.
 async fn welcomed(site: &Site, machine: &Who, credential: Credential) -> raw::Socket {
     let mut socket = raw::socket(&site.link, &raw::shown(credential)).await;
     let hello = Numbered { n: 1, frame: AgentFrame::Hello(machine.hello()) };
@@ -81,7 +81,8 @@ async fn welcomed(site: &Site, machine: &Who, credential: Credential) -> raw::So
     socket
 }
 
-/// The bytes go out again and again until nobody takes them, `times` at most. What the server said last, and how many it took.
+/// Sends the bytes again and again until the server takes no more, at most `times`. Returns the server's last frame, and
+/// how many repetitions it took.
 async fn flood(
     mut socket: raw::Socket,
     first: &[u8],
@@ -137,7 +138,7 @@ async fn whoever_asks_as_fast_as_it_is_answered_is_answered_at_a_pace() {
     let shown = raw::shown(credential);
     let poll = raw::post("/v1/poll", "", "{\"session\":1,\"ack\":0,\"frames\":[],\"hold_s\":0}");
     let ping = b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n".to_vec();
-    for (what, shown, ask) in [("polls of a machine", Some(&shown), poll), ("pings of anybody", None, ping)] {
+    for (what, shown, ask) in [("polls of a machine", Some(&shown), poll), ("a client's pings", None, ping)] {
         let mut stream = raw::tls13(&site.link, shown).await;
         let (begun, mut answered, mut part) = (Instant::now(), 0, [0; 4096]);
         while begun.elapsed() < Duration::from_secs(2) && answered < 2000 {
@@ -151,7 +152,7 @@ async fn whoever_asks_as_fast_as_it_is_answered_is_answered_at_a_pace() {
     site.end().await;
 }
 
-/// The body of a request for a certificate, under this host name.
+/// The body of a request to enrol, with this host name.
 fn enrolment(identity: &Identity, hostname: &str) -> String {
     let key = rcgen::KeyPair::generate().unwrap();
     let csr = rcgen::CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap();
@@ -159,7 +160,7 @@ fn enrolment(identity: &Identity, hostname: &str) -> String {
     serde_json::json!({"protocol": 1, "identity": identity, "facts": facts, "csr": csr}).to_string()
 }
 
-/// A cluster in which a Node of this name is there, which carries an id of machine 1. How often it was asked.
+/// A cluster with a Node of this name, which has an id of machine 1. Returns how often it was asked.
 fn cluster(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>, name: &'static str) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
@@ -177,7 +178,7 @@ fn cluster(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>, name: &'static str
     count
 }
 
-/// Whoever has the token holds the body back until the invitation opens.
+/// A client with the token holds the body back until the invitation opens.
 #[tokio::test]
 async fn a_request_that_began_while_its_invitation_did_not_open_is_let_in_past_no_node() {
     let kept = Span::from_s(1);
@@ -187,7 +188,7 @@ async fn a_request_that_began_while_its_invitation_did_not_open_is_let_in_past_n
     let secret = "ab".repeat(32);
     let mut hash = [0; 32];
     hash.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, secret.as_bytes()).as_ref());
-    // An invitation that opens later: here the same one is given again when it was forgotten.
+    // An invitation that opens later: the test makes the same one again after it was forgotten.
     let invite = |ttl: Span| {
         let (roster, pool, roles) = ("prod".into(), "workers".into(), BTreeSet::new());
         let wish = Wish { roster, pool, roles, machine: None, reimage: None, ttl, uses: 1 };
@@ -222,7 +223,7 @@ async fn a_request_that_began_while_its_invitation_did_not_open_is_let_in_past_n
 async fn one_token_has_few_nodes_asked_for_however_often_it_is_shown() {
     let (site, asked) =
         site_of(&["prod", "dev"], TempDir::new().unwrap(), Settings::default(), Limits::default()).await;
-    // Called by no name of machine 1: that it carries an id of it voids no invitation.
+    // The Node has no name of machine 1: that it has an id of machine 1 voids no invitation.
     let count = cluster(asked, "db-1");
     let cases = [
         ("an instance's id as a name", None, "i-0123456789abcdef0", "BAD_FRAME", 0),
@@ -244,7 +245,7 @@ async fn one_token_has_few_nodes_asked_for_however_often_it_is_shown() {
         for _ in 0..60 {
             raw::say(raw::tls13(&site.link, None).await, &ask).await;
         }
-        // Those that may be asked at once, and one more for each second.
+        // The burst of questions, and one more for each second.
         let most = most * (21 + 1 + usize::try_from(begun.elapsed().as_secs()).unwrap());
         let questions = count.load(Ordering::Relaxed);
         println!("{what}: {questions} questions for 61 tries, {most} at most");

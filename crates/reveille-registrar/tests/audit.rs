@@ -1,6 +1,7 @@
-//! Whatever lets machines in or sends them away is one line of the log, with who asked, and never with a secret.
+//! Each action that admits or removes a machine is one line of the log, with the account that asked, and without a
+//! secret.
 //!
-//! A test of its own process: the log of every thread is heard here.
+//! This test has a process of its own, because it captures the log of every thread.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -39,7 +40,7 @@ async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and
     let mut liar = who(9);
     liar.facts.hostname = "w-1".into();
     for _ in 0..5 {
-        // It knows the authority of before alone; what it says is heard by the registry all the same.
+        // The agent knows only the authority before; the registry hears its messages all the same.
         let mut link = site.link.clone();
         link.pins = pins(&of_liars.ca_pins);
         support::enrol(&link, &of_liars.token, &liar).await.unwrap_err();

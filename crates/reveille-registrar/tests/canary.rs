@@ -1,6 +1,7 @@
-//! Secrets are looked for in all that is said and written: the log at its finest, the disk, errors, debug output.
+//! Searches for secrets in everything that is logged or written: the log at its finest level, the disk, errors, debug
+//! output.
 //!
-//! A test of its own process: the log of every thread is heard here.
+//! This test has a process of its own, because it captures the log of every thread.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -35,7 +36,7 @@ async fn no_token_and_no_key_is_in_a_log_a_record_an_error_or_debug_output() {
             until(&mut session, |frame| matches!(frame, ServerFrame::Token(_)).then(|| frame.clone())).await;
         said += &format!("{frame:?} {session:?}");
     }
-    // Refused, with a token that is right and one that is nearly right.
+    // The requests are refused: one with a right token and two with altered ones.
     for token in [token.clone(), token.replace("rvi1.", "rvi1.0"), format!("{token}0")] {
         let other = Enrolment::new(who(2).identity, who(2).facts, None).unwrap();
         let error = other.ask(&site.link, &Secret::new(&token), Default::default()).await.unwrap_err();
@@ -46,7 +47,7 @@ async fn no_token_and_no_key_is_in_a_log_a_record_an_error_or_debug_output() {
     said += &format!("{keyring:?}");
     let pem = std::fs::read_to_string(folder.path().join("link.pem")).unwrap();
     let key: String = pem.lines().skip(1).take_while(|line| !line.starts_with("-----")).collect();
-    // What stands before is the same in every key of this kind, those of the authorities included.
+    // The prefix is the same in every key of this kind, also in those of the authorities.
     let key = &key[50..90];
     let directory = site.end().await;
     let disk = written(directory.path());

@@ -1,8 +1,8 @@
-//! A server with the descriptors of a service, and a crowd at its door that finishes every handshake and shows no certificate, or
-//! chains of certificates that lead nowhere.
+//! A server with the descriptors of a service, and a crowd of clients that finish every handshake and show no
+//! certificate, or chains of foreign certificates.
 //!
-//! The server is a process of its own, because descriptors are counted by process and the crowd is in this one. The crowd keeps
-//! its end of each connection open and asks for a ping every three seconds, as long as the server answers.
+//! The server has a process of its own, because descriptors are counted for each process and the crowd lives in this one.
+//! The crowd keeps its connections open and sends a ping every three seconds, as long as the server answers.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -23,7 +23,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// One of the crowd: a finished handshake, and a ping every three seconds.
+/// One client of the crowd: a finished handshake, and a ping every three seconds.
 async fn idler(link: Link, under_way: OwnedSemaphorePermit) {
     let versions = [&tokio_rustls::rustls::version::TLS13];
     let dials = raw::dial(&link, None, &versions);
@@ -40,7 +40,7 @@ async fn idler(link: Link, under_way: OwnedSemaphorePermit) {
     }
 }
 
-/// So many idlers come, as fast as they can finish their handshakes: those that never do are another test's.
+/// This many idle clients come, as fast as they can finish their handshakes; another test has clients that never finish.
 async fn crowd(link: Link, count: usize) {
     let under_way = Arc::new(Semaphore::new(24));
     for _ in 0..count {
@@ -50,8 +50,8 @@ async fn crowd(link: Link, count: usize) {
     drop(under_way.acquire_many(24).await);
 }
 
-/// Invited machines come one after the other; how many of ten got in before one did not, and how long the slowest took. Whose
-/// connection was pushed out by the crowd behind its own address comes again, as an agent does.
+/// Invited machines come one after the other. Returns how many of ten got in before one did not, and how long the slowest
+/// took. A machine whose connection was closed for the crowd behind its own address comes again, as an agent does.
 async fn ten_come(server: &Apart, token: &Secret, from: u32) -> (usize, Duration) {
     let mut slowest = Duration::ZERO;
     for number in 0..10 {
@@ -111,7 +111,8 @@ async fn a_server_without_a_descriptor_waits_at_both_of_its_doors() {
     drop((person, machine));
 }
 
-/// A stranger shakes hands, and asks for a session three times where he is listened to: the processor time of it, in ticks.
+/// A stranger makes a handshake, and asks for a session three times where the server listens. Returns the processor time
+/// in ticks.
 async fn spent_on(server: &Apart, shown: &raw::Shown) -> u64 {
     let before = server.ticks();
     let mut stream = raw::tls13(&server.link, Some(shown)).await;
@@ -128,12 +129,12 @@ async fn spent_on(server: &Apart, shown: &raw::Shown) -> u64 {
         }
         std::io::Result::Ok(())
     };
-    // Whose chain is too long is refused by an alert.
+    // A client with a chain that is too long gets an alert.
     drop(tokio::time::timeout(Duration::from_secs(60), answered).await.unwrap());
     server.ticks() - before
 }
 
-/// A chain may be made so that a search for a path through it takes seconds, and this server has one thread.
+/// An attacker can make a chain in which the search for a path takes seconds, and this server has one thread.
 #[tokio::test]
 async fn a_chain_that_leads_nowhere_costs_no_more_than_a_strange_certificate() {
     let server = apart(OF_A_SERVICE);
@@ -146,7 +147,7 @@ async fn a_chain_that_leads_nowhere_costs_no_more_than_a_strange_certificate() {
     }
 }
 
-/// TLS keeps what was shown for as long as a connection lasts.
+/// TLS keeps the client's certificates for as long as a connection lasts.
 #[tokio::test]
 async fn what_strangers_show_fills_no_memory() {
     let server = apart(4096);
@@ -167,7 +168,7 @@ async fn what_strangers_show_fills_no_memory() {
         println!("120 connections that show {bytes} bytes each: {more} KiB more");
         more
     };
-    // What the first ones need is there for those who come after them.
+    // The first connections allocate what later ones use too.
     held_by(0).await;
     let (short, long) = (held_by(0).await, held_by(180).await);
     assert!(long < short + 2048, "{long} KiB, and {short} without a long chain");

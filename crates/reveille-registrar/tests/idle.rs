@@ -1,4 +1,4 @@
-//! What an agent costs others while all is well.
+//! The load that an agent causes while everything is healthy.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 

@@ -1,4 +1,4 @@
-//! What a key still opens: that was replaced, that a copy of a disk has, too, or whose certificate is over.
+//! What a key still opens: a replaced key, a key that a copy of a disk also has, or a key whose certificate has ended.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -20,7 +20,7 @@ use support::{site, who};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
-/// What begins a session.
+/// The request that begins a session.
 const UPGRADE: &str = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
     sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
@@ -28,7 +28,7 @@ fn shown(link: &std::path::Path) -> raw::Shown {
     raw::shown(Keyring::open(link).unwrap().unwrap().credential)
 }
 
-/// The machine renewed, and the key of before was copied (a snapshot of its disk).
+/// The machine renewed, and the key before was copied (a snapshot of its disk).
 async fn renewed() -> (support::Site, support::Who, raw::Shown, raw::Shown, tempfile::TempDir) {
     let now = Time::from_ms(1_795_000_000_000);
     let (site, folder) = (site().await, tempfile::tempdir().unwrap());
@@ -52,12 +52,12 @@ fn hello(who: &support::Who) -> String {
 #[tokio::test]
 async fn a_key_that_was_replaced_neither_speaks_nor_listens_in_a_polling_session() {
     let (site, who, old, new, _folder) = renewed().await;
-    // The machine comes with its new key: the old one is revoked from here on.
+    // The machine comes with its new key: from here on the old one is revoked.
     let answer =
         raw::say(raw::tls13(&site.link, Some(&new)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     let number = serde_json::from_str::<serde_json::Value>(body).unwrap()["session"].as_u64().unwrap();
-    // A session of its own it does not get with the old one.
+    // With the old key, a client gets no session of its own.
     let answer =
         raw::say(raw::tls13(&site.link, Some(&old)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
     assert_eq!(raw::refused(&answer).1.reason.code(), "CERTIFICATE_REVOKED");
@@ -101,14 +101,14 @@ async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;
     let first = site.link.session(&credential, who.hello()).await.unwrap();
-    // With the copied key: the next certificate, for which nobody asks who it is.
+    // With the copied key: a renewal, which checks no ids.
     let (copied, _) = site.link.renew(&credential, now).await.unwrap();
     let mut hello = who.hello();
     hello.identity.system_uuid = Some("another-machine".into());
     hello.identity.boot_id = "another-boot".into();
     let refused = site.link.session(&copied, hello).await.unwrap_err();
     assert_eq!(support::code(&refused), "IDENTITY_CONFLICT");
-    // It leaves out what would differ.
+    // The hello leaves out the ids that would differ.
     let mut hello = who.hello();
     (hello.identity.system_uuid, hello.identity.instance_id) = (None, None);
     let refused = site.link.session(&copied, hello).await.unwrap_err();
@@ -120,7 +120,8 @@ async fn a_copy_of_a_disk_that_renews_does_not_lock_its_machine_out() {
     site.end().await;
 }
 
-/// A hello needs ids that no disk holds. Who has the key and guesses is told none of them, nor is who has an invitation.
+/// A hello needs ids that no disk holds. The server tells none of them to a client that has the key and guesses, nor to
+/// the holder of an invitation.
 #[tokio::test]
 async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
     let site = site().await;
@@ -153,8 +154,8 @@ async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
     site.end().await;
 }
 
-/// Whoever has a copy of the key, and none of its machine's ids, renews and shows what he got. The machine is switched off, and
-/// no session of it is welcomed for as long as its Node stays away.
+/// A client has a copy of the key, but none of its machine's ids; it renews and shows the certificate. The machine is
+/// switched off, and no session of it is welcomed for as long as its Node stays removed.
 #[tokio::test]
 async fn a_copy_of_a_key_does_not_have_a_rotation_finished_under_its_machine() {
     let site = site().await;
@@ -178,7 +179,7 @@ async fn a_copy_of_a_key_does_not_have_a_rotation_finished_under_its_machine() {
     site.end().await;
 }
 
-/// Whoever has a copy of the key, and none of the ids that a hello needs, begins sockets and says nothing.
+/// A client has a copy of the key, but none of the ids that a hello needs; it opens sockets and sends nothing.
 #[tokio::test]
 async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {
     let site = site().await;
@@ -190,7 +191,7 @@ async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {
     }
     let welcomed = site.link.session(&credential, who.hello()).await;
     assert_eq!(welcomed.as_ref().err().map(ToString::to_string), None, "the machine, kept out by its copy");
-    // Nor do more of them end the session that stands.
+    // More of them do not end the existing session either.
     for _ in 0..12 {
         held.push(raw::socket(&site.link, &shown).await);
     }
@@ -201,7 +202,7 @@ async fn a_copy_of_a_key_takes_no_place_of_its_machines_sessions() {
     site.end().await;
 }
 
-/// Certificates that last two seconds here last thirty days.
+/// Certificates last thirty days; in this test they last two seconds.
 #[tokio::test]
 async fn a_session_ends_with_the_certificate_that_opened_it() {
     let settings = Settings { certificate_ttl: Span::from_s(2), ..Settings::default() };
@@ -216,7 +217,7 @@ async fn a_session_ends_with_the_certificate_that_opened_it() {
         }
     };
     let failure = tokio::time::timeout(Duration::from_secs(5), over).await.unwrap();
-    // Its agent may have the next certificate, and uses no invitation for this one.
+    // The agent may have the next certificate, and uses no invitation for this one.
     assert_eq!((support::code(&failure), failure.is_final()), ("UNAVAILABLE", false));
     let refused = site.link.session(&credential, who.hello()).await.unwrap_err();
     assert_eq!(support::code(&refused), "CERTIFICATE_EXPIRED");
@@ -230,7 +231,7 @@ async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
     let shown = raw::shown(credential);
     let (session, poll) =
         (raw::tls13(&site.link, Some(&shown)).await, raw::tls13(&site.link, Some(&shown)).await);
-    // Each has been answered, so that it was judged when the authority stood.
+    // Each connection had an answer, so the server judged it while the authority was in force.
     let mut connections = [session, poll];
     for connection in &mut connections {
         connection.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
@@ -262,7 +263,7 @@ async fn a_socket_of_before_opens_no_session_when_its_authority_was_retired() {
     site.end().await;
 }
 
-/// Of two authorities that are to be retired one is, and then the disk refuses.
+/// Two authorities are to be retired: one is, and then the disk fails.
 #[tokio::test]
 async fn an_authority_that_was_retired_counts_no_more_though_the_rotation_failed_at_the_next_one() {
     let site = site().await;

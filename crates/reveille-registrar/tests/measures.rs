@@ -1,6 +1,8 @@
-//! What each flood costs the server while known machines have sessions there: memory at most, processor time, and who is left.
+//! What each flood costs the server while known machines have sessions: peak memory, processor time, and how many
+//! sessions remain.
 //!
-//! Not run by itself, because it takes twenty minutes and asserts little: the numbers stand in docs/reference/registration.md.
+//! This test is ignored by default: it takes twenty minutes and asserts little. The numbers are in
+//! docs/reference/registration.md.
 //!
 //! ```text
 //! cargo test -p reveille-registrar --test measures -- --ignored --nocapture
@@ -31,16 +33,17 @@ use tokio_tungstenite::tungstenite::Message;
 
 /// Known machines with a session.
 const KNOWN: u32 = 5_000;
-/// Descriptors of the server: more than any flood needs.
+/// The server's descriptors: more than any flood needs.
 const DESCRIPTORS: u64 = 16_384;
-/// Each machine is told of its neighbours 10 s after the last came, 256 machines a second: that is no cost of a flood.
+/// Each machine is told its neighbours 10 s after the last one came, 256 machines a second: the flood does not cause that
+/// cost.
 const SETTLES: Duration = Duration::from_secs(45);
-/// Whoever floods does it for so long.
+/// The duration of each flood.
 const LONG: Duration = Duration::from_secs(5);
-/// And with so many tasks at once.
+/// The number of tasks at once in a flood.
 const TASKS: u32 = 8;
 
-/// A server, the known ones, and one machine more that is let in and floods.
+/// A server, the known machines, and one more enrolled machine, which floods.
 struct Stage {
     server: Arc<Apart>,
     sessions: Vec<JoinHandle<()>>,
@@ -72,14 +75,14 @@ impl Stage {
         Self { server: Arc::new(server), sessions, token, inside: (inside, raw::shown(credential)) }
     }
 
-    /// How many of the known ones still have their session, once what closes it has come.
+    /// How many of the known machines still have their session, once a close would have arrived.
     async fn standing(&self) -> usize {
         tokio::time::sleep(Duration::from_secs(2)).await;
         self.sessions.iter().filter(|session| !session.is_finished()).count()
     }
 }
 
-/// A session as an agent has it, until it is closed. The server closes one on which nothing came for a minute.
+/// A session as an agent has it, until it is closed. The server closes a session without a message for a minute.
 async fn lives(mut session: Session) {
     let mut beats = tokio::time::interval(Duration::from_secs(session.welcome.heartbeat_s.into()));
     let account = Account { kubelet: "runs".into(), api: "answers".into(), ..Account::default() };
@@ -95,14 +98,14 @@ async fn lives(mut session: Session) {
     }
 }
 
-/// One flood on a stage of its own, and what it cost. `flood` says how often it did what it does.
+/// One flood on a stage of its own, and its cost. `flood` returns how often it did its action.
 async fn measure<F: Future<Output = usize>>(
     what: &str,
     flood: impl FnOnce(Arc<Apart>, Secret, (Who, raw::Shown)) -> F,
 ) {
     let stage = Stage::new().await;
     let server = stage.server.clone();
-    // What setting up took most of hides what the flood takes.
+    // The peak of the setup would hide the peak of the flood.
     server.forget_peak();
     let (ticks, peak_kib, begun) = (server.ticks(), server.peak_kib(), Instant::now());
     let inside = (
@@ -123,7 +126,7 @@ async fn measure<F: Future<Output = usize>>(
     );
 }
 
-/// Finished handshakes that show nothing and are held.
+/// Finished handshakes without a certificate, which are held open.
 async fn crowd(server: Arc<Apart>, count: usize) -> usize {
     let mut tasks = JoinSet::new();
     for _ in 0..TASKS {
@@ -158,7 +161,7 @@ async fn half_open(server: Arc<Apart>, count: usize) -> usize {
     held.len()
 }
 
-/// The same done again and again by a few tasks; how often.
+/// A few tasks do the same again and again. Returns how often.
 async fn again<F: Future<Output = usize> + Send + 'static>(tasks: u32, one: impl Fn(u32) -> F) -> usize {
     let mut tasks: JoinSet<usize> = (0..tasks).map(one).collect();
     let mut times = 0;
@@ -208,7 +211,7 @@ async fn requests(server: Arc<Apart>, shown: raw::Shown, request: Vec<u8>) -> us
     .await
 }
 
-/// Sessions by a machine that is let in, each with a hello and then these bytes until it is closed.
+/// Sessions of an enrolled machine, each with a hello and then these bytes until it is closed.
 async fn sessions(
     server: Arc<Apart>,
     inside: (Who, raw::Shown),
@@ -274,7 +277,7 @@ async fn what_each_flood_costs_beside_known_machines() {
     .await;
     measure("sessions of one machine", |server, _, inside| sessions(server, inside, (&[], &[]), TASKS)).await;
     measure("empty fragments of one machine", |server, _, inside| {
-        // One session, which the next would end.
+        // One session at a time: the next one would end it.
         let bytes: (&[u8], &[u8]) = (&[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x80, 0, 0, 0, 0]);
         sessions(server, inside, bytes, 1)
     })

@@ -1,4 +1,4 @@
-//! Orders to a whole agent: evidence and probes, from the server's word to what comes back.
+//! Orders to a whole agent: evidence and probes, from the server's order to the agent's answer.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -30,13 +30,13 @@ async fn order(site: &Site, machine: &MachineId, verb: Verb) -> OrderId {
     id
 }
 
-/// What the server hears until the order is answered.
+/// The messages that the server receives until the order is answered.
 async fn answered(site: &mut Site, wanted: OrderId) -> (Vec<EvidencePart>, Done) {
     let mut all = all_answered(site, &[wanted]).await;
     all.remove(&wanted).unwrap()
 }
 
-/// What the server hears until each of the orders is answered, in whatever order the answers come.
+/// The messages that the server receives until each of the orders is answered, in whatever order the answers come.
 async fn all_answered(site: &mut Site, wanted: &[OrderId]) -> HashMap<OrderId, (Vec<EvidencePart>, Done)> {
     let mut parts: HashMap<OrderId, Vec<EvidencePart>> = HashMap::new();
     let mut all = HashMap::new();
@@ -86,7 +86,7 @@ async fn evidence_is_the_doctors_bundle_in_parts_without_the_secrets_that_the_ma
     let mut site = site().await;
     let invited = site.invite(|_| {}).await;
     let token = invited.token.expose().to_owned();
-    // Lines that do not pack well, so that there is more than one part.
+    // Lines that do not compress well, so that there is more than one part.
     let noise: String = (0..6000u64)
         .map(|n| {
             format!("kubelet {:x}\n", u128::from(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * 0x1234_5678_9abc)
@@ -127,12 +127,13 @@ async fn a_probe_tells_every_check_and_one_order_is_carried_out_at_a_time() {
     for line in ["no plan was given", "clock ", "target ", "ready "] {
         assert!(done.tail.contains(line), "{line}: {}", done.tail);
     }
-    // A probe on a quick machine may be over before the next order comes: then it was one at a time, and it is tried again.
+    // On a fast machine a probe may end before the next order comes: then the orders did not overlap, and the test tries
+    // again.
     let mut declined = false;
     for _ in 0..50 {
         let probe = order(&site, &id, Verb::Probe).await;
         let evidence = order(&site, &id, Verb::CollectEvidence).await;
-        // The probe may be answered before the refusal of what came beside it.
+        // The answer to the probe may come before the refusal of the other order.
         declined = all_answered(&mut site, &[probe, evidence]).await[&evidence].1.outcome == Ended::Declined;
         if declined {
             break;

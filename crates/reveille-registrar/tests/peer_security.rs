@@ -1,4 +1,5 @@
-//! Whoever comes to an agent's door for peers and means harm, and whoever stands where a peer should: each over real sockets.
+//! Attackers that connect to an agent's listener for peers, and attackers at the address of a peer: each over real
+//! sockets.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -28,7 +29,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, rustls};
 
 const PROTOCOL: &[u8] = b"reveille-peer/1";
 
-/// A machine that was enrolled, with what it keeps.
+/// An enrolled machine, with its files.
 struct Machine {
     folder: TempDir,
     keyring: Keyring,
@@ -46,7 +47,7 @@ impl Machine {
         Self { folder, keyring, circle }
     }
 
-    /// Opens its door.
+    /// Opens the agent's listener.
     async fn opens(&self) -> SocketAddr {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listener.address().unwrap();
@@ -54,7 +55,7 @@ impl Machine {
         at
     }
 
-    /// Is told that the machine `of` answers there, and asks it.
+    /// Tells this machine that the machine `of` answers at `at`, and asks it.
     async fn asks(&self, of: &Self, at: SocketAddr) -> Option<PeerAnswer> {
         self.circle.know(&[Peer {
             machine: of.keyring.kept.machine.clone(),
@@ -77,7 +78,7 @@ impl Machine {
 
 type Shown = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// A certificate with this name by an authority of somebody else, shown with `behind` behind it or with its own authority.
+/// A certificate with this name by a foreign authority, shown with `behind` behind it or with its own authority.
 fn stranger(name: &str, behind: Option<CertificateDer<'static>>) -> Shown {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -90,7 +91,7 @@ fn stranger(name: &str, behind: Option<CertificateDer<'static>>) -> Shown {
     (vec![leaf.der().clone(), behind], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
 }
 
-/// Believes every server.
+/// A verifier that accepts every server.
 #[derive(Debug)]
 struct Anybody;
 
@@ -127,7 +128,7 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// What is got for these bytes: everything until the door closes, which it does by itself.
+/// Everything that the listener sends for these bytes until it closes the connection on its own.
 async fn gets(
     at: SocketAddr,
     shown: Option<Shown>,
@@ -151,7 +152,7 @@ async fn gets(
         let Ok(mut tls) = TlsConnector::from(Arc::new(config)).connect(name, tcp).await else {
             return String::new();
         };
-        // It may close before all of it is sent.
+        // The listener may close the connection before all bytes are sent.
         drop(tls.write_all(bytes).await);
         let mut answer = Vec::new();
         drop(tls.read_to_end(&mut answer).await);
@@ -212,9 +213,9 @@ async fn what_is_oversized_malformed_or_slow_gets_nothing_and_the_next_one_is_an
         let answer = gets(at, Some(one.shown()), TLS13, bytes).await;
         assert!(!answer.contains("api\":"), "{answer}");
     }
-    // Half a question, and then nothing: the door closes by itself.
+    // Half a question, and then nothing: the listener closes the connection on its own.
     assert_eq!(gets(at, Some(one.shown()), TLS13, &REQUEST[..9]).await, "");
-    // So it does for those who never shake hands. There are four places for one address.
+    // It also closes connections that never make a handshake. There are four places for one address.
     let mut silent = Vec::new();
     for _ in 0..40 {
         silent.push(TcpStream::connect(at).await.unwrap());
@@ -228,7 +229,7 @@ async fn what_is_oversized_malformed_or_slow_gets_nothing_and_the_next_one_is_an
     site.end().await;
 }
 
-/// Stands where a peer should be, shows this, and says these bytes to whoever asks.
+/// Listens at the address of a peer, shows this certificate, and sends these bytes to each client.
 async fn stands_in(shown: Shown, says: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();

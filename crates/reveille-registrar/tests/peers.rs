@@ -1,5 +1,5 @@
-//! Three agents, one registration server, one API server: whoever loses it asks the others, and tells an outage from a fault of
-//! his own.
+//! Three agents, one registration server, one API server: an agent that loses the API server asks the others, and so
+//! tells an outage from its own fault.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -22,7 +22,7 @@ use reveille_wire::agent::Secret;
 use support::{Site, site_with};
 use tempfile::TempDir;
 
-/// A port that was free a moment ago, so that an agent that begins again is found where it was.
+/// A port that was free a moment ago, so that a restarted agent has the same address as before.
 fn port() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -31,7 +31,7 @@ fn setup(site: &Site, machine: &TempDir, at: SocketAddr, invitation: Option<Secr
     Setup { peer_listen: Some(at), settings: agent::hasty(), ..agent::setup(site, machine, invitation) }
 }
 
-/// A server that takes loopback for an address of a peer: all of them are here.
+/// A server that accepts loopback addresses of peers, because all agents run on one host.
 async fn on_one_host() -> Site {
     let settings = Settings { peers_on_loopback: true, ..Settings::default() };
     site_with(TempDir::new().unwrap(), settings, Limits::default()).await
@@ -53,7 +53,7 @@ impl Three {
             let machine = agent::machine(number as u32, &[]);
             let invited = site.invite(|_| {}).await;
             let setup = setup(&site, &machine, address, Some(invited.token.clone()));
-            // Nobody orders its join: what is looked at here is how it looks.
+            // The test orders no join: it is about how an agent inspects its join.
             cluster.has_joined(&door, &setup.folder, &format!("w-{number}"));
             let mut running = agent::run(setup, machine);
             running.says_all(&["Up {", "api: Answers"]).await;
@@ -64,7 +64,7 @@ impl Three {
         Self { site, doors, agents, at }
     }
 
-    /// Each begins again, and is told of the two others, which are there.
+    /// Each agent restarts, and is told about the two others, which are running.
     async fn again(mut self) -> Self {
         let mut agents = Vec::new();
         for (before, at) in std::mem::take(&mut self.agents).into_iter().zip(&self.at) {

@@ -1,4 +1,4 @@
-//! A plan that cannot be applied at once, or not at all, and one that comes beside another word of the server.
+//! A plan that cannot be applied at once, or not at all, and a plan that comes beside another message of the server.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -33,7 +33,7 @@ async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_
     let pin = format!("sha256:{}", "ab".repeat(32));
     site.planned(Template { files: vec![file], ..template("127.0.0.1:1", &pin) }).await;
     let invited = site.invite(|_| {}).await;
-    // A file where a folder has to be.
+    // A file at the path where a directory has to be.
     let machine = agent::machine(1, &[("/etc/cni", "in the way")]);
     let root = Root::new(machine.path());
     let mut running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);
@@ -44,13 +44,13 @@ async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_
     site.end().await;
 }
 
-/// A join through this server, which no plan of [`Cluster::plan`] is.
+/// A join through this server, which differs from every plan of [`Cluster::plan`].
 fn another(server: &str, pin: &str) -> Template {
     Template { labels: [("tier".into(), "web".into())].into(), ..template(server, pin) }
 }
 
-/// It was removed, and that is in its memory; it was readmitted while its agent was down. With the same plan as before, or with
-/// another one that was written meanwhile.
+/// The machine was removed, and its memory holds that. It was readmitted while its agent was down: with the same plan as
+/// before, or with another one that was written meanwhile.
 async fn readmitted(another_plan: bool) {
     let (site, cluster) = (site().await, Cluster::new());
     let door = cluster.door().await;
@@ -68,7 +68,7 @@ async fn readmitted(another_plan: bool) {
     if another_plan {
         site.planned(another(&door.address, &cluster.pin())).await;
     }
-    // Its API server does not answer, so that its Node, which is not there, cannot speak for it.
+    // The machine's API server does not answer, so the missing Node proves nothing.
     door.set(false);
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, None) };
     let running = agent::run(setup, machine);
@@ -111,7 +111,7 @@ async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
 #[tokio::test]
 async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_go() {
     let mut site = site().await;
-    // It is on no closed list, and no pin.
+    // `sha256:00` is in no closed list of the protocol, and it is not a pin.
     site.planned(another("10.0.0.1:6443", "sha256:00")).await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);

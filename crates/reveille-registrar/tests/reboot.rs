@@ -25,7 +25,7 @@ use reveille_wire::agent::frame::{StageReport, StageStep};
 use reveille_wire::agent::{AgentFrame, StageWord};
 use support::{Site, site};
 
-/// The next arrival: which machine, and whether it says that its node is there.
+/// The next hello: which machine, and whether it says that its Node exists.
 async fn arrival(site: &mut Site) -> (MachineId, bool) {
     loop {
         let heard = site.heard.recv().await.unwrap();
@@ -67,7 +67,7 @@ async fn after_a_reboot_an_agent_is_the_same_machine_with_its_plan_and_its_reaso
     MemoryFile::within(&folder).write(&memory).unwrap();
     let kept = files(&folder);
 
-    // Another boot: its id changes, what lay in /run is gone, and so is the API server, for now.
+    // Another boot: the boot id changes, the files in /run are gone, and so is the API server, for now.
     let root = reveille_node::root::Root::new(machine.path());
     std::fs::write(root.at("/proc/sys/kernel/random/boot_id"), "boot-of-tomorrow\n").unwrap();
     std::fs::remove_dir_all(root.at("/run")).unwrap();
@@ -77,7 +77,7 @@ async fn after_a_reboot_an_agent_is_the_same_machine_with_its_plan_and_its_reaso
     let (after, joined) = arrival(&mut site).await;
     assert_eq!((after, joined), (before, true), "no second record, no second enrolment");
     running.says_all(&["kind: Leaving", "api: CannotTell"]).await;
-    // It was drained before the reboot: its Node may be gone, and the reason is not.
+    // The machine was drained before the reboot: its Node may be gone, but the reason still counts.
     running.says("api: Lost").await;
     assert_eq!(MemoryFile::within(&folder).read().unwrap(), memory, "nothing was tried, nothing forgotten");
     assert_eq!(files(&folder), kept);
@@ -96,7 +96,7 @@ async fn what_a_machine_reports_counts_after_its_clock_which_stood_ahead_was_men
     let keyring = Keyring::open(&setup.folder.join("link")).unwrap().unwrap();
     let mut hello = support::who(1).hello();
     (hello.identity.instance_id, hello.identity.system_uuid) = (None, None);
-    // What an agent says whose clock stands in 2040.
+    // A report of an agent whose clock shows 2040.
     let ahead = 2_209_000_000_000;
     let session = site.link.session(&keyring.credential, hello).await.unwrap();
     let (stage, step) = (StageWord(Stage::Register), StageStep::Entered);

@@ -144,7 +144,7 @@ async fn a_person_orders_evidence_and_probes_of_machines_that_are_there_and_noth
             break why;
         }
     };
-    assert_eq!(why, NoAnswer::Unknown("its session ended"), "whoever ordered hears of the end in every case");
+    assert_eq!(why, NoAnswer::Unknown("its session ended"), "its sender hears of the end in every case");
     site.end().await;
 }
 
@@ -157,7 +157,7 @@ async fn a_server_that_stops_tells_every_agent_so_and_when_to_ask_again_over_bot
         let carrier = if number % 2 == 0 { Carrier::WebSocket } else { Carrier::LongPoll };
         sessions.push((carrier, site.link.session_over(carrier, &credential, who.hello()).await.unwrap()));
     }
-    // They listen, as agents do, when it comes: what the last one asked is under way when others were answered after it.
+    // Agents listen when the server stops. Once these pings were answered, the last session's request is under way, too.
     for _ in 0..3 {
         site.link.ping().await.unwrap();
     }
@@ -241,7 +241,7 @@ async fn an_agent_that_died_before_its_answer_came_is_still_the_one_that_was_let
     drop(site.link.session(&credential, who.hello()).await.unwrap());
     Enrolment::forget(folder.path());
     let error = wish().ask(&site.link, &invited.token, Time::from_ms(0)).await.unwrap_err();
-    assert_eq!(code(&error), "TOKEN_USED_UP", "with another key it is somebody else");
+    assert_eq!(code(&error), "TOKEN_USED_UP", "with another key it is another machine");
     site.end().await;
 }
 
@@ -289,7 +289,7 @@ async fn a_poll_that_is_given_up_while_the_registry_is_busy_loses_no_frame() {
     let busy = tokio::spawn(async move { hand.view(move |_, _| wait.recv().unwrap_or_default()).await });
     pass(200).await;
     while tokio::time::timeout(Duration::from_millis(300), site.hand.say(Event::Tick)).await.is_ok() {}
-    // The poll that has the first one is given up for one that has both.
+    // The agent gives up the poll with the first report for a poll with both.
     for (seq, stage) in [(1, Stage::Network), (2, Stage::Runtime)] {
         session.say(entered(seq, stage)).await.unwrap();
         pass(700).await;
@@ -316,7 +316,7 @@ async fn a_poll_that_is_given_up_while_the_registry_is_busy_loses_no_frame() {
     site.end().await;
 }
 
-/// In the cluster of prod is the Node of machine 1, whose agent has not come yet; in that of dev there is none.
+/// The cluster of prod has the Node of machine 1, whose agent has not come yet; the cluster of dev has none.
 async fn answer(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>) {
     let node = || NodeIds {
         name: "w-1".into(),

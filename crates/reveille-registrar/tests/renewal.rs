@@ -1,4 +1,4 @@
-//! The next certificate of a machine whose disk or clock is not as it should be, or whose certificate counts no more.
+//! The next certificate of a machine with a broken disk or a wrong clock, or whose certificate is not accepted any more.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -19,7 +19,7 @@ use support::{Site, Who, site, who};
 const NOW_MS: i64 = 1_795_000_000_000;
 const DAY: Span = Span::from_min(24 * 60);
 
-/// A machine that was enrolled when its own clock said so.
+/// A machine that was enrolled at this time of its own clock.
 async fn enrolled_at(site: &Site, folder: &Path, at: Time) -> (Who, Keyring, PathBuf) {
     let (who, invited) = (who(1), site.invite(|_| {}).await);
     let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
@@ -31,7 +31,7 @@ async fn enrolled_at(site: &Site, folder: &Path, at: Time) -> (Who, Keyring, Pat
 #[tokio::test]
 async fn a_disk_that_was_full_for_a_while_costs_no_machine_its_record() {
     let now = Time::from_ms(NOW_MS);
-    // Each time one thing more cannot be written: the first time the key is, and what belongs to it is not.
+    // Each time one more file cannot be written: the first time the key can, and the files that belong to it cannot.
     let orders = [["link.json", "link.pem"], ["link.pem", "link.json"], ["link.json", "renewing.pem"]];
     for full in orders {
         let (site, folder) = (site().await, tempfile::tempdir().unwrap());
@@ -40,11 +40,11 @@ async fn a_disk_that_was_full_for_a_while_costs_no_machine_its_record() {
             let in_the_way = link.join(format!("{name}.new"));
             fs::create_dir(&in_the_way).unwrap();
             let renewed = keyring.renewed(&site.link, now).await;
-            // A key that is there is not written again.
+            // A key that is already on the disk is not written again.
             assert_eq!(renewed.is_err(), name != "renewing.pem", "{full:?}");
             fs::remove_dir(in_the_way).unwrap();
         }
-        // There is room again, and the agent is started anew.
+        // The disk has room again, and the agent restarts.
         let mut keyring = Keyring::open(&link).unwrap().unwrap();
         for _ in 0..2 {
             drop(site.link.session(&keyring.credential, who.hello()).await.unwrap());
@@ -74,13 +74,13 @@ async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
 async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_renewed_once_it_is_mended() {
     let (site, folder) = (site().await, tempfile::tempdir().unwrap());
     let now = Time::from_ms(NOW_MS);
-    // No battery, or a wrong one: the machine boots in 2040, enrols, and NTP mends its clock a minute later.
+    // No battery, or a wrong date: the machine boots in 2040, enrols, and NTP corrects its clock a minute later.
     let ahead = (0..14 * 365).fold(now, |at, _| at + DAY);
     let (_, keyring, link) = enrolled_at(&site, folder.path(), ahead).await;
     assert!(!keyring.is_due(ahead) && keyring.is_due(now), "in 2026 at once");
     let renewed = keyring.renewed(&site.link, now).await.unwrap();
     assert!(!renewed.is_due(now) && !renewed.is_due(now - Span::from_s(5)), "and once");
-    // As an agent of before kept it.
+    // As an earlier version of the agent kept it.
     let text = fs::read_to_string(link.join("link.json")).unwrap();
     assert!(text.contains("renew_after_s"));
     fs::write(link.join("link.json"), text.replace("renew_after_s", "unknown")).unwrap();
@@ -91,7 +91,7 @@ async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_re
 
 #[tokio::test]
 async fn an_agent_that_renewed_begins_a_session_with_its_next_key_at_once() {
-    // It first looks after five seconds whether its certificate is due.
+    // The agent first checks after five seconds whether its certificate is due.
     let settings = Settings { certificate_ttl: Span::from_s(7), ..Settings::default() };
     let site = support::site_with(tempfile::tempdir().unwrap(), settings, Limits::default()).await;
     let invited = site.invite(|_| {}).await;
@@ -118,8 +118,8 @@ async fn an_agent_that_renewed_begins_a_session_with_its_next_key_at_once() {
     site.end().await;
 }
 
-/// A snapshot of its disk is in other hands. The machine renews and is off before it comes with its next key; whoever has the
-/// copy renews with the key before until that one counts no more.
+/// An attacker has a snapshot of the machine's disk. The machine renews, and is off before it comes with its next key.
+/// The attacker renews with the key before until that key does not count any more.
 #[tokio::test]
 async fn a_machine_whose_next_key_was_pushed_out_by_a_copy_comes_again_with_the_key_before() {
     let (site, now) = (site().await, Time::from_ms(NOW_MS));
@@ -141,8 +141,8 @@ async fn a_machine_whose_next_key_was_pushed_out_by_a_copy_comes_again_with_the_
     site.end().await;
 }
 
-/// An agent that has enrolled, and whose key is void since: its machine was enrolled again with another one. It was given an
-/// invitation that stands, or the one that it was enrolled with.
+/// An agent that has enrolled, and whose key is void since: its machine was enrolled again with another key. The agent
+/// has an open invitation, or the one that it was enrolled with.
 async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, PathBuf) {
     let first = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);

@@ -1,4 +1,4 @@
-//! Whoever means harm, or is only broken: each way in, tried against a real server over real sockets.
+//! Attackers and broken clients: each way in, tried against a real server over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -25,7 +25,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_tungstenite::tungstenite::Message;
 
-/// Steps of whoever comes are given less time than usual, so that those who never come do not hold up the tests.
+/// Each step of a client has less time than usual, so that clients that never finish do not delay the tests.
 fn hasty() -> Limits {
     Limits { step_within: Duration::from_millis(500), ..Limits::default() }
 }
@@ -119,7 +119,7 @@ async fn without_a_certificate_of_ours_nothing_but_ping_and_enrol_is_answered() 
     site.end().await;
 }
 
-/// A certificate with a machine's record in it, by an authority of somebody else.
+/// A certificate with a machine's record in it, by a foreign authority.
 fn stranger() -> raw::Shown {
     let issuer = authority();
     let mut params = CertificateParams::default();
@@ -138,8 +138,8 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// Somebody in between, with a certificate for the right name by an authority that everybody else trusts. Says how many bytes of
-/// a request he read.
+/// A man in the middle, with a certificate for the right name by an authority that other programs trust. Returns how many
+/// bytes of a request it read.
 async fn in_between(
     versions: &[&'static rustls::SupportedProtocolVersion],
     also: Vec<Vec<u8>>,
@@ -282,7 +282,7 @@ async fn a_frame_that_is_too_large_none_or_never_comes_ends_the_session_with_its
     for (texts, wanted) in cases {
         let mut socket = raw::socket(&site.link, &shown).await;
         for text in &texts {
-            // The server may close before all of it is sent.
+            // The server may close the connection before all bytes are sent.
             drop(socket.send(Message::text(text.clone())).await);
         }
         let mut found = None;
@@ -303,7 +303,7 @@ async fn a_frame_that_is_too_large_none_or_never_comes_ends_the_session_with_its
     site.end().await;
 }
 
-/// As many as this process may open, both ends being its own.
+/// As many connections as this process may open, when it holds both ends.
 fn crowd() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(1024);
     let limit = usize::try_from(limit).unwrap_or(1024);

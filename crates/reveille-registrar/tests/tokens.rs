@@ -1,4 +1,5 @@
-//! Tokens of joins, from whoever makes them to the machine and back: none that was given stays when its machine needs none.
+//! Tokens of joins, from the token issuer to the machine and back: no token that was made remains when its machine needs
+//! none.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -18,7 +19,7 @@ use support::template;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Makes tokens that can be told apart, each after a while. Those that it was to take away come out.
+/// Makes distinct tokens, each after a delay. Returns those that it was told to delete.
 fn mint(mut mints: mpsc::Receiver<Mint>, slow: Duration) -> mpsc::UnboundedReceiver<String> {
     let (dropped, out) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -40,7 +41,7 @@ fn mint(mut mints: mpsc::Receiver<Mint>, slow: Duration) -> mpsc::UnboundedRecei
     out
 }
 
-/// The tokens that a machine is given until it has `most`, or nothing comes for a while.
+/// The tokens that a machine gets until it has `most`, or none comes for a while.
 async fn given(session: &mut Session, most: usize, quiet: Duration) -> BTreeSet<String> {
     let mut given = BTreeSet::new();
     while given.len() < most
@@ -55,7 +56,7 @@ async fn given(session: &mut Session, most: usize, quiet: Duration) -> BTreeSet<
 
 #[tokio::test]
 async fn every_token_that_a_machine_was_given_is_taken_away_when_it_is_removed() {
-    // As by default, in seconds: when one is replaced it has a third of its life left.
+    // The same proportions as by default, in seconds: a replaced token has a third of its life left.
     let replaced = Settings { token_ttl: Span::from_s(6), ..Settings::default() };
     let cases = [("replaced", replaced, 0, 2), ("raced for", Settings::default(), 40, usize::MAX)];
     for (what, settings, toggles, most) in cases {

@@ -1,6 +1,7 @@
-//! What is read of a machine and of the server that it is to join. No field can hold a secret.
+//! What the agent reads about a machine and about the API server that the machine is to join. No field can hold a secret.
 //!
-//! Facts only: nothing here says what is wrong. Times of others are seconds since the epoch as they wrote them.
+//! Facts only: nothing in this module says what is wrong. Times that another machine wrote are seconds since the epoch,
+//! as written.
 
 // tidy: long because it is one list of what can be known.
 
@@ -12,22 +13,22 @@ use super::reading::Reading;
 use super::server::Server;
 use super::supervised::Supervised;
 
-/// Everything that a check-up rests on.
+/// Everything that a check-up uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// This machine's clock, seconds since the epoch.
     pub now_s: i64,
-    /// What is to be joined; `None` when nobody said it and nothing of a join is there.
+    /// The cluster to join; `None` when no source names one and the machine has no trace of a join.
     pub aim: Reading<Option<Aim>>,
     /// The program by which this machine joins, where it is not kubeadm.
     pub supervised: Option<Supervised>,
-    /// The clock is kept right by somebody.
+    /// A time service (chrony, systemd-timesyncd, …) keeps the clock synchronised.
     pub is_synchronised: Reading<bool>,
-    /// The host's name, and the kubelet's.
+    /// The name of the host, and the name that the kubelet uses.
     pub names: Names,
-    /// The way out.
+    /// Routes and DNS.
     pub network: Network,
-    /// One for each address of the aim.
+    /// One server for each address of the aim.
     pub servers: Vec<Server>,
     /// Container runtimes.
     pub runtime: Runtime,
@@ -37,49 +38,49 @@ pub struct Facts {
     pub swap: Reading<Vec<String>>,
     /// Ports that the kubelet listens on.
     pub ports: Vec<Port>,
-    /// What is there of a join.
+    /// What a join left on the machine.
     pub join: Join,
     /// Room on disks.
     pub disks: Vec<Disk>,
     /// Memory, as the kernel counts it.
     pub memory: Reading<Memory>,
-    /// What its provider told the machine of what it will do to it; `None` where it is of none whose words are read.
+    /// What the provider announced that it will do to the machine; `None` for a provider without notices that we read.
     pub announced: Reading<Option<Vec<Notice>>>,
     /// The kubelet.
     pub kubelet: Kubelet,
-    /// Requests for certificates of this machine's name.
+    /// CertificateSigningRequests for this machine's name.
     pub requests: Reading<Vec<Request>>,
-    /// Who this machine is.
+    /// The ids of this machine.
     pub identity: Identity,
-    /// The Node of this machine's name; `None` when the API server says that there is none.
+    /// The Node of this machine's name; `None` when the API server says that this Node does not exist.
     pub node: Reading<Option<Node>>,
-    /// Configurations of pod networks.
+    /// CNI configurations.
     pub cni: Reading<Vec<String>>,
 }
 
-/// What is to be joined.
+/// The cluster to join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aim {
-    /// Who said so, for people.
+    /// The source of the aim, in words for people.
     pub told_by: String,
-    /// An earlier join on this machine said so: it worked once.
+    /// An earlier join on this machine is the source: this address worked once.
     pub is_of_machine: bool,
-    /// The pins, as kubeadm writes them.
+    /// The CA pins, as kubeadm writes them.
     pub pins: Vec<String>,
-    /// Somebody wrote that no pin is wanted.
+    /// The configuration says explicitly that the CA is not pinned.
     pub is_unpinned_on_purpose: bool,
     /// The id of the bootstrap token, where there is one.
     pub token_id: Option<String>,
-    /// The socket that was named.
+    /// The runtime's socket, where the configuration names one.
     pub cri_socket: Option<String>,
 }
 
-/// The host's name, and the kubelet's.
+/// The name of the host, and the name that the kubelet uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// The host's.
+    /// The host's name.
     pub host: Reading<String>,
-    /// What the kubelet is told to use in its place.
+    /// The name that the kubelet is told to use instead.
     pub told: Option<String>,
 }
 
@@ -91,30 +92,30 @@ impl Names {
     }
 }
 
-/// The way out.
+/// Routes and DNS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// The routes, those that lead nowhere left out.
+    /// The routes, without unreachable and blackhole ones.
     pub routes: Reading<Vec<Route>>,
     /// The servers of resolv.conf.
     pub resolvers: Reading<Vec<IpAddr>>,
-    /// Each resolver that was asked for the server's name, and what it said.
+    /// Each resolver that the agent asked for the server's name, and the answer.
     pub asked: Vec<(IpAddr, String)>,
 }
 
 /// One route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The first address.
+    /// The first address of the destination.
     pub to: IpAddr,
-    /// How many leading bits count.
+    /// The length of the prefix.
     pub prefix_bits: u8,
-    /// Through which device.
+    /// The device that the route uses.
     pub device: String,
 }
 
 impl Route {
-    /// It leads to this address.
+    /// The route leads to this address.
     pub fn covers(&self, address: IpAddr) -> bool {
         let bits = |ip: IpAddr| match ip {
             IpAddr::V4(ip) => (u128::from(u32::from(ip)) << 96, 32),
@@ -129,57 +130,57 @@ impl Route {
 /// Container runtimes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runtime {
-    /// Sockets that were looked at: the one that is named, or those where runtimes usually listen.
+    /// The sockets that the agent looked at: the configured one, or the usual sockets of runtimes.
     pub sockets: Vec<Socket>,
 }
 
 /// One socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Where.
+    /// The path of the socket.
     pub path: String,
-    /// What is there.
+    /// What the agent found at the path.
     pub seen: Reading<SocketSeen>,
 }
 
-/// What is there at a socket.
+/// What the agent found at the path of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketSeen {
-    /// Nothing.
+    /// There is no file.
     Absent,
-    /// It is there, and a connection is refused: why.
+    /// The socket exists and refuses a connection: the reason.
     Refused(String),
-    /// It takes connections and says nothing in time.
+    /// The socket accepts connections and does not answer in time.
     Silent,
-    /// It answers, and does not offer what a kubelet asks for: its words.
+    /// The program answers, and does not offer the CRI: its words.
     NotCri(String),
     /// A runtime.
     Cri(Cri),
 }
 
-/// What a runtime says of itself.
+/// What a runtime reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cri {
     /// `containerd 2.0.1`.
     pub version: String,
-    /// It is ready; or why it is not.
+    /// The runtime is ready, or the reason why it is not.
     pub ready: Option<Result<(), String>>,
-    /// Its pod network is ready; or why it is not.
+    /// The runtime's pod network is ready, or the reason why it is not.
     pub network: Option<Result<(), String>>,
-    /// `systemd` or `cgroupfs`, where it says so.
+    /// `systemd` or `cgroupfs`, where the runtime reports it.
     pub cgroup_driver: Option<String>,
 }
 
 /// The kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// It forwards packets.
+    /// The kernel forwards packets.
     pub forwards: Reading<bool>,
     /// Packets over bridges meet iptables; `None` when the module is not loaded.
     pub bridges_filter: Reading<Option<bool>>,
-    /// It has overlay file systems, loaded or to be loaded.
+    /// The kernel has overlay file systems, loaded or loadable.
     pub has_overlay: Reading<bool>,
-    /// Its control groups.
+    /// The control groups.
     pub cgroups: Reading<Cgroups>,
 }
 
@@ -195,26 +196,26 @@ pub struct Cgroups {
 /// A port that the kubelet listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its number.
+    /// The port's number.
     pub number: u16,
-    /// What it is for.
+    /// The port's purpose.
     pub what: String,
-    /// Who listens; `None` when nobody does.
+    /// The process that listens on the port; `None` when no process does.
     pub holder: Reading<Option<Holder>>,
 }
 
-/// Who listens on a port.
+/// The process that listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its name, where it could be found.
+    /// The process's name, where it could be found.
     pub program: Option<String>,
-    /// Its process, where it could be found.
+    /// The process's id, where it could be found.
     pub pid: Option<u32>,
-    /// The kubelet itself, or a program that has it inside.
+    /// The process is the kubelet, or a program that contains the kubelet.
     pub is_kubelet: bool,
 }
 
-/// What is there of a join.
+/// What a join left on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The kubelet's kubeconfig.
@@ -226,15 +227,15 @@ pub struct Join {
 /// What a kubelet's kubeconfig says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined {
-    /// It is not there.
+    /// The file does not exist.
     Nothing,
-    /// It is there and cannot be used: why.
+    /// The file exists and cannot be used: the reason.
     Broken(String),
-    /// It is of a cluster.
+    /// The file names a cluster.
     To {
         /// The server's address.
         server: String,
-        /// The pins of its authorities.
+        /// The pins of the cluster's CAs.
         pins: Vec<String>,
     },
 }
@@ -242,20 +243,20 @@ pub enum Joined {
 /// Room on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// The folder that was asked for.
+    /// The directory that was asked for.
     pub path: String,
-    /// What for: `nodefs`, `imagefs`.
+    /// The purpose: `nodefs`, `imagefs`.
     pub what: &'static str,
-    /// How much.
+    /// How much room there is.
     pub room: Reading<Room>,
 }
 
 /// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// For those who are not root.
+    /// Free for users other than root.
     pub free_bytes: u64,
-    /// All of it.
+    /// The whole size.
     pub size_bytes: u64,
     /// Inodes that are free; both 0 where the file system does not count them.
     pub free_inodes: u64,
@@ -266,46 +267,46 @@ pub struct Room {
 /// Memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What can be had without swapping.
+    /// What programs can use without swapping.
     pub available_bytes: u64,
-    /// All of it.
+    /// The whole size.
     pub size_bytes: u64,
 }
 
 /// The kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kubelet {
-    /// Its configuration.
+    /// The kubelet's configuration.
     pub config: Reading<ConfigSeen>,
-    /// Its unit; `None` when the system has none of that name.
+    /// The kubelet's unit; `None` when systemd has none of that name.
     pub unit: Reading<Option<Unit>>,
-    /// Its process; `None` when there is none.
+    /// The kubelet's process; `None` when there is none.
     pub process: Reading<Option<u32>>,
-    /// What it says of its health: the answer's status and text.
+    /// The answer of the kubelet's health endpoint: status and text.
     pub health: Reading<(u16, String)>,
-    /// Its certificate as a client; `None` when there is none.
+    /// The kubelet's client certificate; `None` when there is none.
     pub certificate: Reading<Option<ClientCertificate>>,
 }
 
 /// The kubelet's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigSeen {
-    /// It is not there: nothing has joined yet.
+    /// The file does not exist: nothing has joined yet.
     Absent,
-    /// It is there and is none: why.
+    /// The file exists and is not a kubelet configuration: the reason.
     Broken(String),
-    /// It is there.
+    /// The configuration.
     There(KubeletConfig),
 }
 
-/// What of it a check rests on, with the kubelet's defaults.
+/// The settings that a check uses, with the kubelet's defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletConfig {
-    /// The kubelet ends where there is swap.
+    /// The kubelet exits when swap is on.
     pub fails_on_swap: bool,
     /// `systemd` or `cgroupfs`.
     pub cgroup_driver: String,
-    /// Where pods are evicted: signal and limit, `nodefs.available` and `10%`.
+    /// The eviction thresholds of pods: signal and limit, `nodefs.available` and `10%`.
     pub evicts_at: Vec<(String, String)>,
 }
 
@@ -316,48 +317,48 @@ pub struct Unit {
     pub state: String,
     /// `running`, `auto-restart`, `dead`.
     pub sub_state: String,
-    /// It starts at boot.
+    /// The unit starts at boot.
     pub is_enabled: Option<bool>,
-    /// How often it was started again.
+    /// How often systemd restarted the unit.
     pub restarts: Option<u32>,
-    /// How its main process ended last: the exit code.
+    /// The exit code of the last main process.
     pub exit_code: Option<i32>,
 }
 
-/// The kubelet's certificate as a client.
+/// The kubelet's client certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// Where it is.
+    /// The path of the certificate.
     pub path: String,
-    /// Its common name: `system:node:NAME`.
+    /// The certificate's common name: `system:node:NAME`.
     pub common_name: String,
     /// Valid from.
     pub not_before_s: i64,
     /// Valid until.
     pub not_after_s: i64,
-    /// The authority of the kubeconfig signed it.
+    /// The CA of the kubeconfig signed the certificate.
     pub is_of_authority: Reading<bool>,
-    /// Its key is there.
+    /// The certificate's key is there.
     pub has_key: bool,
-    /// The API server takes it.
+    /// The API server accepts the certificate.
     pub is_accepted: Reading<bool>,
 }
 
-/// A request for a certificate.
+/// A CertificateSigningRequest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Its name.
+    /// The request's name.
     pub name: String,
-    /// Who is asked to sign it.
+    /// The signer that the request names.
     pub signer: String,
-    /// How it stands.
+    /// The request's state.
     pub state: RequestState,
 }
 
-/// How a request stands.
+/// The state of a CertificateSigningRequest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestState {
-    /// Nobody has said anything.
+    /// No approver has approved or denied the request.
     Pending,
     /// Approved, and not signed yet.
     Approved,
@@ -367,49 +368,49 @@ pub enum RequestState {
     Refused,
 }
 
-/// Who this machine is.
+/// The ids of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Of /etc/machine-id.
+    /// The id in /etc/machine-id.
     pub machine_id: Reading<String>,
-    /// Of the firmware.
+    /// The system UUID of the firmware.
     pub system_uuid: Reading<String>,
-    /// Of this boot.
+    /// The id of this boot.
     pub boot_id: Reading<String>,
 }
 
-/// A Node as the API server tells it.
+/// A Node as the API server shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
+    /// The Node's name.
     pub name: String,
-    /// Who the kubelet said that it is.
+    /// The machine id that the kubelet reported.
     pub machine_id: String,
-    /// The same, of the firmware.
+    /// The system UUID that the kubelet reported.
     pub system_uuid: String,
-    /// The same, of its boot.
+    /// The boot id that the kubelet reported.
     pub boot_id: String,
-    /// Its conditions.
+    /// The Node's conditions.
     pub conditions: Vec<Condition>,
-    /// Keys of its taints.
+    /// The keys of the Node's taints.
     pub taints: Vec<String>,
-    /// A sign on it that somebody takes it away.
+    /// The sign on the Node that a controller or an operator removes the machine.
     pub leaving: Option<String>,
-    /// Nothing new is put on it.
+    /// The Node is cordoned: the scheduler puts no new pods on it.
     pub is_cordoned: bool,
-    /// Somebody is deleting it.
+    /// The Node has a deletion timestamp.
     pub is_deleted: bool,
 }
 
-/// A condition.
+/// A Node condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// `Ready`.
     pub kind: String,
     /// `True`, `False`, `Unknown`.
     pub status: String,
-    /// One word.
+    /// The reason, one word.
     pub reason: String,
-    /// A sentence.
+    /// The message, a sentence.
     pub message: String,
 }

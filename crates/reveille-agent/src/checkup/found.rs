@@ -1,10 +1,11 @@
-//! What a judge comes to, made a word at a time.
+//! The result of one check, which a judge builds step by step.
 
 use std::fmt;
 
 use super::reading::Reading;
 
-/// The labels of the causes that checks name; each is in the catalogue, or among those that the engine tells by itself.
+/// The labels of the causes that checks name. Each is in the catalogue, or among the causes that the engine finds by
+/// itself.
 pub const CAUSES: &[&str] = &[
     "apiserver-cert-san-mismatch",
     "apiserver-unreachable",
@@ -42,23 +43,23 @@ pub const CAUSES: &[&str] = &[
     "swap-enabled",
 ];
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Result {
-    /// It is as it should be.
+    /// The fact is as it should be.
     Passed,
-    /// It is not, and a machine joins or stays all the same.
+    /// The fact is not as it should be, but the machine joins or stays all the same.
     Warned,
-    /// It is not, and a machine does not join or stay.
+    /// The fact is not as it should be, and the machine does not join or stay.
     Failed,
-    /// It was not judged, and need not be, or cannot be before something else is right.
+    /// The check was not judged: it does not apply, or another check has to pass first.
     Skipped,
-    /// What it rests on could not be read.
+    /// The agent could not read what the check needs.
     CannotTell,
 }
 
 impl Result {
-    /// The word for it.
+    /// The word for the result.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -79,13 +80,13 @@ impl fmt::Display for Result {
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// In plain words.
+    /// The advice in plain words.
     pub words: String,
-    /// Commands to paste.
+    /// Commands to paste into a shell.
     pub commands: Vec<String>,
 }
 
-/// What a judge comes to.
+/// The result that a judge returns.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) result: Result,
@@ -112,7 +113,7 @@ impl Found {
         Self::new(Result::Failed, says)
     }
 
-    /// It need not be judged, or nothing can be judged of it yet.
+    /// The check does not apply, or cannot be judged yet.
     pub(super) fn skipped(because: impl Into<String>) -> Self {
         Self::new(Result::Skipped, because)
     }
@@ -138,13 +139,13 @@ impl Found {
         self
     }
 
-    /// What to do about it.
+    /// What the operator should do about the result.
     pub(super) fn advise(mut self, words: impl Into<String>) -> Self {
         self.advice = Some(Advice { words: words.into(), commands: Vec::new() });
         self
     }
 
-    /// A command to what is to be done.
+    /// Adds a command to the advice.
     pub(super) fn run(mut self, command: impl Into<String>) -> Self {
         let advice = self.advice.get_or_insert_with(|| Advice { words: String::new(), commands: Vec::new() });
         advice.commands.push(command.into());
@@ -152,7 +153,7 @@ impl Found {
     }
 }
 
-/// What was read, or the answer that it could not be.
+/// The value that was read; otherwise the macro returns the result "cannot tell".
 macro_rules! known {
     ($reading:expr) => {
         match &$reading {
@@ -165,7 +166,7 @@ macro_rules! known {
 }
 pub(super) use known;
 
-/// The reason why something was not read.
+/// The reason why the agent could not read a fact.
 pub(super) fn why<T>(reading: &Reading<T>) -> Option<&str> {
     match reading {
         Reading::Read(_) => None,
@@ -173,7 +174,7 @@ pub(super) fn why<T>(reading: &Reading<T>) -> Option<&str> {
     }
 }
 
-/// Bytes as people say them.
+/// A number of bytes, formatted for people.
 pub(super) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -189,7 +190,7 @@ pub(super) fn bytes(count: u64) -> String {
     }
 }
 
-/// A span of seconds as people say it.
+/// A number of seconds, formatted for people.
 pub(super) fn seconds(count: i64) -> String {
     match count.unsigned_abs() {
         s @ 0..=119 => format!("{s} s"),

@@ -1,4 +1,5 @@
-//! The kubelet: its configuration, whose leftovers it has, its certificate, whether it runs, and what it asked for.
+//! The kubelet: its configuration, the cluster of its leftover files, its certificate, its process, and its certificate
+//! requests.
 
 use super::facts::{ClientCertificate, ConfigSeen, Facts, Joined, RequestState, Unit};
 use super::found::{Found, known, seconds, why};
@@ -6,9 +7,10 @@ use super::reading::Reading;
 use super::supervised;
 use super::trust::day;
 
-/// A kubelet that was started again this often without staying is one that ends by itself.
+/// A kubelet that systemd restarted this often without staying up exits by itself.
 const RESTARTS_MANY: u32 = 3;
-/// The kubelet renews its certificate long before this; who comes as near has stopped doing so.
+/// The kubelet renews its certificate long before this; a kubelet whose certificate is so near its end no longer renews
+/// it.
 const RENEWED_BEFORE_S: i64 = 24 * 3600;
 const KUBELET_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 
@@ -27,7 +29,7 @@ pub(super) fn config(facts: &Facts) -> Found {
     }
 }
 
-/// By identity: that files are there says nothing, whose they are does.
+/// The check compares identities: that files exist says nothing, the cluster that they name does.
 pub(super) fn leftovers(facts: &Facts) -> Found {
     let leads = facts.join.control_plane.read().map_or(&[][..], Vec::as_slice);
     let leading = || leads.iter().map(|path| format!("a control plane runs here: {path}"));
@@ -79,7 +81,7 @@ pub(super) fn leftovers(facts: &Facts) -> Found {
     }
 }
 
-/// What brings a kubelet back that has nothing to show.
+/// The advice for a kubelet that has no credentials.
 fn rejoin(facts: &Facts, found: Found, words: &str) -> Found {
     if let Some(own) = &facts.supervised {
         return supervised::fetch_again(own, found);
@@ -135,7 +137,7 @@ pub(super) fn certificate(facts: &Facts) -> Found {
     whose(facts, certificate, line)
 }
 
-/// A certificate that is in its dates: of which Node, of which authority, and whether it is taken.
+/// A certificate within its dates: whose Node it names, which CA signed it, and whether the API server accepts it.
 fn whose(facts: &Facts, certificate: &ClientCertificate, line: String) -> Found {
     let ClientCertificate { common_name, not_after_s, .. } = certificate;
     if let (Some(name), Some(of)) = (facts.names.node(), common_name.strip_prefix("system:node:"))

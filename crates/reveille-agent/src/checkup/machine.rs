@@ -1,14 +1,15 @@
-//! The machine itself: its clock, its name, its kernel, and room for what is to run on it.
+//! The machine: its clock, its name, its kernel, and the room for what is to run on it.
 
 use super::facts::{ConfigSeen, Facts, Joined, Room};
 use super::found::{Found, bytes, known, seconds, why};
 use super::reading::Reading;
 
-/// The controller manager dates what it signs back by this much: a clock that is further behind takes no certificate for valid.
+/// The controller manager sets notBefore of its certificates back by this much. To a clock that is further behind, a new
+/// certificate is not valid yet.
 const CLOCK_OFF_S: i64 = 300;
-/// Above this somebody should look.
+/// Above this offset an operator should look at the clock.
 const CLOCK_ODD_S: i64 = 30;
-/// Longest label, and longest name, of RFC 1123.
+/// The longest label and the longest name of RFC 1123.
 const LABEL_CHARACTERS: usize = 63;
 const NAME_CHARACTERS: usize = 253;
 
@@ -80,7 +81,7 @@ pub(super) fn host_name(facts: &Facts) -> Found {
         return mend("it has no name".to_owned());
     }
     if ["localhost", "localhost.localdomain"].contains(&name.as_str()) {
-        return mend("it is called localhost, as every machine is before it gets its name: its Node would be anybody's".to_owned());
+        return mend("it is called localhost, as every machine is before it gets its name: any other machine could claim its Node".to_owned());
     }
     let is_label = |label: &str| {
         let inside =
@@ -218,7 +219,8 @@ pub(super) fn ports(facts: &Facts) -> Found {
                 let process = holder.pid.map_or_else(String::new, |pid| format!(", process {pid}"));
                 let program = holder.program.as_deref().unwrap_or("a process that cannot be seen");
                 let line = format!("port {named}: {program}{process}");
-                // Who it is that listens cannot be seen by everybody: a port of a kubelet that runs is its own.
+                // Only root can see which process listens. So a kubelet port is taken for the kubelet's own while a
+                // kubelet runs.
                 let is_own = holder.is_kubelet
                     || holder.program.is_none() && matches!(facts.kubelet.process, Reading::Read(Some(_)));
                 if !is_own {
@@ -311,7 +313,7 @@ pub(super) fn announced(facts: &Facts) -> Found {
         .run(format!("kubectl drain {node} --ignore-daemonsets --delete-emptydir-data"))
 }
 
-/// What is free is below where the kubelet evicts pods: as it is configured, or by its defaults.
+/// The free amount is below the kubelet's eviction threshold, as configured or by default.
 fn is_below(facts: &Facts, signal: &str, free: u64, size: u64) -> bool {
     const DEFAULTS: [(&str, &str); 4] = [
         ("memory.available", "100Mi"),
@@ -323,7 +325,7 @@ fn is_below(facts: &Facts, signal: &str, free: u64, size: u64) -> bool {
         return false;
     }
     let limit = match facts.kubelet.config.read() {
-        // A kubelet that is told some limits has no others.
+        // A kubelet that is configured with some thresholds has no others.
         Some(ConfigSeen::There(config)) if !config.evicts_at.is_empty() => {
             config.evicts_at.iter().find(|(name, _)| name == signal).map(|(_, limit)| limit.as_str())
         }
@@ -346,7 +348,7 @@ fn amount(text: &str, size: u64) -> Option<u64> {
     ];
     let text = text.trim();
     if let Some(percent) = text.strip_suffix('%') {
-        // Tenths of a percent are as fine as anybody writes it.
+        // Eviction thresholds have at most tenths of a percent.
         let (whole, tenths) = percent.split_once('.').unwrap_or((percent, "0"));
         let permille = whole.parse::<u64>().ok()? * 10 + tenths.get(..1)?.parse::<u64>().ok()?;
         return Some(u64::try_from(u128::from(size) * u128::from(permille) / 1000).unwrap_or(u64::MAX));

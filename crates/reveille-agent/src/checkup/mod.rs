@@ -1,4 +1,4 @@
-//! A check-up: facts in, what is wrong out, in the order in which one thing rests on another.
+//! A check-up: facts come in, a list of checks goes out, ordered so that each check comes after those that it rests on.
 //!
 //! ```text
 //!  Facts ─▶ RULES, in order: clock ─ names ─ routes ─ DNS ─ TCP ─ TLS ─ pin ─ certificate ─ API ─ token ─ runtime ─ … ─ Ready
@@ -6,11 +6,11 @@
 //!                   otherwise its judge ─▶ passed · failed · warned · skipped · cannot tell ─▶ Vec<Check>
 //! ```
 //!
-//! The first check that failed is the one to see to: what comes after it either rests on it and is skipped, or is a second
-//! thing that is wrong. A fact that could not be read is never taken for one that is not so; a check whose fact is unread says
-//! that it cannot tell. Causes are named by the labels of the catalogue, which has a page for each.
+//! The operator should look first at the first check that failed. A later check either rests on it and is skipped, or is
+//! a second problem. A fact that could not be read never counts as false; its check says that it cannot tell. Causes are
+//! named by the labels of the catalogue, which has a page for each.
 //!
-//! Nothing is read here and nothing is done: reading is `reveille-node`'s, and mending is [`crate::rejoin`]'s or a person's.
+//! This module reads nothing and changes nothing: `reveille-node` reads, and [`crate::rejoin`] or a person repairs.
 
 pub mod facts;
 mod found;
@@ -42,24 +42,24 @@ pub use reading::Reading;
 
 use found::Found;
 
-/// One check and what came of it.
+/// One check and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Its name, which stays.
+    /// The check's name, which never changes.
     pub id: &'static str,
-    /// Where on its way a machine stops when it fails.
+    /// The stage at which a machine stops when the check fails.
     pub stage: Stage,
-    /// What it rests on.
+    /// The ids of the checks that this one rests on.
     pub rests_on: &'static [&'static str],
-    /// What came of it.
+    /// The result.
     pub result: Result,
-    /// What was found, as a clause.
+    /// The finding, as a clause.
     pub says: String,
-    /// What it was found by, a line each.
+    /// The evidence, one line each.
     pub evidence: Vec<String>,
-    /// The label of the catalogue's cause, where one fits.
+    /// The label of the cause in the catalogue, where one fits.
     pub cause: Option<&'static str>,
-    /// What to do, where something is to be done.
+    /// What the operator should do, where something is to be done.
     pub advice: Option<Advice>,
 }
 
@@ -80,7 +80,7 @@ const fn rule(
     Rule { id, stage, rests_on, judge }
 }
 
-/// All of them. Each rests on none but earlier ones.
+/// All checks. Each rests only on earlier ones.
 const RULES: &[Rule] = &[
     rule("clock", Stage::OsBoot, &[], machine::clock),
     rule("host-name", Stage::OsBoot, &[], machine::host_name),
@@ -130,10 +130,10 @@ const RULES: &[Rule] = &[
     rule("ready", Stage::Ready, &["node", "pod-network"], node::ready),
 ];
 
-/// Every check, in order.
+/// Runs every check, in order.
 pub fn checkup(facts: &Facts) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::with_capacity(RULES.len());
-    // Each check that failed, and each that was skipped because of one: with the one that failed.
+    // Each check that failed, and each that was skipped because of a failed one, with that failed check.
     let mut broken: BTreeMap<&str, &str> = BTreeMap::new();
     for rule in RULES {
         let root = rule.rests_on.iter().find_map(|id| broken.get(id)).copied();
@@ -151,7 +151,8 @@ pub fn checkup(facts: &Facts) -> Vec<Check> {
     checks
 }
 
-/// The check to see to first: the first that failed, or else the first that could not tell what matters, or else none.
+/// The check that the operator should look at first: the first failed one, else the first relevant one that could not
+/// tell, else none.
 pub fn first_failed(checks: &[Check]) -> Option<&Check> {
     checks.iter().find(|check| check.result == Result::Failed)
 }

@@ -1,4 +1,4 @@
-//! The way to the API server: that one is named, a route, its address, a connection.
+//! The way to the API server: a named server, a route, its address, a connection.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use super::found::{Found, known, why};
 use super::reading::Reading;
 use super::server::{Connect, Lookup, Server};
 
-/// The answers for each server, the best first: one that can be come by is enough.
+/// The best result over all servers: one server that the machine reaches is enough.
 pub(super) fn best(facts: &Facts, judge: impl Fn(&Server, &Aim) -> Found) -> Found {
     use super::found::Result::{CannotTell, Failed, Passed, Skipped, Warned};
     let Some(Some(aim)) = facts.aim.read() else {
@@ -21,7 +21,7 @@ pub(super) fn best(facts: &Facts, judge: impl Fn(&Server, &Aim) -> Found) -> Fou
         Skipped => 4,
     };
     let all = facts.servers.iter().map(|server| judge(server, aim));
-    // The first of several that are equally good, so that the order is the one in which they were named.
+    // Of several equally good results the first wins, in the order in which the servers are named.
     all.reduce(|best, next| if rank(&next) < rank(&best) { next } else { best })
         .unwrap_or_else(|| Found::cannot_tell("no API server was asked"))
 }
@@ -66,7 +66,7 @@ pub(super) fn route(facts: &Facts) -> Found {
             Some(Lookup::Found(addresses)) => addresses.as_slice(),
             _ => &[],
         };
-        // What is on this machine itself needs none.
+        // A server on this machine needs no route.
         if let Some(own) = addresses.iter().find(|address| address.is_loopback()) {
             return Found::passed(format!("{own} is this machine itself"));
         }
@@ -138,7 +138,8 @@ pub(super) fn reach(facts: &Facts) -> Found {
                 Found::passed(format!("{endpoint} takes connections")).line(format!("from {from} to {to}"))
             }
             Connect::Refused(address) => {
-                // It worked once where a join on this machine says so: then it is the server that does not run.
+                // If an earlier join on this machine names the address, the address worked once; then the server itself
+                // does not run.
                 let (cause, words) = if aim.is_of_machine {
                     (
                         "apiserver-unreachable",
@@ -171,7 +172,7 @@ pub(super) fn reach(facts: &Facts) -> Found {
     })
 }
 
-/// A line for each server on what could not be read of it.
+/// One line for each server, on what the agent could not read about it.
 pub(super) fn unread<T>(reading: &Reading<T>, what: &str) -> Option<String> {
     why(reading).map(|why| format!("{what} cannot be told: {why}"))
 }

@@ -1,4 +1,5 @@
-//! The Node: that it is there and is this machine, whether somebody takes it away, and whether it is Ready.
+//! The Node: whether it exists, whether it is this machine's, whether an operator or a controller removes it, and whether
+//! it is Ready.
 
 use super::facts::{Condition, Facts, Identity, Joined, Node};
 use super::found::{Found, known};
@@ -40,7 +41,7 @@ pub(super) fn node(facts: &Facts) -> Found {
     })
 }
 
-/// The answer where another machine has the name.
+/// The result when another machine has the name.
 fn taken(facts: &Facts, node: &Node) -> Option<Found> {
     (is_this_machine(node, &facts.identity) == Some(false)).then(|| {
         Found::failed(format!("another machine is the Node {}", node.name))
@@ -81,7 +82,7 @@ fn identity(node: &Node, own: &Identity) -> Vec<String> {
     .to_vec()
 }
 
-/// The Node, or the answer where none is there to be judged.
+/// The Node, or the result when there is no Node to judge.
 fn present(facts: &Facts) -> Result<&Node, Found> {
     match &facts.node {
         Reading::Read(Some(node)) => Ok(node),

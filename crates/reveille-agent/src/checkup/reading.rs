@@ -1,23 +1,24 @@
-//! A fact that was read, or why it could not be: "I could not read it" is never "it is not there".
+//! A fact that the agent read, or the reason why it could not: "the agent could not read it" never means "it does not
+//! exist".
 
 use std::sync::Arc;
 
-/// What was read. "It is not there" is a `T` of its own.
+/// The value that was read. "It does not exist" is a value of `T`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading<T> {
-    /// It was read.
+    /// The agent read this value.
     Read(T),
-    /// It was not, and why.
+    /// The agent could not read the value: the reason.
     CannotTell(Arc<str>),
 }
 
 impl<T> Reading<T> {
-    /// It could not be read.
+    /// The agent could not read the value.
     pub fn cannot_tell(why: impl Into<Arc<str>>) -> Self {
         Self::CannotTell(why.into())
     }
 
-    /// What was read, if it was.
+    /// The value, if the agent read it.
     pub const fn read(&self) -> Option<&T> {
         match self {
             Self::Read(value) => Some(value),
@@ -25,7 +26,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// What was read, made into something else.
+    /// Maps the value that was read.
     pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Reading<U> {
         match self {
             Self::Read(value) => Reading::Read(of(value)),

@@ -1,4 +1,5 @@
-//! The container runtime: that it is there, is asked for by its name, and counts groups as the kubelet does.
+//! The container runtime: whether it runs, whether the kubelet uses its socket, and whether both use the same cgroup
+//! driver.
 
 use super::facts::{ConfigSeen, Cri, Facts, Joined, Socket, SocketSeen};
 use super::found::{Found, known};
@@ -8,7 +9,7 @@ use super::supervised;
 pub(super) fn runtime(facts: &Facts) -> Found {
     let sockets = &facts.runtime.sockets;
     if let Some(own) = &facts.supervised {
-        // What the system says of its units counts more than where their files usually are.
+        // What systemd reports about its units counts more than the usual paths of their files.
         let is_missing = match &facts.kubelet.unit {
             Reading::Read(unit) => unit.is_none(),
             Reading::CannotTell(_) => !own.has_unit,
@@ -123,7 +124,7 @@ pub(super) fn cgroup_driver(facts: &Facts) -> Found {
     if driver == config.cgroup_driver {
         return Found::passed("kubelet and runtime use the same").line(line);
     }
-    // A kubelet since 1.28 asks the runtime and follows it; an older one does not.
+    // A kubelet since 1.28 asks the runtime for its driver and uses it; an older kubelet does not.
     Found::warned("the kubelet is told another driver than the runtime uses: an older one then kills its own pods")
         .line(line)
         .cause("cgroup-driver-mismatch")

@@ -1,169 +1,169 @@
-//! What is read of one API server: from its name to what it says.
+//! What the agent reads about one API server, from its name to its answers.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use super::reading::Reading;
 
-/// One address that is to be joined, and how far it was come by.
+/// One address to join, and how far the agent got with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// `host:port`.
     pub endpoint: String,
-    /// The name or address in it.
+    /// The host name or address in `endpoint`.
     pub host: String,
-    /// The address of the name.
+    /// The result of the DNS lookup.
     pub lookup: Reading<Lookup>,
-    /// A connection.
+    /// The result of the TCP connection.
     pub connect: Reading<Connect>,
-    /// The handshake, without judging who answers.
+    /// The TLS handshake, without verifying the server.
     pub tls: Reading<Tls>,
-    /// Authorities that came as documents, and from where: the cluster's own word, a kubeconfig.
+    /// CAs that came as documents, and their sources: cluster-info, a kubeconfig.
     pub authorities: Reading<Vec<Authority>>,
-    /// The handshake under the authority that is trusted.
+    /// The TLS handshake, verified with the trusted CA.
     pub verified: Reading<Verified>,
-    /// What it says when it is asked for its version.
+    /// The answer to a request for the version.
     pub api: Reading<Api>,
-    /// Its clock less ours, seconds, by the date of an answer.
+    /// The server's clock minus ours, in seconds, by the Date header of an answer.
     pub offset_s: Reading<i64>,
-    /// What the cluster tells those who want to join.
+    /// What the ConfigMap cluster-info tells a machine that wants to join.
     pub cluster_info: Reading<ClusterInfo>,
-    /// The hash of the bundle of authorities that a supervisor tells; `None` when what it tells is none.
+    /// The hash of the CA bundle that a k3s or RKE2 supervisor serves; `None` when the answer is not a CA bundle.
     pub bundle: Reading<Option<String>>,
-    /// What it says to the token.
+    /// The server's answer to the token.
     pub token: Reading<TokenSeen>,
 }
 
-/// The address of a name.
+/// The result of a DNS lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// Addresses; the host itself where it is one.
+    /// The addresses; the host itself where it is an address.
     Found(Vec<IpAddr>),
     /// There is no such name.
     NoSuchName(String),
-    /// Nobody could say.
+    /// No resolver answered.
     NobodyAnswers(String),
 }
 
-/// A connection.
+/// The result of a TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connect {
-    /// It was made, from this address of ours to that one.
+    /// Connected, from our address to the server's address.
     Made {
-        /// Ours.
+        /// Our address.
         from: IpAddr,
-        /// Theirs.
+        /// The server's address.
         to: IpAddr,
     },
-    /// Somebody is there, and nobody listens.
+    /// The host answers with a reset: no process listens on the port.
     Refused(IpAddr),
-    /// Nobody answers.
+    /// The host does not answer.
     Silent(IpAddr),
-    /// The network says that there is no way: its words.
+    /// The network reports that there is no route: its words.
     NoWay(IpAddr, String),
 }
 
-/// A handshake, without judging who answers.
+/// A TLS handshake, without verifying the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tls {
-    /// These certificates were shown, the server's own first.
+    /// The server sent these certificates, its own first.
     Shown(Vec<Certificate>),
-    /// What answers does not speak TLS: its first words.
+    /// The server does not speak TLS: its first words.
     NotTls(String),
-    /// It broke off: why.
+    /// The handshake broke off: the reason.
     Broken(String),
-    /// The connection is taken, and nothing is said on it.
+    /// The server accepts the connection and sends nothing.
     Silent,
 }
 
 /// A certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// Whose.
+    /// The subject.
     pub subject: String,
-    /// Who signed it.
+    /// The issuer.
     pub issuer: String,
     /// Valid from.
     pub not_before_s: i64,
     /// Valid until.
     pub not_after_s: i64,
-    /// The hash of its key.
+    /// The hash of the public key.
     pub pin: Option<String>,
-    /// The names and addresses that it is for.
+    /// The names and addresses that the certificate is valid for.
     pub names: Vec<String>,
 }
 
-/// An authority that came as a document.
+/// A CA certificate that came as a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// It.
+    /// The certificate.
     pub certificate: Certificate,
-    /// From where: "the cluster's own word", "/etc/kubernetes/kubelet.conf".
+    /// The source: "the cluster's own word", "/etc/kubernetes/kubelet.conf".
     pub from: String,
 }
 
-/// A handshake under the authority that is trusted.
+/// A TLS handshake, verified with the trusted CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verified {
-    /// It is who it should be.
+    /// The certificate is valid for the server.
     Yes,
-    /// Its certificate is for other names.
+    /// The certificate is for other names.
     WrongName,
-    /// Its certificate has run out.
+    /// The certificate has expired.
     Expired,
-    /// Its certificate is not valid yet.
+    /// The certificate is not valid yet.
     NotYet,
-    /// Its certificate is of another authority.
+    /// Another CA signed the certificate.
     OtherAuthority,
-    /// Something else: what.
+    /// Another error: its text.
     No(String),
 }
 
-/// What it says when it is asked for its version.
+/// The answer to a request for the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Api {
     /// An API server of this version.
     Is(String),
-    /// An API server that refuses to say, or is not well: status and words.
+    /// An API server that refuses the request or is not healthy: status and words.
     Refuses(u16, String),
-    /// Something else: status and first words.
+    /// Another kind of server: status and first words.
     Else(u16, String),
-    /// Nothing, in time.
+    /// The server does not answer in time.
     Silent,
 }
 
-/// What the cluster tells those who want to join: its authority, signed with tokens.
+/// What the ConfigMap cluster-info holds: the cluster's CA, signed with bootstrap tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterInfo {
-    /// It is there.
+    /// The ConfigMap exists.
     There(Signature),
-    /// It is not.
+    /// The ConfigMap does not exist.
     Absent,
-    /// Strangers may not read it.
+    /// Anonymous clients may not read the ConfigMap.
     Forbidden(String),
-    /// It is there and cannot be used: why.
+    /// The ConfigMap exists and cannot be used: the reason.
     Malformed(String),
 }
 
-/// Whether it is signed with the token.
+/// Whether the ConfigMap is signed with the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signature {
-    /// It is.
+    /// The signature is right.
     Good,
-    /// Not with a token of that id: the ids that it is signed with.
+    /// There is no signature of that token id: the ids that did sign.
     Missing(Vec<String>),
-    /// With a token of that id and another secret, or over another text.
+    /// The signature of that token id was made with another secret or over another text.
     Wrong,
     /// There is no token to check with.
     NoToken,
 }
 
-/// What the server says to the bootstrap token.
+/// The server's answer to the bootstrap token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenSeen {
-    /// It knows it.
+    /// The server accepts the token.
     Accepted,
-    /// It does not (401).
+    /// The server refuses the token (401).
     Refused,
 }
 

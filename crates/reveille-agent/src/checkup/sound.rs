@@ -1,4 +1,4 @@
-//! A machine and a server with which nothing is wrong, for tests to spoil one thing of.
+//! A machine and a server without any problem, in which a test breaks one thing.
 
 use std::net::IpAddr;
 
@@ -45,7 +45,7 @@ fn server() -> Server {
     }
 }
 
-/// A runtime as it is before a join: without a pod network.
+/// A runtime before a join: without a pod network.
 fn runtime() -> Runtime {
     let cri = Cri {
         version: "containerd 2.0.1".to_owned(),
@@ -120,7 +120,7 @@ pub(super) fn fresh() -> Facts {
     }
 }
 
-/// A machine that has joined, and whose node is Ready.
+/// A machine that has joined, and whose Node is Ready.
 pub(super) fn joined() -> Facts {
     let mut facts = fresh();
     if let Read(Some(aim)) = &mut facts.aim {
@@ -165,7 +165,7 @@ pub(super) fn joined() -> Facts {
     facts.node = Read(Some(Node {
         name: "w-1".to_owned(),
         machine_id: read(&facts.identity.machine_id),
-        // As a cloud's hypervisor tells it: the first fields in the other order of bytes, and without dashes.
+        // As a hypervisor reports the UUID: the first fields in the other byte order, and without dashes.
         system_uuid: "78563412bc9af0de1122334455667788".to_uppercase(),
         boot_id: read(&facts.identity.boot_id),
         conditions: vec![Condition {

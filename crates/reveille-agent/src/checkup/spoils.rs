@@ -1,4 +1,4 @@
-//! One thing at a time that is wrong: how it is spoiled, and which check and cause say so.
+//! The faults of the tests, one at a time: how a fault is made, and which check and cause have to name it.
 
 use super::facts::*;
 use super::reading::Reading::{self, Read};
@@ -30,7 +30,7 @@ fn socket(seen: SocketSeen) -> impl Fn(&mut Facts) {
     move |facts| facts.runtime.sockets[0].seen = Read(seen.clone())
 }
 
-/// What, of which sound machine, how, which check fails, and its cause.
+/// The fault's name, the healthy machine, the function that makes the fault, the check that fails, and its cause.
 pub(super) type Spoil<'a> = (&'a str, Facts, Box<dyn Fn(&mut Facts)>, &'a str, Option<&'a str>);
 
 fn spoil<'a>(
@@ -335,7 +335,7 @@ fn of_the_node() -> Vec<Spoil<'static>> {
     ]
 }
 
-/// All of them.
+/// All faults.
 pub(super) fn spoils() -> impl Iterator<Item = Spoil<'static>> {
     [of_the_way(), of_who_answers(), of_the_machine(), of_the_credentials(), of_the_node()]
         .into_iter()

@@ -1,7 +1,9 @@
-//! What is otherwise where k3s or RKE2 joins a machine: by what the cluster is known, which program brings what, what to run.
+//! What differs where k3s or RKE2 joins a machine: how the cluster is identified, which program brings what, which
+//! command to run.
 //!
-//! One program is unit, kubelet and runtime there, and fetches its certificates at each start: what kubeadm's users make anew
-//! with a token, these get by a restart. The checks are the same; words and paths are chosen here.
+//! With k3s and RKE2, one program is unit, kubelet and runtime, and it fetches its certificates at each start. What a
+//! kubeadm user renews with a token, a restart renews there. The checks are the same; this module chooses words and
+//! paths.
 
 use super::facts::{Aim, Facts};
 use super::found::Found;
@@ -14,16 +16,16 @@ pub struct Supervised {
     pub name: String,
     /// Its unit on a worker.
     pub unit: String,
-    /// Where it keeps what it holds.
+    /// The program's data directory.
     pub folder: String,
-    /// Its unit's file is where units are.
+    /// The unit's file is in systemd's directory.
     pub has_unit: bool,
-    /// The hash of the cluster's authorities that stands in front of the token.
+    /// The hash of the cluster's CAs that stands in front of the token.
     pub wanted_hash: Option<String>,
 }
 
 impl Supervised {
-    /// Where its kubelet's kubeconfig is.
+    /// The path of the kubeconfig of the program's kubelet.
     pub fn kubeconfig(&self) -> String {
         format!("{}/agent/kubelet.kubeconfig", self.folder)
     }
@@ -32,7 +34,7 @@ impl Supervised {
         format!("/var/lib/rancher/{}/server", self.name)
     }
 
-    /// The line that shows an agent's token, on a server.
+    /// The command that shows an agent's token, on a server.
     fn show_token(&self) -> String {
         let folder = self.server_folder();
         format!("sudo cat {folder}/agent-token 2>/dev/null || sudo cat {folder}/node-token   # on a server")
@@ -40,7 +42,7 @@ impl Supervised {
 }
 
 impl Facts {
-    /// The unit that the kubelet runs in.
+    /// The unit that contains the kubelet.
     pub(super) fn unit(&self) -> &str {
         self.supervised.as_ref().map_or("kubelet", |own| &own.unit)
     }
@@ -50,29 +52,29 @@ impl Facts {
         self.supervised.as_ref().map_or("kubeadm", |own| &own.name)
     }
 
-    /// Where the kubelet's kubeconfig is.
+    /// The path of the kubelet's kubeconfig.
     pub(super) fn kubeconfig(&self) -> String {
         self.supervised
             .as_ref()
             .map_or_else(|| "/etc/kubernetes/kubelet.conf".to_owned(), Supervised::kubeconfig)
     }
 
-    /// The last words of the kubelet.
+    /// The command that shows the last log lines of the kubelet.
     pub(super) fn last_words(&self, lines: u8) -> String {
         format!("journalctl -u {} -n {lines} --no-pager", self.unit())
     }
 
-    /// What starts the kubelet again.
+    /// The command that restarts the kubelet.
     pub(super) fn restart(&self) -> String {
         format!("sudo systemctl restart {}", self.unit())
     }
 }
 
-/// The hash in front of the token against that of what the server tells.
+/// Compares the hash in front of the token with the hash of what the server serves.
 pub(super) fn ca_hash(own: &Supervised, server: &Server, aim: &Aim) -> Option<Found> {
     let Some(wanted) = &own.wanted_hash else {
         return aim.pins.is_empty().then(|| {
-            let says = "the token is a short one: it says nothing of its cluster, so anybody could answer in the server's place";
+            let says = "the token is a short one: it says nothing of its cluster, so any server could answer in its place";
             Found::warned(says)
                 .advise("give the agent the full token (K10…::…); reveille join refuses a short one without a pin, unless told otherwise")
                 .run(own.show_token())
@@ -101,7 +103,7 @@ pub(super) fn ca_hash(own: &Supervised, server: &Server, aim: &Aim) -> Option<Fo
     )
 }
 
-/// A token that is not taken.
+/// The result for a token that the supervisor refuses.
 pub(super) fn token_refused(own: &Supervised, server: &Server, id: &str) -> Found {
     Found::failed(format!("the supervisor does not take the token of {id}"))
         .line("401 Unauthorized".to_owned())
@@ -113,7 +115,7 @@ pub(super) fn token_refused(own: &Supervised, server: &Server, id: &str) -> Foun
         .run(format!("journalctl -u {0}-server -u {0} -n 50 --no-pager   # at {1}", own.name, server.host))
 }
 
-/// What brings an agent back that has nothing to show: its next start fetches what it needs.
+/// The advice for an agent that has no credentials: its next start fetches what it needs.
 pub(super) fn fetch_again(own: &Supervised, found: Found) -> Found {
     found
         .advise(format!("{} fetches its certificates at each start: restart it; with a token that is taken it needs no more", own.unit))
@@ -121,7 +123,7 @@ pub(super) fn fetch_again(own: &Supervised, found: Found) -> Found {
         .run(own.show_token())
 }
 
-/// The program is not there, and with it neither kubelet nor runtime.
+/// The program is not installed, and so neither is a kubelet or a runtime.
 pub(super) fn not_installed(own: &Supervised) -> Found {
     let install = match own.name.as_str() {
         "rke2" => "curl -sfL https://get.rke2.io | sudo INSTALL_RKE2_TYPE=agent sh -",

@@ -1,4 +1,4 @@
-//! One fact is spoiled at a time: its check is the first that fails, and what rests on it is skipped.
+//! Each test breaks one fact: its check is the first that fails, and the checks that rest on it are skipped.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ fn what_only_warns_stops_nobody() {
 fn a_kubelet_of_ones_own_and_files_of_ones_own_cluster_are_no_conflict() {
     let mut facts = joined();
     facts.join.control_plane = Read(vec!["/etc/kubernetes/manifests/kube-apiserver.yaml".to_owned()]);
-    // Who may not look into other processes sees no name.
+    // A process that may not look into other processes sees no name.
     facts.ports[0].holder = Read(Some(Holder { program: None, pid: None, is_kubelet: false }));
     assert_eq!(first_failed(&checkup(&facts)), None);
 }
@@ -189,7 +189,7 @@ fn of_k3s(mut facts: Facts) -> Facts {
 #[test]
 fn a_sound_agent_of_k3s_passes_and_nothing_that_is_advised_is_kubeadms() {
     let mut bare = of_k3s(fresh());
-    // Its agent sees to that when it starts.
+    // The k3s or RKE2 agent sets these kernel settings when it starts.
     (bare.kernel.forwards, bare.kernel.bridges_filter) = (Read(false), Read(None));
     for facts in [of_k3s(fresh()), bare, of_k3s(joined())] {
         let odd: Vec<String> = checkup(&facts)

@@ -1,4 +1,5 @@
-//! Who answers: TLS at all, the pinned authority, the server's certificate, an API server, and what it says to the token.
+//! The identity of the server: whether it speaks TLS, the pinned CA, its certificate, whether it is an API server, and
+//! its answer to the token.
 
 use super::facts::{ClientCertificate, Facts};
 use super::found::{Found, known, seconds};
@@ -51,7 +52,7 @@ pub(super) fn cluster_info(facts: &Facts) -> Found {
         }
         match &server.cluster_info {
             Reading::CannotTell(why) if is_kubernetes(server) => Found::cannot_tell(why.to_string()),
-            // Whoever does not speak as an API server is told by the checks that follow.
+            // The checks that follow report a server that does not speak as an API server.
             Reading::CannotTell(why) => Found::passed("it was not read").line(why.to_string()),
             Reading::Read(ClusterInfo::There(_)) => Found::passed("the cluster tells its authority to those who join"),
             Reading::Read(ClusterInfo::Absent) => mend(Found::failed("the cluster publishes no CA: there is no ConfigMap cluster-info")),
@@ -85,7 +86,8 @@ pub(super) fn ca_pin(facts: &Facts) -> Found {
         };
         if aim.pins.is_empty() {
             return if aim.is_unpinned_on_purpose {
-                Found::warned("no pin is wanted: anybody could answer in the API server's place").lines(all())
+                Found::warned("no pin is wanted: any server could answer in the API server's place")
+                    .lines(all())
             } else {
                 Found::warned("no pin is given: who answers is taken at its word").lines(all()).advise(
                     "give the pin that kubeadm token create --print-join-command prints, as --discovery-token-ca-cert-hash",
@@ -99,7 +101,7 @@ pub(super) fn ca_pin(facts: &Facts) -> Found {
         if let Some(cert) = shown.iter().find(|cert| is_pinned(cert)) {
             return Found::passed("the pinned key is in the chain that it shows").line(dated(cert));
         }
-        // A chain without its root proves nothing against the pin while the authority itself was not read.
+        // A chain without its root proves nothing against the pin while the agent could not read the CA itself.
         if told.is_empty()
             && let Some(line) = unread(&server.authorities, "the cluster's authority")
         {
@@ -173,7 +175,7 @@ pub(super) fn api_server(facts: &Facts) -> Found {
             Some(own) => format!("a supervisor of {} answers", own.name),
             None => format!("Kubernetes {version}"),
         }),
-        // Who is not let in was told so by an API server.
+        // A server that answers 401 or 403 to this request is an API server.
         Api::Refuses(status @ (401 | 403), said) => {
             Found::passed("an API server answers").line(format!("{status}: {said}"))
         }
@@ -259,7 +261,7 @@ fn signed_with(ids: &[String]) -> String {
     }
 }
 
-/// Days from the epoch as a date: what is told of a certificate's end is the day.
+/// Days since the epoch as a date: the end of a certificate is reported by its day.
 pub(super) fn day(seconds: i64) -> String {
     // Days of the civil calendar from days since the epoch, by eras of 400 years (Howard Hinnant's algorithm).
     let days = seconds.div_euclid(86_400) + 719_468;

@@ -1,7 +1,7 @@
-//! An agent and what it is answered: every effect that waits is served after what is said to be so.
+//! An agent and its surroundings: the fixture answers every effect by the state of `Around`.
 //!
-//! Nothing is decided here. A second passes, the wake-up comes when it was asked for, and the witness is asked after each
-//! step.
+//! The fixture decides nothing. It moves the time by seconds, sends the tick at the requested wake-up, and runs the
+//! witness after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use reveille_agent::{Effect, Event, Memory, Report, Settings, Start, State};
 use reveille_core::model::id::{NodeName, ZoneName};
 use reveille_core::model::time::{Span, Time};
 
-/// What is so around an agent.
+/// The state of the world around an agent.
 #[derive(Clone, Debug)]
 pub struct Around {
     pub api: bool,
     pub peers: BTreeMap<NodeName, (Option<ZoneName>, Option<PeerAnswer>)>,
     pub found: Inspection,
-    /// What the device does: takes what it is set to, or not.
+    /// The device takes the state that it is set to, or not.
     pub device_obeys: bool,
     pub watchdog: Option<Span>,
-    /// What comes of a verb.
+    /// The outcome of a verb.
     pub works: fn(&mut Self, Verb) -> Outcome,
     pub disk: bool,
 }
@@ -86,7 +86,7 @@ impl Bench {
         }
     }
 
-    /// On a machine as [`machine`] says, with so many peers in other zones and in the own.
+    /// An agent on the machine of [`machine`], with this many peers in other zones and in its own.
     pub fn with_peers(outside: usize, inside: usize) -> Self {
         let mut bench = Self::new(Settings::default(), Memory::default());
         for number in 0..outside + inside {
@@ -104,7 +104,7 @@ impl Bench {
         self.hear(Event::PeersListed(peers.collect()));
     }
 
-    /// Every peer, or those of one zone, says this from now on.
+    /// Every peer, or each peer of one zone, gives this answer from now on.
     pub fn peers_say(&mut self, zone: Option<&str>, answer: Option<PeerAnswer>) {
         for (of, says) in self.around.peers.values_mut() {
             if zone.is_none_or(|zone| of.as_ref().is_some_and(|of| of.as_str() == zone)) {
@@ -181,7 +181,7 @@ impl Bench {
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(at) = self.wake.filter(|at| *at <= end) {
-            // Due at once means in this very moment, not for ever.
+            // "Due at once" means one more step now, not an endless loop.
             self.now = at.max(self.now + Span::from_ms(1));
             self.wake = None;
             self.hear(Event::Tick);
@@ -191,7 +191,7 @@ impl Bench {
         self.now = self.now.max(end);
     }
 
-    /// The process dies and another begins with what is durable.
+    /// The process dies, and another starts with the durable memory.
     pub fn restart(&mut self) {
         let (config, warnings) = self.settings.check().unwrap();
         let name = NodeName::from("w-1");
@@ -214,7 +214,7 @@ impl Bench {
         lines.join("\n")
     }
 
-    /// The node went, and the credentials are worth this.
+    /// The Node is deleted, and the credentials are in this state.
     pub fn node_goes(&mut self, credentials: Credentials, leaving: Option<Leaving>) {
         self.around.found = Inspection {
             node: NodeSeen::Absent,

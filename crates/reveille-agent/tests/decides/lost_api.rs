@@ -1,4 +1,4 @@
-//! The API server is lost: whose fault it is, and what may follow from that.
+//! The API server does not answer: where the fault is, and what the agent may do.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ fn two_failed_checks_ask_nobody_and_a_check_has_its_own_deadline() {
     bench.around.api = true;
     bench.run(Span::from_min(5));
     assert!(!bench.effects.iter().any(|effect| matches!(effect, Effect::AskPeers(..))));
-    // Nobody answers at all: the agent's own deadlines count, three of them.
+    // No server and no peer answers: the agent's own deadlines count, three of them.
     let (config, warnings) = Settings::default().check().unwrap();
     let start = reveille_agent::Start { name: "w-1".into(), config, warnings, memory: Memory::default() };
     let mut state = reveille_agent::State::new(start);
@@ -105,7 +105,8 @@ fn what_answers_while_the_intent_is_written_stops_the_reboot() {
     assert!(bench.said("does not reboot its machine after all"), "{}", bench.all_said());
 }
 
-/// Convinced that it alone is cut off: its intent is being written, and its id is beside the bench.
+/// An agent that is sure that only its machine is cut off: it is writing its intent, and the function also returns the
+/// number of that write.
 fn about_to_reboot(mut bench: Bench) -> (Bench, reveille_agent::model::FlightId) {
     bench.run(Span::from_min(1));
     bench.peers_say(None, None);
@@ -166,7 +167,7 @@ fn a_machine_that_slept_counts_anew() {
     bench.peers_say(None, None);
     bench.around.api = false;
     bench.run(Span::from_s(31));
-    // The hypervisor pauses it for an hour, and everything answers again afterwards.
+    // The hypervisor pauses the machine for an hour, and everything answers again afterwards.
     bench.now = bench.now + HOUR;
     bench.around.api = true;
     bench.hear(Event::Tick);
@@ -219,7 +220,7 @@ fn it_does_not_reboot_where_something_speaks_against_it() {
     assert_eq!(bench.verbs(), [Verb::RebootByWatchdog]);
 }
 
-/// As the agent's process runs: it may not reboot. Then peers change what is said, and nothing that is done.
+/// As the agent's process runs: it may not reboot. Then peers change what the agent reports, and nothing that it does.
 #[test]
 fn peers_that_lie_make_an_agent_neither_reboot_nor_reset_nor_leave_anything_undone() {
     use PeerAnswer::{LostToo, NoOrder, Order};
@@ -289,7 +290,7 @@ fn a_reboot_that_was_called_off_is_not_asked_for_again_while_it_may_still_come()
     }
     bench.hear(Event::Cancelled);
     bench.hear(Event::Resumed);
-    // Two of one kind in flight would be a violation.
+    // Two effects of one kind in flight would be a violation.
     bench.run(Span::from_s(170));
     assert_eq!(bench.verbs().len(), 1, "{}", bench.all_said());
 }

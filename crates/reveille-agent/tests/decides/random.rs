@@ -1,4 +1,4 @@
-//! Whatever is said to an agent, in whatever order: no invariant breaks, and the same events give the same bytes.
+//! Whatever events an agent receives, in whatever order: no invariant breaks, and the same events give the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,20 +16,20 @@ use reveille_core::model::agent::Ask;
 use reveille_core::model::id::{NodeName, ZoneName};
 use reveille_core::model::time::{Span, Time};
 
-/// Something that happens; numbers choose what they are taken as.
+/// Something that happens; the numbers choose what exactly.
 #[derive(Clone, Debug)]
 enum Op {
-    /// Time passes up to the wake-up, and everything is answered as the mood is.
+    /// Time passes up to the wake-up, and the world answers every effect as the mood says.
     Live(u8),
-    /// From now on things are so.
+    /// From now on the world is in this mood.
     Mood(u32),
-    /// One thing that is waited for is answered oddly; or late, or twice.
+    /// One effect in flight gets an odd answer, or a late one, or two.
     Odd(u8, u32),
-    /// Nobody asked for it.
+    /// An event that the agent did not ask for.
     Say(u32),
-    /// So many seconds pass; a clock may be set back.
+    /// This many seconds pass; a negative number sets the clock back.
     Pass(i16),
-    /// The process dies, and another begins with what is durable.
+    /// The process dies, and another starts with the durable memory.
     Die,
 }
 
@@ -164,7 +164,7 @@ impl Run {
         Ok(())
     }
 
-    /// What answers this, by these numbers.
+    /// The answers to this effect, chosen by these numbers.
     fn answers(&mut self, effect: &Effect, mood: u32) -> Vec<Event> {
         let fails = |mood: u32| mood.is_multiple_of(11);
         let outcome = if fails(mood) { Outcome::Failed("no".into()) } else { Outcome::Done };
@@ -257,7 +257,8 @@ impl Run {
                 let durable = self.memory.clone();
                 let events = self.answers(&effect, *how);
                 if is_over {
-                    // Its answer comes a second time; what was written then is not written again over what came after it.
+                    // The answer arrives a second time, but the world does not write the old memory again over a newer
+                    // one.
                     self.memory = durable;
                 }
                 for event in events {
@@ -330,8 +331,8 @@ proptest! {
     }
 }
 
-/// An answer that comes a second time is no second write: this sequence once put an older memory back, and a reboot too many
-/// was counted.
+/// A repeated answer is not a second write: this sequence once restored an older memory, and the agent rebooted once too
+/// often.
 #[test]
 fn an_answer_that_is_repeated_writes_nothing() {
     use Op::{Die, Live, Mood, Odd, Pass};
@@ -343,7 +344,7 @@ fn an_answer_that_is_repeated_writes_nothing() {
     assert!(run.is_ok(), "{}", run.err().unwrap());
 }
 
-/// The sequences reach every verb: an invariant that nothing approaches proves nothing.
+/// The sequences reach every verb: an invariant that no sequence approaches proves nothing.
 #[test]
 fn the_sequences_reach_everything_that_an_agent_can_do() {
     let mut runner = TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! The node is gone: the least that brings it back, or why nothing may.
+//! The Node is gone: the smallest repair that brings it back, or the reason why none is allowed.
 
 use reveille_agent::effect::Verb;
 use reveille_agent::model::{
@@ -86,7 +86,7 @@ fn attempts_have_pauses_that_double_and_an_end() {
 #[test]
 fn nothing_is_thrown_away_before_the_token_is_there() {
     let bench = gone(Credentials::Refused, |_, verb| match verb {
-        Verb::RequestToken => Outcome::Failed("nobody gives one".into()),
+        Verb::RequestToken => Outcome::Failed("no server gives one".into()),
         _ => Outcome::Done,
     });
     assert!(bench.verbs().iter().all(|verb| *verb == Verb::RequestToken), "{:?}", bench.verbs());
@@ -129,7 +129,7 @@ fn a_machine_that_is_readmitted_comes_back_and_one_that_goes_for_another_reason_
             Outcome::Done
         };
         bench.run(Span::from_min(10));
-        assert_eq!(bench.verbs(), [], "that nobody says it any more takes nothing back");
+        assert_eq!(bench.verbs(), [], "a removal whose sign is gone is still remembered");
         bench.hear(Event::Readmitted);
         bench.run(HOURS);
         assert_eq!(bench.verbs(), verbs, "{leaving:?}\n{}", bench.all_said());
@@ -169,7 +169,7 @@ fn that_it_is_to_go_outlives_its_node_and_its_agent() {
     bench.restart();
     bench.run(HOURS);
     assert_eq!(bench.verbs(), [], "{}", bench.all_said());
-    // Whoever wanted it away thought better of it: the node is back, and later goes for another reason.
+    // The removal was taken back: the Node is Ready again, and is later deleted for another reason.
     back(&mut bench.around);
     bench.run(Span::from_min(10));
     bench.node_goes(Credentials::Accepted, None);
@@ -251,7 +251,8 @@ fn an_order_to_join_what_is_joined_changes_nothing_and_says_that_all_is_well() {
     assert!(bench.said("its node is there, Ready, and has stayed"), "{}", bench.all_said());
 }
 
-/// The cloud controller deletes the node of a live machine a second after it joined; the kubelet registers at its start only.
+/// The cloud controller deletes the Node of a live machine a second after it joined; the kubelet registers only at its
+/// start.
 #[test]
 fn a_node_that_is_deleted_right_after_its_join_is_brought_back_by_a_kubelet_restart() {
     let mut bench = fresh();
@@ -275,7 +276,7 @@ fn a_join_that_broke_off_is_cleared_away_and_begun_again_with_an_end() {
     let mut bench = fresh();
     bench.node_goes(Credentials::Interrupted, None);
     bench.run(Span::from_min(30));
-    assert_eq!(bench.verbs(), [], "somebody else's join is nobody's to clear away");
+    assert_eq!(bench.verbs(), [], "the agent must not clear away the join of another process");
     bench.around.works = |around, verb| {
         match verb {
             Verb::Reset => around.found.credentials = Credentials::Nothing,

@@ -1,4 +1,5 @@
-//! The watchdog: when it is armed, that it is proved, and that nobody is bitten who should not be.
+//! The watchdog: when the agent arms it, that the agent reads it back, and that it fires on no machine that should keep
+//! running.
 
 use reveille_agent::model::{Device, Machine, Role};
 use reveille_agent::{Effect, Event};
@@ -79,7 +80,7 @@ fn what_a_process_before_left_armed_is_fed_until_it_is_read_as_disarmed() {
     let mut bench = Bench::with_peers(3, 0);
     bench.run(Span::from_min(1));
     assert!(bench.around.watchdog.is_some());
-    // The next one may not arm it, and the device will not close.
+    // The next process may not arm the watchdog, and the device does not close.
     bench.around.device_obeys = false;
     bench.restart();
     bench.hear(Event::Found(Machine { joining: true, ..machine() }));

@@ -1,12 +1,14 @@
-//! Keeps the link up: enrols, opens a session, renews the certificate, and tries again with a pause that grows and has jitter.
+//! Keeps the link up: enrols, opens a session, renews the certificate, and tries again after a pause that grows and has
+//! jitter.
 //!
 //! ```text
 //!  no keyring, or one that counts no more, and an invitation ─▶ enrol
 //!     ─▶ keyring ─▶ session ─▶ frames both ways, heartbeats ─▶ it breaks ─▶ 1 s … 60 s ─▶ session
 //! ```
 //!
-//! Stage reports are kept until the server has acknowledged them, and said again in the next session. Everything else is of the
-//! moment, and lost with its session. A server that is away is no reason for anything on the machine.
+//! The agent keeps stage reports until the server has acknowledged them, and sends them again in the next session. All
+//! other frames are of the moment, and are lost with their session. A server that is away causes no change on the
+//! machine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,38 +35,38 @@ use super::enrolling::{Anew, AnewError, counts_no_more, enrol};
 use super::reports::Reports;
 use super::{AgentError, Setup, plan};
 
-/// After a session that lasted for so long, pauses begin anew.
+/// After a session that lasted this long, pauses start from the shortest again.
 const WELL: Duration = Duration::from_secs(60);
-/// Renewing is tried again after so long.
+/// The pause before the agent tries again to renew.
 const RENEW_AGAIN: Duration = Duration::from_secs(10 * 60);
 
-/// What comes over the link.
+/// A message from the link.
 #[derive(Debug)]
 pub enum Heard {
-    /// A session stands.
+    /// A session has begun.
     Up {
         /// How its frames travel.
         carrier: Carrier,
-        /// Which session of this machine.
+        /// The session's number.
         session: u64,
     },
-    /// There is none, and why.
+    /// There is no session: the reason.
     Down(String),
     /// The machine's plan.
     Plan(Box<Plan>),
     /// A bootstrap token.
     Token(Secret),
-    /// Something to do.
+    /// An order.
     Order(Order),
-    /// Not yet, and why.
+    /// The machine has to wait: the reason.
     Wait(Box<Refused>),
-    /// This machine was removed on purpose.
+    /// An operator removed this machine.
     Removed,
-    /// Who else is there.
+    /// The other machines.
     Peers(Vec<Peer>),
 }
 
-/// The link's keeper.
+/// The task that keeps the link.
 pub(super) struct Courier {
     root: Root,
     folder: PathBuf,
@@ -81,25 +83,25 @@ pub(super) struct Courier {
     beat: Heartbeat,
 }
 
-/// What is to be sent.
+/// The frames to send.
 pub(super) struct Out {
-    /// What is said at once.
+    /// Frames that are sent at once.
     pub(super) frames: mpsc::Receiver<AgentFrame>,
-    /// What was ordered, one frame at a time: whoever collects waits for the link, and nothing else does.
+    /// Frames of evidence, one at a time: only the task that collects evidence waits for the link, and no other.
     pub(super) evidence: mpsc::Receiver<AgentFrame>,
 }
 
-/// What is on the machine's disk when its agent begins.
+/// What the agent finds on the machine's disk at its start.
 pub(super) struct Known<'a> {
     /// The plan.
     pub(super) plan: Option<&'a Plan>,
-    /// Its join has held once.
+    /// The join of this plan has held once.
     pub(super) joined: bool,
-    /// What it says of itself before any plan is followed.
+    /// The agent's account of itself before it follows a plan.
     pub(super) account: Option<Account>,
 }
 
-/// Which machine this is, in the words of the protocol.
+/// This machine's identity, in the words of the protocol.
 fn identity(root: &Root) -> (Identity, Option<NodeName>) {
     let own = identity::Identity::read(root);
     let word = |text: &Option<String>| text.as_deref().map(Word::cut);
@@ -114,7 +116,7 @@ fn identity(root: &Root) -> (Identity, Option<NodeName>) {
 }
 
 impl Courier {
-    /// With what was kept of an enrolment, or a new one.
+    /// A courier with the kept enrolment, or a new one.
     pub(super) async fn new(
         setup: &Setup,
         known: Known<'_>,
@@ -174,7 +176,8 @@ impl Courier {
             if removed {
                 self.heard.send(Heard::Removed).await.ok();
             }
-            // Its node stays away, perhaps for longer than a certificate lasts; the machine is to be there when it is let in.
+            // The machine's Node is removed, perhaps for longer than a certificate lasts; the machine has to have a valid
+            // certificate when it is readmitted.
             if matches!(failure.reason(), Some(Reason::NodeRemoved)) && self.keyring.is_due(now()) {
                 self.renew().await;
             }
@@ -184,7 +187,7 @@ impl Courier {
         }
     }
 
-    /// With the key that was welcomed last, in place of one that never was and is void. True where there is one.
+    /// Uses the key of the last welcome instead of one that was never welcomed and is void. True where there is one.
     fn goes_back(&mut self) -> bool {
         match self.keyring.go_back() {
             Ok(true) => {
@@ -203,7 +206,8 @@ impl Courier {
         }
     }
 
-    /// With the invitation that was given, in place of a certificate that counts no more. True when it was let in.
+    /// Uses the given invitation instead of a certificate that does not count any more. True when the server admitted the
+    /// machine.
     async fn enrol_anew(&mut self) -> bool {
         let Some(anew) = &self.anew else { return false };
         let failure = match anew.enrol(&self.folder, &self.identity, &self.facts).await {
@@ -221,7 +225,7 @@ impl Courier {
         false
     }
 
-    /// Waits, and keeps what is reported meanwhile.
+    /// Waits, and keeps the reports that come meanwhile.
     async fn rest(&mut self, pause: Duration) {
         let until = Instant::now() + pause;
         loop {
@@ -231,13 +235,13 @@ impl Courier {
                     Some(frame) => drop(self.keep(frame)),
                     None => return,
                 },
-                // Nobody waits for it any more.
+                // No receiver waits for this evidence any more.
                 Some(_) = self.out.evidence.recv() => {}
             }
         }
     }
 
-    /// The frame as it is said.
+    /// The frame as the agent sends it.
     fn keep(&mut self, frame: AgentFrame) -> AgentFrame {
         match frame {
             AgentFrame::Stage(report) => AgentFrame::Stage(self.reports.keep(report)),
@@ -245,12 +249,13 @@ impl Courier {
                 self.beat = beat.clone();
                 AgentFrame::Heartbeat(beat)
             }
-            // Of the moment: whoever waits for it has stopped waiting when a session stands again.
+            // A frame of the moment: when a session begins again, the server does not wait for it any more.
             other => other,
         }
     }
 
-    /// What could not be read when the agent began may be there by now: the server refuses one that leaves it out.
+    /// An id that could not be read at the agent's start may be readable by now: the server refuses a hello that leaves
+    /// it out.
     fn complete_identity(&mut self) {
         let (read, _) = identity(&self.root);
         let own = &mut self.identity;
@@ -282,8 +287,8 @@ impl Courier {
         Ok(session)
     }
 
-    /// Frames both ways, until the session is over; returns why. A session that the next certificate opens takes over from
-    /// the one that stands, so that the key before counts no longer than that takes.
+    /// Exchanges frames until the session ends; returns the reason. A session with the next certificate takes over from
+    /// the current one, so that the key before counts no longer than necessary.
     async fn hold(&mut self, mut session: Session) -> LinkError {
         loop {
             if let Err(failure) = self.speak(&mut session).await {
@@ -296,7 +301,7 @@ impl Courier {
         }
     }
 
-    /// Frames both ways, until the certificate was renewed.
+    /// Exchanges frames until the certificate was renewed.
     async fn speak(&mut self, session: &mut Session) -> Result<(), LinkError> {
         for report in self.reports.waiting() {
             session.say(AgentFrame::Stage(report)).await?;
@@ -353,7 +358,8 @@ impl Courier {
         }
     }
 
-    /// A certificate that cannot be renewed now is renewed later: it has a third of its life left. True when it was.
+    /// A certificate that cannot be renewed now is renewed later: it has a third of its life left. True when it was
+    /// renewed.
     async fn renew(&mut self) -> bool {
         let Some(link) = self.keyring.link() else { return false };
         match self.keyring.renewed(&link, now()).await {

@@ -1,11 +1,11 @@
-//! What the agent says to its server, and the orders that are under way.
+//! The agent's messages to its server, and the orders that are under way.
 //!
 //! ```text
 //!  Said ─▶ progress ─▶ stage reports            order ─▶ join, restart ─▶ driver ─▶ what it comes to ─▶ done
 //!  account ─▶ heartbeats                              └▶ probe, evidence ─▶ collector ─▶ parts ─▶ done
 //! ```
 //!
-//! One order to join or to restart is under way at once; a newer one takes its place. Whether it works is read elsewhere.
+//! One order to join or to restart is under way at once; a newer one replaces it. Other code checks whether it worked.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use super::evidence::Collector;
 use super::progress::Progress;
 use super::{Life, Told};
 
-/// So many orders are known when they come again.
+/// The number of orders that the agent recognises when they come again.
 const ORDERS_KEPT: usize = 64;
 
-/// What is said to the server, and the order that is under way.
+/// The outgoing messages, and the order that is under way.
 pub(super) struct Desk {
     pub(super) progress: Progress,
     pub(super) account: Option<Account>,
     say: mpsc::Sender<AgentFrame>,
     order: Option<Order>,
-    /// Orders that were taken, the newest last.
+    /// The orders that were taken, the newest last.
     had: VecDeque<u64>,
     collector: Collector,
 }
@@ -47,7 +47,7 @@ impl Desk {
     }
 
     pub(super) fn send(&self, frame: AgentFrame) {
-        // A full queue is a link that is down; what is so is said when it is up again.
+        // A full queue means that the link is down; the agent sends its state when the link is up again.
         self.say.try_send(frame).ok();
     }
 
@@ -62,7 +62,7 @@ impl Desk {
         }
     }
 
-    /// A session stands: it is told where the machine is.
+    /// A session has begun: sends the machine's stage and account.
     pub(super) fn tell_all(&self) {
         let stage = self.progress.stage();
         self.send(AgentFrame::Heartbeat(Heartbeat {
@@ -77,7 +77,7 @@ impl Desk {
         self.flush(tell);
     }
 
-    /// Something of it could not be done; it is tried again.
+    /// A step of the plan failed; the agent tries it again.
     pub(super) fn plan_failed(&mut self, why: &str, tell: &mut impl FnMut(Time, Told<'_>)) {
         self.progress.stands("PLAN_FAILED", why);
         self.flush(tell);
@@ -86,7 +86,8 @@ impl Desk {
     pub(super) fn hear(&mut self, said: &Said, tell: &mut impl FnMut(Time, Told<'_>)) {
         self.progress.hear(said);
         self.flush(tell);
-        // That it is begun is the answer: whether it works, whoever asked sees for himself.
+        // The answer says that the act has begun; the sender of the order sees from the machine's state whether it
+        // worked.
         let ended = match said {
             Said::Report(report @ Report::Rejoins(..)) => (Ended::Done, report.to_string()),
             Said::Report(report @ Report::Holds(_)) => (Ended::Declined, report.to_string()),
@@ -104,7 +105,7 @@ impl Desk {
         }
     }
 
-    /// Whoever ordered is not there any more: nobody waits for what is collected.
+    /// The sender of the order has gone: no receiver waits for the evidence that is being collected.
     pub(super) fn link_ended(&mut self) {
         self.collector.stop();
     }
@@ -133,7 +134,7 @@ impl Desk {
         }
     }
 
-    /// It was given before: then it is not done again. One that is under way is answered when it comes to something.
+    /// True when the order came before: then the agent does not repeat it. An order under way is answered when it ends.
     fn was_had(&self, id: u64) -> bool {
         let had = self.had.contains(&id);
         if had && self.order.as_ref().is_none_or(|under_way| under_way.id != id) {
@@ -142,7 +143,7 @@ impl Desk {
         had
     }
 
-    /// It is under way from now on, and the one before it is not.
+    /// This order is under way from now on, and the one before it is not.
     fn take_up(&mut self, order: &Order) {
         if self.had.len() == ORDERS_KEPT {
             self.had.pop_front();
@@ -158,8 +159,9 @@ impl Desk {
     }
 }
 
-/// What an agent says of itself before it follows any plan: that somebody takes its machine away, as it remembers. None where it
-/// remembers nothing of the kind. That the server removed it is refuted by the session in which it would be said.
+/// The agent's account before it follows any plan: it remembers that an operator or a controller removes its machine.
+/// None where it remembers no such sign. A removal by the server is left out: the session that would carry this account
+/// refutes it.
 pub(super) fn remembered(memory: &Memory) -> Option<Account> {
     let leaving = memory.leaving.filter(|how| *how != Leaving::Removed)?;
     let hold = Some(AgentHold { kind: HoldKind::Leaving, text: leaving.to_string().into() });
@@ -167,7 +169,7 @@ pub(super) fn remembered(memory: &Memory) -> Option<Account> {
     Some(of_account(&own, None))
 }
 
-/// In the words of the protocol.
+/// The account in the words of the protocol.
 pub(super) fn of_account(account: &account::Account, kubelet: Option<bool>) -> Account {
     let kubelet = match kubelet {
         Some(true) => KubeletSaid::Runs,

@@ -1,4 +1,4 @@
-//! The door at which other machines' agents are answered, and the address that they are told of it.
+//! The listener for other machines' agents, and the address of it that they are told.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::link::Keyring;
 use crate::peers::{self, Circle, Listener};
 use crate::private;
 
-/// Longest for the server's name, where its address says which one is ours.
+/// The time limit for looking up the server's name, whose address decides which of our addresses is used.
 const LOOKUP_WITHIN: Duration = Duration::from_secs(5);
 
-/// Opens the door for peers, where one is wanted, and says in the facts where it is. A port that cannot be had is no reason for
-/// an agent not to begin: its machine is not asked, and asks all the same.
+/// Opens the listener for peers, where one is wanted, and puts its address into the facts. A port that is not available
+/// does not stop an agent: peers cannot ask its machine, but it can still ask them.
 pub(super) async fn open(setup: &mut Setup, circle: &Arc<Circle>) -> Option<AbortOnDrop> {
     let at = setup.peer_listen?;
     let listener = match Listener::bind(at).await {
@@ -45,7 +45,7 @@ pub(super) async fn open(setup: &mut Setup, circle: &Arc<Circle>) -> Option<Abor
     Some(AbortOnDrop(tokio::spawn(listener.run(Arc::clone(circle)))))
 }
 
-/// The address from which this machine reaches its server; none when nobody knows that.
+/// The address from which this machine reaches its server; none when it cannot be determined.
 async fn own_way_out(setup: &Setup) -> Option<IpAddr> {
     let link = match &setup.link {
         Some(link) => link.clone(),

@@ -1,11 +1,12 @@
-//! Being enrolled: asked for until it is, or until asking again changes nothing, and told how it goes meanwhile.
+//! Enrolment: the agent asks until it is enrolled, or until asking again is useless, and reports the progress meanwhile.
 //!
-//! Whoever stands in between (a captive portal, a proxy, another server) is seen by nobody but this machine, and an agent that
-//! tries in silence looks like one that does nothing. So a try that failed is told: what was tried, what came back, and when it
-//! is tried again. The first one and each with another cause are told, and the same again after pauses that double.
+//! Only this machine sees what stands between it and the server (a captive portal, a proxy, another server). An agent
+//! that retries in silence looks like one that does nothing. So the agent reports a failed try: what it tried, what came
+//! back, and when it tries again. It reports the first failure and each new cause, and the same cause again after pauses
+//! that double.
 //!
-//! A machine whose certificate counts no more, and that was given an invitation, is enrolled with that, and keeps what it has
-//! until it is.
+//! A machine whose certificate does not count any more enrols again if it was given an invitation. It keeps its old
+//! credentials until then.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,11 +24,11 @@ use crate::driver::now;
 use crate::link::{Enrolment, Keyring, KeyringError, Link, LinkError};
 use crate::pause::Pause;
 
-/// The same cause is told again after this, and then after twice as long each time.
+/// The first pause after which the same cause is reported again; the pause doubles each time.
 const TOLD_AGAIN: Duration = Duration::from_secs(1);
 const TOLD_AGAIN_MOST: Duration = Duration::from_secs(15 * 60);
 
-/// Asks to be enrolled until it is, or until asking again changes nothing.
+/// Asks to be enrolled until the server agrees, or until asking again is useless.
 pub(super) async fn enrol(
     setup: &Setup,
     folder: &Path,
@@ -50,7 +51,8 @@ pub(super) async fn enrol(
                 return Ok(keyring);
             }
             Err(failure) if failure.is_final() => {
-                // Whoever answered under another key is not the server, and says nothing of what the server knows.
+                // A server with another key is not the registration server, and its answer says nothing about the
+                // enrolment.
                 if !matches!(failure.reason(), Some(Reason::CaPinMismatch { .. })) {
                     Enrolment::forget(folder);
                 }
@@ -58,7 +60,7 @@ pub(super) async fn enrol(
             }
             Err(failure) => {
                 let next = pause.next(failure.retry_after_s());
-                // Whoever answers may quote what it was sent.
+                // The answer may quote what the agent sent.
                 let cause = failure.with_causes().replace(invitation.expose(), "[masked]");
                 if let Some(number) = tries.failed(&cause, Instant::now()) {
                     let (cause, again_s) = (mask_secrets(&cause), next.as_secs_f64().ceil());
@@ -74,15 +76,15 @@ pub(super) async fn enrol(
     }
 }
 
-/// What a machine whose certificate counts no more may be enrolled with. Refused once, it is of no use: each further try might
-/// count against it, and another one comes with another process.
+/// An invitation for a machine whose certificate does not count any more. After one refusal it is useless: each further
+/// try might count against it, and another invitation needs another start of the agent.
 pub(super) struct Anew {
     link: Link,
     invitation: Secret,
     name: Option<Word>,
 }
 
-/// Why it was not enrolled anew.
+/// Why the machine was not enrolled again.
 #[derive(Debug, Error)]
 pub(super) enum AnewError {
     #[error("{0}")]
@@ -97,7 +99,7 @@ impl Anew {
         Some(Self { link, invitation, name: name.map(|name| Word::cut(name.as_str())) })
     }
 
-    /// One try. The keyring in this folder is replaced when it is let in, and not before.
+    /// Tries once. The keyring in this folder is replaced only when the server admits the machine.
     pub(super) async fn enrol(
         &self,
         folder: &Path,
@@ -115,7 +117,7 @@ impl Anew {
         Ok(keyring)
     }
 
-    /// Why not, for people. Whoever answers may quote what it was sent.
+    /// The reason, for people. The answer may quote what the agent sent.
     pub(super) fn told(&self, failure: &AnewError) -> String {
         let cause = match failure {
             AnewError::Link(failure) => failure.with_causes(),
@@ -130,8 +132,8 @@ impl Anew {
     }
 }
 
-/// Its certificate counts no more, whatever time passes. One whose time has not begun is none of these: it counts later, and an
-/// invitation that is used for it is missing elsewhere.
+/// The machine's certificate does not count any more, and waiting does not help. A certificate that is not valid yet is
+/// not such a case: it counts later, and an invitation used for it would be missing elsewhere.
 pub(super) const fn counts_no_more(failure: &LinkError) -> bool {
     let LinkError::Refused(refused) = failure else { return false };
     matches!(
@@ -143,7 +145,7 @@ pub(super) const fn counts_no_more(failure: &LinkError) -> bool {
     )
 }
 
-/// Which failures are told.
+/// Which failures are reported.
 #[derive(Debug)]
 struct Tries {
     number: u64,
@@ -159,7 +161,7 @@ impl Default for Tries {
 }
 
 impl Tries {
-    /// The number of the try, where it is to be told.
+    /// The number of the try, if this failure has to be reported.
     fn failed(&mut self, cause: &str, at: Instant) -> Option<u64> {
         self.number += 1;
         if self.cause != cause {

@@ -1,14 +1,15 @@
-//! Evidence and probes by order: what the doctor would find on this machine, for whoever leads.
+//! Evidence and probes by order: what the doctor would find on this machine, for the controller.
 //!
 //! ```text
 //!  order ─▶ facts, checks ─┬─ probe ──────────────▶ done: does the API server answer, and every check in a line
 //!                          └─ logs ─▶ bundle ─▶ base64 ─▶ part 0, part 1, … ─▶ done          link ends ─▶ all of it ends
 //! ```
 //!
-//! One order at a time. Bounded in bytes (logs are shortened until all of it fits, and left out when they never do), in time (the
-//! order's own, never longer than ours) and in pace, which stays below what the server takes of one machine. Parts wait for
-//! the link one by one, so that a slow link costs memory once. Secrets are taken out as the doctor takes them out, and besides
-//! these the agent's own key and invitation. Nothing on the machine is changed, and nothing in an order names a file.
+//! The agent works on one order at a time. It is bounded in bytes: logs are shortened until everything fits, and left out
+//! when they never fit. It is bounded in time: by the order's limit, and never longer than the agent's own. It is bounded
+//! in pace, which stays below what the server takes from one machine. Parts wait for the link one by one, so a slow link
+//! costs memory once. Secrets are removed as the doctor removes them, and also the agent's own key and invitation. The
+//! agent changes nothing on the machine, and an order cannot name a file.
 
 use std::io;
 use std::path::PathBuf;
@@ -39,22 +40,22 @@ use crate::report;
 use crate::root::Root;
 use crate::target::{Target, Token};
 
-/// Longest that an order is worked on, whatever it says.
+/// The longest time for an order, whatever the order says.
 const WITHIN_MOST: Duration = Duration::from_secs(120);
-/// Most that is sent for one order, packed.
+/// The largest packed bundle of one order.
 const BUNDLE_BYTES_MAX: usize = 2 << 20;
-/// Of each log this much, and less while the bundle is too large.
+/// The size of each log in the bundle; the next smaller size while the bundle is too large.
 const LOG_BYTES: [usize; 3] = [1 << 20, 128 << 10, 0];
-/// Between two parts: a fifth of what the server takes on the long run is left to everything else.
+/// The pause between two parts: it leaves a fifth of the rate that the server takes in the long run to all other frames.
 const PACE: Duration = Duration::from_millis(125);
 
-/// Whoever collects.
+/// The task that collects evidence.
 pub(super) struct Collector {
     root: Root,
     folder: PathBuf,
     invitation: Option<Secret>,
     parts: mpsc::Sender<AgentFrame>,
-    /// Held as long as anything of an order is under way: also by the thread that packs, which nobody can end.
+    /// Held as long as work for an order goes on: also by the thread that packs, which cannot be stopped.
     free: Arc<Semaphore>,
     under_way: Option<(u64, AbortOnDrop)>,
 }
@@ -87,7 +88,7 @@ impl Collector {
         }
     }
 
-    /// Begins; or says why not.
+    /// Begins an order, or returns why not.
     pub(super) fn begin(
         &mut self,
         order: &Order,
@@ -113,7 +114,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Nobody waits for it any more.
+    /// No receiver waits for the evidence any more.
     pub(super) fn stop(&mut self) {
         self.under_way = None;
     }
@@ -141,11 +142,11 @@ impl Collecting {
             .await
             .unwrap_or_else(|_| (Ended::Failed, "it took longer than the caller wanted to wait".to_owned()));
         let done = Done { id: order.id, outcome, tail: Tail::cut(&mask_secrets(&tail)) };
-        // The link is gone when nobody takes it, and then nobody waits for it.
+        // If no task takes the frame, the link is gone, and no server waits for it.
         self.parts.send(AgentFrame::Done(done)).await.ok();
     }
 
-    /// What the machine is to join: as its plan says, or else as its files do.
+    /// The cluster that the machine is to join, from its plan or else from its files.
     fn aim(&self) -> Option<Target> {
         match &self.inspector {
             Some(inspector) => Some(inspector.target().clone()),
@@ -164,7 +165,7 @@ impl Collecting {
         (probe, facts, checks)
     }
 
-    /// Does the API server answer, and what would the doctor say?
+    /// Asks whether the API server answers, and what the doctor would report.
     async fn probe(&self) -> (Ended, String) {
         let asked = async {
             match &self.inspector {
@@ -207,7 +208,7 @@ impl Collecting {
             logs,
         };
         let permit = Arc::clone(&self.permit);
-        // Masking megabytes takes longer than the link may be left alone.
+        // Masking megabytes takes longer than the link may stay unattended.
         let packing = tokio::task::spawn_blocking(move || {
             let packed = work.pack();
             drop(permit);
@@ -225,7 +226,7 @@ impl Collecting {
         }
     }
 
-    /// All parts; how many, or none where there are too many.
+    /// Sends all parts. Returns their number, or none where there are too many.
     async fn send(&self, id: u64, bytes: &[u8]) -> Option<usize> {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
         let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -233,7 +234,7 @@ impl Collecting {
         let parts = EvidencePart::cut(id, &STANDARD.encode(bytes), &sha256)?;
         let of = parts.len();
         for part in parts {
-            // Whoever took the other end away ends this task, too.
+            // The task that dropped the other end ends this task, too.
             self.parts.send(AgentFrame::Evidence(part)).await.ok()?;
             sleep(PACE).await;
         }
@@ -241,7 +242,7 @@ impl Collecting {
     }
 }
 
-/// What is packed, away from the link.
+/// The work of packing, outside of the link's task.
 struct Work {
     root: Root,
     token: Option<Token>,
@@ -253,7 +254,7 @@ struct Work {
 }
 
 impl Work {
-    /// With as much of the logs as fits.
+    /// Packs as much of the logs as fits.
     fn pack(&self) -> io::Result<Packed> {
         let notes = ["", ", logs shortened", ", logs left out"];
         let mut bytes = Vec::new();
@@ -297,7 +298,7 @@ mod tests {
         collector.begin(&order(1), None).unwrap();
         let Some(AgentFrame::Evidence(first)) = sent.recv().await else { panic!("no part") };
         assert!(first.part == 0 && first.of > 3, "{} parts", first.of);
-        // A link that takes nothing more: whoever collects waits for it, and everything else goes on.
+        // A link that takes no more frames: only the collector waits for it, and the agent goes on.
         assert_eq!(collector.begin(&order(1), None), Ok(()), "the same order again is the same one");
         assert!(collector.begin(&order(2), None).is_err(), "one at a time");
         collector.stop();

@@ -1,7 +1,8 @@
-//! The driver of one plan's join: begun with the plan, heard and spoken to as long as there is no other.
+//! The driver of one plan's join: it starts with the plan, and the agent exchanges messages with it until another plan
+//! comes.
 //!
-//! A driver knows what its memory says. What the server said since, that a session stands, is said to each that begins: it does
-//! not come again with a plan.
+//! A driver knows what its memory says. What the server said since then, that a session has begun, the agent tells to
+//! each new driver: it does not come again with a plan.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use super::desk::of_account;
 use super::tokens::FromServer;
 use super::{AbortOnDrop, Agent, AgentError, QUEUED, Told, plan, provider};
 
-/// The driver of one plan's join, and the ways to it.
+/// The driver of one plan's join, and its channels.
 pub(super) struct Life {
     pub(super) inspector: Arc<Inspector>,
     pub(super) orders: mpsc::Sender<Event>,
@@ -31,7 +32,7 @@ pub(super) struct Life {
     task: AbortOnDrop,
     /// What the provider announced to the machine.
     announced: watch::Receiver<provider::Announced>,
-    /// Whoever hears that.
+    /// The task that listens to the announcements.
     _listening: AbortOnDrop,
 }
 
@@ -50,18 +51,19 @@ impl Agent {
         let driver = Driver::new(begin)?;
         let (orders, ordered) = mpsc::channel(QUEUED);
         if self.is_up {
-            // There is room for it, and for the next one: nothing was sent yet.
+            // There is room for this event and the next one: the channel is empty.
             orders.try_send(Event::Readmitted).ok();
         }
         if !self.shelf.has_joined(plan) {
-            // Whoever invited this machine meant it; whoever changed a plan meant many.
+            // The operator who invited this machine meant this machine; the operator who changed a plan meant many
+            // machines.
             let is_meant = self.is_invited || !self.shelf.has_held();
             let order = if is_meant { Event::Ordered } else { Event::Planned };
             orders.try_send(order).ok();
         }
         let (said_in, said) = mpsc::channel(QUEUED);
         let task = tokio::spawn(driver.run(ordered, move |_, said: &Said| {
-            // Whoever is slow to listen does not hold the machine up; what is so is said again.
+            // A slow receiver does not delay the driver; the state is sent again.
             said_in.try_send(said.clone()).ok();
             ControlFlow::<()>::Continue(())
         }));
@@ -70,7 +72,7 @@ impl Agent {
         Ok(Life { inspector, orders, said, task: AbortOnDrop(task), announced, _listening })
     }
 
-    /// Drives the join of this plan until there is another.
+    /// Drives the join of this plan until another plan comes.
     pub(super) async fn live(
         &mut self,
         plan: &Plan,
@@ -85,11 +87,11 @@ impl Agent {
                     self.notes(&heard);
                     match heard {
                         Heard::Plan(next) if next.checksum != plan.checksum => return Ok(*next),
-                        // The one that it has; or another word that changes nothing here.
+                        // The current plan, or a message that changes nothing here.
                         Heard::Plan(_) | Heard::Wait(_) => {}
                         Heard::Peers(peers) => {
                             self.circle.know(&peers);
-                            // A driver that is busy hears it with the next list, or at its next start.
+                            // A busy driver gets it with the next list, or at its next start.
                             life.orders.try_send(Event::PeersListed(self.circle.peers())).ok();
                         }
                         Heard::Down(_) => self.desk.link_ended(),
@@ -98,7 +100,7 @@ impl Agent {
                         Heard::Removed => life.inspector.is_removed(),
                         Heard::Up { .. } => {
                             life.inspector.is_let_in();
-                            // A driver that is busy hears it with the next session.
+                            // A busy driver gets it with the next session.
                             life.orders.try_send(Event::Readmitted).ok();
                             self.desk.tell_all();
                         }

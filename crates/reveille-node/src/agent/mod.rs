@@ -1,5 +1,5 @@
-//! The agent's process: holds the link to the registration server, applies the machine's plan, drives the agent's decisions, and
-//! says where the machine is.
+//! The agent's process: it holds the link to the registration server, applies the machine's plan, drives the agent's
+//! decisions, and reports the machine's stage.
 //!
 //! ```text
 //!  courier ◀─ link ─▶ registration server          plan ─▶ files, then Target ─▶ Driver (State, hands)
@@ -8,9 +8,9 @@
 //!                      └─▶ progress: which of the fourteen stages, since when, why not further ─▶ courier
 //! ```
 //!
-//! What the machine is to be is on its disk: an agent that starts without its server goes on with the plan it has. The server
-//! orders; the agent's own reasons decide whether an order is carried out. Nothing that comes over the link names a program, and
-//! nothing is written outside the few folders that a node's configuration lives in.
+//! The plan of the machine is on its disk: an agent that starts without its server goes on with the plan that it has. The
+//! server orders; the agent's own checks decide whether it carries an order out. No message of the link names a program,
+//! and the agent writes only to the few directories of a node's configuration.
 
 mod courier;
 mod desk;
@@ -57,34 +57,34 @@ use desk::Desk;
 use evidence::Collector;
 use life::Life;
 
-/// Frames and things heard wait here for no longer than a step takes.
+/// The length of queues: frames and messages wait no longer than a step takes.
 const QUEUED: usize = 256;
-/// How an agent begins.
+/// The settings with which an agent starts.
 #[derive(Debug)]
 pub struct Setup {
     /// The machine's files.
     pub root: Root,
-    /// Its own folder.
+    /// The agent's own folder.
     pub folder: PathBuf,
-    /// Where the server is, for the invitation; none when this machine was enrolled before.
+    /// The server for the invitation; none when this machine was enrolled before.
     pub link: Option<Link>,
-    /// An invitation: used while the machine is not enrolled, and when what it was enrolled with counts no more.
+    /// An invitation: used while the machine is not enrolled, and when its enrolment does not count any more.
     pub invitation: Option<Secret>,
     /// The cloud's id of this machine, where it is known.
     pub instance_id: Option<String>,
-    /// What this agent says of its machine.
+    /// What this agent says about its machine.
     pub facts: Facts,
-    /// Its settings.
+    /// The agent's settings.
     pub settings: Settings,
-    /// Where its provider tells the machine what it will do to it.
+    /// The metadata service in which the provider announces what it will do to the machine.
     pub metadata: Metadata,
-    /// Where other machines' agents are answered; nowhere where none is given.
+    /// The address of the listener for other machines' agents; none: no listener.
     pub peer_listen: Option<SocketAddr>,
 }
 
 #[cfg(test)]
 impl Setup {
-    /// An agent below this folder that knows of no server.
+    /// An agent with this folder that knows no server.
     fn of_test(machine: &std::path::Path) -> Self {
         Self {
             root: Root::new(machine),
@@ -103,25 +103,25 @@ impl Setup {
 /// Why an agent ended.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// The machine was never enrolled, and nothing says where.
+    /// The machine was never enrolled, and no server is named.
     #[error("this machine is not enrolled, and no server was named; run what \"reveille invite\" prints")]
     NotEnrolled,
-    /// It was refused, and asking again changes nothing.
+    /// The server refused the enrolment, and asking again is useless.
     #[error("the registration server does not enrol this machine")]
     Refused(#[source] LinkError),
-    /// Its folder is not this machine's alone.
+    /// The agent refuses its folder: another account may change it, or it is not a plain directory.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// What it keeps of its enrolment cannot be read or written.
+    /// The files of the enrolment cannot be read or written.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
-    /// Its plan cannot be kept.
+    /// The plan cannot be kept.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Its memory cannot be read.
+    /// The memory cannot be read.
     #[error(transparent)]
     Begin(#[from] BeginError),
-    /// Its settings cannot work.
+    /// The settings cannot work.
     #[error(transparent)]
     Settings(#[from] reveille_agent::settings::SettingsError),
 }
@@ -129,9 +129,9 @@ pub enum AgentError {
 /// What happens, for a log. Every text is masked.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// Over the link.
+    /// A message from the link.
     Link(&'a Heard),
-    /// On the machine.
+    /// An event on the machine.
     Machine(&'a Said),
     /// A stage was entered, left or tried again.
     Stage(&'a StageReport),
@@ -139,11 +139,11 @@ pub enum Told<'a> {
     Plan(&'a str),
 }
 
-/// Runs until it cannot go on.
+/// Runs until the agent cannot go on.
 ///
 /// # Errors
 ///
-/// Why.
+/// The reason why the agent ended.
 pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(), AgentError> {
     private::folder(&setup.folder)?;
     let shelf = Shelf::within(&setup.folder);
@@ -199,7 +199,7 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
                 pause = Pause::default();
                 next
             }
-            // Its driver broke off: not again at once.
+            // The driver broke off: the agent does not restart it at once.
             Ok(plan) => agent.another_or(plan, pause.next(None), &mut tell).await?,
             Err(AgentError::Plan(failure)) => {
                 tell(crate::driver::now(), Told::Plan(&failure.to_string()));
@@ -211,7 +211,7 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     }
 }
 
-/// An agent that runs: both ends of its link, what it keeps, and what it says.
+/// A running agent: both ends of its link, its files, and its messages.
 struct Agent {
     setup: Setup,
     shelf: Shelf,
@@ -223,13 +223,13 @@ struct Agent {
     desk: Desk,
     token_in: watch::Sender<Option<Secret>>,
     tokens: watch::Receiver<Option<Secret>>,
-    /// It was enrolled by this process, and no join has held since.
+    /// This process enrolled the machine, and no join has held since.
     is_invited: bool,
-    /// A session stands: the server has let this machine in.
+    /// A session stands: the server has admitted this machine.
     is_up: bool,
 }
 
-/// A driver ends with the plan that it is of.
+/// A task that ends when this value is dropped: a driver ends with its plan.
 struct AbortOnDrop(JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
@@ -239,14 +239,14 @@ impl Drop for AbortOnDrop {
 }
 
 impl Agent {
-    /// Keeps the plan, writes its files, and drives its join until there is another.
+    /// Keeps the plan, writes its files, and drives its join until another plan comes.
     async fn follow(
         &mut self,
         plan: &Plan,
         tell: &mut impl FnMut(Time, Told<'_>),
     ) -> Result<Plan, AgentError> {
         plan::may_be_followed(plan)?;
-        // A join that cannot be meant takes no other's place on the disk.
+        // A plan whose join is invalid does not replace another plan on the disk.
         plan::target(&self.setup.root, plan)?;
         self.shelf.keep(plan)?;
         self.desk.progress.has_plan();
@@ -255,8 +255,8 @@ impl Agent {
         self.live(plan, tell).await
     }
 
-    /// Another plan, or after a pause this one once more: what stands in its way may pass, and the server, which knows that it
-    /// came, does not send it again.
+    /// Waits for another plan, or after a pause tries this one again. Its obstacle may pass, and the server, which knows
+    /// that the plan arrived, does not send it again.
     async fn another_or(
         &mut self,
         plan: Plan,
@@ -287,7 +287,7 @@ impl Agent {
         }
     }
 
-    /// Whether a session stands, for a driver that begins while it does.
+    /// Notes whether a session stands, for a driver that starts meanwhile.
     fn notes(&mut self, heard: &Heard) {
         match heard {
             Heard::Up { .. } => self.is_up = true,
@@ -296,7 +296,7 @@ impl Agent {
         }
     }
 
-    /// Why nothing comes over the link any more.
+    /// Why no message comes from the link any more.
     async fn link_ended(&mut self) -> AgentError {
         match (&mut self.courier).await {
             Ok(Err(failure)) => failure,
@@ -305,7 +305,7 @@ impl Agent {
     }
 }
 
-/// A stamp of this machine's clock, for people.
+/// A time of this machine's clock as text, for people.
 fn stamp(at: Time) -> Word {
     Word::cut(&at.to_string())
 }

@@ -1,8 +1,8 @@
-//! The machine's plan: kept on its disk, its files written, its join made a target.
+//! The machine's plan: kept on its disk, with its files written and its join turned into a target.
 //!
-//! A plan is taken when its checksum is that of its steps, and when each place, mode and field in it is one that a plan may have
-//! ([`allowed`]): those of a node's configuration. It is kept whole in a file of root's, because an agent that starts without its
-//! server has nothing else.
+//! The agent accepts a plan when its checksum matches its steps, and when each path, mode and field in it is allowed
+//! ([`allowed`]): those of a node's configuration. It keeps the plan whole in a file of root, because an agent that
+//! starts without its server has nothing else.
 
 mod config;
 
@@ -25,7 +25,7 @@ use crate::pin::{Pin, PinError};
 use crate::root::Root;
 use crate::target::{Endpoint, Kind, Target, TargetError, ToldBy};
 
-/// Folders that a plan's file needs and that are not there: as a machine's own are, for others to look into.
+/// The mode of new directories for a plan's files: like the machine's own, which other accounts may read.
 const FOLDER_MODE: u32 = 0o755;
 
 /// Why a plan is not carried out.
@@ -34,37 +34,37 @@ pub enum PlanError {
     /// The file system refused.
     #[error("cannot {doing} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// What is kept of a plan cannot be read.
+    /// The kept plan cannot be read.
     #[error("{} is no plan: {source}; remove it, the server sends another", .path.display())]
     Broken {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: serde_json::Error,
     },
-    /// It is not what its checksum is of.
+    /// The checksum does not match the plan.
     #[error("the plan {0} is not what its checksum is of: nothing of it is carried out")]
     Checksum(u64),
-    /// It says what a plan may not say.
+    /// The plan says something that is not allowed.
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
-    /// It says nothing of a join.
+    /// The plan has no join.
     #[error("the plan has no step that joins")]
     NoJoin,
-    /// Its node cannot be called so.
+    /// The plan's name is not a valid Node name.
     #[error("the plan's join cannot be meant: {0:?} is no name of a node")]
     Name(String),
-    /// Its join cannot be meant.
+    /// The plan's join is invalid.
     #[error("the plan's join cannot be meant: {0}")]
     Target(#[from] TargetError),
-    /// Its pins cannot be read.
+    /// The plan's pins cannot be read.
     #[error("the plan's join cannot be meant: {0}")]
     Pins(#[from] PinError),
 }
@@ -74,7 +74,7 @@ pub enum PlanError {
 pub struct Shelf(PathBuf);
 
 impl Shelf {
-    /// In this folder.
+    /// The shelf in this folder.
     pub fn within(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
@@ -87,11 +87,11 @@ impl Shelf {
         self.0.join("joined")
     }
 
-    /// The plan that was kept; none where there is none.
+    /// The kept plan; none where there is none.
     ///
     /// # Errors
     ///
-    /// It is there and cannot be read.
+    /// The file exists and cannot be read.
     pub fn read(&self) -> Result<Option<Plan>, PlanError> {
         let path = self.plan();
         match fs::read(&path) {
@@ -105,11 +105,11 @@ impl Shelf {
         }
     }
 
-    /// Keeps it.
+    /// Keeps the plan.
     ///
     /// # Errors
     ///
-    /// It is not what its checksum is of, or cannot be written.
+    /// The checksum does not match, or the plan cannot be written.
     pub fn keep(&self, plan: &Plan) -> Result<(), PlanError> {
         check(plan)?;
         let path = self.plan();
@@ -118,21 +118,21 @@ impl Shelf {
         replace(&path, &text).map_err(|source| PlanError::Io { doing: "write", path, source })
     }
 
-    /// The join of this plan has held once: from then on nobody orders it.
+    /// The join of this plan has held once: from then on the agent does not order it again.
     pub fn has_joined(&self, plan: &Plan) -> bool {
         fs::read_to_string(self.joined()).is_ok_and(|checksum| checksum.trim() == plan.checksum.as_str())
     }
 
-    /// The join of this plan, or of one before it, has held.
+    /// The join of this plan, or of an earlier one, has held.
     pub fn has_held(&self) -> bool {
         self.joined().exists()
     }
 
-    /// It holds.
+    /// Notes that the join of this plan has held.
     ///
     /// # Errors
     ///
-    /// That cannot be written.
+    /// The note cannot be written.
     pub fn mark_joined(&self, plan: &Plan) -> Result<(), PlanError> {
         let path = self.joined();
         replace(&path, plan.checksum.as_bytes()).map_err(|source| PlanError::Io {
@@ -143,7 +143,7 @@ impl Shelf {
     }
 }
 
-/// Which plan it is, for the server.
+/// The plan's version and checksum, for the server.
 pub(super) fn held(plan: &Plan) -> Held {
     Held { version: plan.version, checksum: plan.checksum.clone() }
 }
@@ -152,13 +152,13 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     if is_whole(plan) { Ok(()) } else { Err(PlanError::Checksum(plan.version)) }
 }
 
-/// All of it may be carried out: asked before anything of it is, and before it takes the place of the one that is kept.
+/// Checks that the whole plan may be carried out: before any part of it is, and before it replaces the kept plan.
 pub(super) fn may_be_followed(plan: &Plan) -> Result<(), PlanError> {
     check(plan)?;
     Ok(allowed::check(plan)?)
 }
 
-/// Writes the plan's files, each step told as it goes. What is as it should be is left alone.
+/// Writes the plan's files, and reports each step. A file that is already right stays as it is.
 pub(super) fn apply_files(
     root: &Root,
     plan: &Plan,
@@ -203,7 +203,7 @@ fn write(root: &Root, file: usize, path: &str, mode: &str, content: &str) -> Res
     Ok(true)
 }
 
-/// No link on the way to the folder, as far as it is there, leads out of the place that was checked.
+/// True when no existing link on the way to the folder leads out of the place that was checked.
 fn stays(root: &Root, folder: &Path) -> io::Result<bool> {
     let named = root.at("/");
     let base = named.canonicalize()?;
@@ -211,7 +211,7 @@ fn stays(root: &Root, folder: &Path) -> io::Result<bool> {
     Ok(there.canonicalize()? == base.join(there.strip_prefix(&named).unwrap_or(there)))
 }
 
-/// What the plan's join is, for the hands.
+/// The plan's join, in the form for the executor.
 pub(super) struct Aim {
     pub(super) target: Target,
     pub(super) node_name: NodeName,
@@ -258,7 +258,8 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
     })
 }
 
-/// RFC 1123, as the API server takes names of Nodes. It becomes part of paths, on the disk and in requests.
+/// A valid Node name (RFC 1123), as the API server accepts it. The name becomes a part of paths, on the disk and in
+/// requests.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let ends = [text.bytes().next(), text.bytes().next_back()];

@@ -1,13 +1,13 @@
-//! Where the machine is among the fourteen stages, as its agent sees it; pure.
+//! The machine's stage, of fourteen, as its agent sees it; pure.
 //!
 //! ```text
 //!  what was said of API, join and plan ─▶ stands at this stage, for this reason ─▶ reports: left, entered, tried again
 //! ```
 //!
-//! An agent that runs has passed everything up to the boot. The stage is the first that is not passed, so a machine that loses
-//! its node goes back, and says so. A reason that changes is one more try. Reports are numbered by the agent's clock or by what
-//! was said before, whichever is later, so that no two lives of an agent use one number. Whoever says them numbers them on where
-//! the server has a higher one.
+//! An agent that runs has passed all stages up to the boot. The current stage is the first one that is not passed, so a
+//! machine that loses its Node goes back and reports it. A new reason counts as one more try. A report's number is the
+//! agent's clock or one more than the last number, whichever is higher, so that no two runs of an agent use one number.
+//! The sender of the reports raises the numbers where the server has a higher one.
 
 use reveille_agent::effect::{Report, Verb};
 use reveille_agent::model::{Credentials, NodeSeen};
@@ -20,7 +20,7 @@ use reveille_wire::agent::text::{Sentence, Word};
 use crate::driver::Said;
 use crate::inspect::Found;
 
-/// Where it is.
+/// The machine's stage, with the reason.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     stage: Stage,
@@ -47,24 +47,24 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// The agent runs: the machine has booted.
+    /// The agent runs, so the machine has booted.
     pub(super) fn runs(&mut self) {
         self.goes_to(Stage::FetchConfig, None);
     }
 
-    /// It knows what it is to be.
+    /// The agent has a plan.
     pub(super) fn has_plan(&mut self) {
         if self.stage <= Stage::FetchConfig {
             self.goes_to(Stage::Trust, None);
         }
     }
 
-    /// It does not get further, and why.
+    /// The machine does not get further: the reason.
     pub(super) fn stands(&mut self, code: &str, text: &str) {
         self.goes_to(self.stage, trouble(code, text));
     }
 
-    /// Takes in what happened on the machine.
+    /// Takes in an event on the machine.
     pub(super) fn hear(&mut self, said: &Said) {
         match said {
             Said::Api(Some(unanswered)) => {
@@ -141,13 +141,13 @@ impl Progress {
                 (Stage::Trust, trouble("ANOTHER_CLUSTER", "its kubelet belongs to another cluster"))
             }
             (Credentials::Nothing, _) => (Stage::Authenticate, self.kept_trouble(Stage::Authenticate)),
-            // Where it is cannot be told; where it was is the best that is known.
+            // The agent cannot determine the stage; the last known stage is the best guess.
             (Credentials::CannotTell(_), _) => return,
         };
         self.goes_to(stage, why);
     }
 
-    /// Why it did not get further before, when it stands where it stood.
+    /// The reason of the current stage, if the stage stays the same.
     fn kept_trouble(&self, stage: Stage) -> Option<Trouble> {
         if self.stage == stage { self.trouble.clone() } else { None }
     }
@@ -165,17 +165,17 @@ impl Progress {
         (self.stage, self.trouble) = (stage, trouble);
     }
 
-    /// Where it is.
+    /// The machine's stage.
     pub(super) const fn stage(&self) -> StageWord {
         StageWord(self.stage)
     }
 
-    /// Its node is there and has stayed.
+    /// The machine's Node exists and has stayed.
     pub(super) const fn has_joined(&self) -> bool {
         self.joined
     }
 
-    /// What is to be reported since it was asked last.
+    /// The reports since the last call.
     pub(super) fn reports(&mut self, now: Time) -> Vec<StageReport> {
         let is = (self.stage, self.trouble.clone());
         if self.told.as_ref() == Some(&is) {
@@ -217,7 +217,7 @@ fn trouble(code: &str, text: &str) -> Option<Trouble> {
     Some(Trouble { code: Word::cut(code), text: Sentence::cut(text) })
 }
 
-/// A node that is there and not Ready waits for its cloud, its network, or itself.
+/// A Node that exists and is not Ready waits for its cloud, for its network, or for its kubelet.
 fn not_ready(found: &Found) -> (Stage, Option<Trouble>) {
     let message = &found.ready_message;
     if found.is_uninitialized {

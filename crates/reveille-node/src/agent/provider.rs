@@ -1,10 +1,11 @@
-//! What the machine's provider tells the machine and perhaps nobody else, asked for as long as its agent lives.
+//! Announcements of the machine's provider, which perhaps only the machine itself can read; the agent asks for them all
+//! the time.
 //!
 //! ```text
 //!  metadata, each half minute ─▶ notices ─▶ a sentence each ─▶ the agent's account ─▶ registration server ─▶ why
 //! ```
 //!
-//! It is passed on and acted upon by nobody here. What could not be read just now leaves what was told.
+//! The agent passes the announcements on and does not act on them. After a failed read the last announcements stay.
 
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ use tokio::task::JoinHandle;
 use crate::probe::Metadata;
 use crate::root::Root;
 
-/// An interruption comes two minutes ahead: half a minute of it may pass.
+/// An interruption is announced two minutes ahead: half a minute of it may pass.
 const EVERY: Duration = Duration::from_secs(30);
-/// One question to the metadata.
+/// The time limit of one question to the metadata service.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// What was announced, a sentence each.
+/// The announcements, one sentence each.
 pub(super) type Announced = List<Sentence, 8>;
 
-/// Begins to listen; ends by itself on a machine of a provider that tells its machines nothing.
+/// Starts to listen; ends on its own on a machine whose provider announces nothing.
 pub(super) fn listen(root: Root, metadata: Metadata) -> (watch::Receiver<Announced>, JoinHandle<()>) {
     let (told, announced) = watch::channel(Announced::default());
     (announced, tokio::spawn(hear(root, told, metadata)))
@@ -61,7 +62,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut announced, listening) = listen(Root::new(folder.path()), Metadata::OfEc2);
         listening.await.unwrap();
-        assert!(announced.changed().await.is_err(), "nobody tells anything any more");
+        assert!(announced.changed().await.is_err(), "the listener has ended");
         assert!(announced.borrow().is_empty());
     }
 }

@@ -4,29 +4,29 @@
 //!  a report ─▶ keep: numbered ─▶ said, in this session and in the next one ─▶ welcomed: the server has all up to a number
 //! ```
 //!
-//! A number is the clock of the agent, or one more than the number before. A clock that stood ahead and was mended leaves a
-//! server that has higher numbers than any that come. What this process has never said the server cannot have: it is numbered
-//! from what the server has, and so is what follows.
+//! A report's number is the agent's clock, or one more than the number before. After a clock that was ahead is set back,
+//! the server has higher numbers than any new report. The server cannot have reports that this process never sent: they
+//! and later ones are numbered from the server's number on.
 
 use std::collections::VecDeque;
 
 use reveille_wire::agent::frame::StageReport;
 
-/// So many wait for a server that is away; the oldest go first.
+/// The number of reports that wait for a server that is away; the oldest are dropped first.
 const KEPT_MAX: usize = 256;
 
-/// Those that wait.
+/// The waiting reports.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     waiting: VecDeque<StageReport>,
     /// The highest number that was given, or that the server has.
     last: u64,
-    /// A session stood since this process began, and the first of these may have been said in it.
+    /// A session stood since this process started, and the first of these reports may have been sent in it.
     was_welcomed: bool,
 }
 
 impl Reports {
-    /// The report with the number that it is said by.
+    /// Keeps the report, and returns it with its number.
     pub(super) fn keep(&mut self, report: StageReport) -> StageReport {
         let report = self.numbered(report);
         if self.waiting.len() == KEPT_MAX {
@@ -36,7 +36,7 @@ impl Reports {
         report
     }
 
-    /// A session stands, and the server has all up to this number.
+    /// A session has begun, and the server has all reports up to this number.
     pub(super) fn welcomed(&mut self, kept: u64) {
         if self.was_welcomed {
             self.waiting.retain(|report| report.seq > kept);
@@ -48,7 +48,7 @@ impl Reports {
         self.waiting = waiting.into_iter().map(|report| self.numbered(report)).collect();
     }
 
-    /// All that wait, the oldest first.
+    /// All waiting reports, the oldest first.
     pub(super) fn waiting(&self) -> Vec<StageReport> {
         self.waiting.iter().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! An agent that begins where somebody prepared its folder, or stands between it and its server.
+//! An agent that starts where an attacker prepared its folder, or with an attacker between it and its server.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,4 +1,4 @@
-//! A bootstrap token from the server, made when it is asked for.
+//! A bootstrap token from the server, made on request.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tokio::time::timeout;
 use crate::hands::{TokenError, Tokens};
 use crate::target::{Kind, Token};
 
-/// Shorter than what the verb is given.
+/// Shorter than the time limit of the verb.
 const WITHIN: Duration = Duration::from_secs(25);
 
-/// Asks the server, and waits for what it sends after that.
+/// Asks the server, and waits for the next token that it sends.
 #[derive(Debug)]
 pub(super) struct FromServer {
     pub(super) kind: Kind,

@@ -1,11 +1,11 @@
-//! A tar archive (POSIX ustar) of small files, as it is written: for each a header of 512 bytes, then its content, padded.
+//! Writes a tar archive (POSIX ustar) of small files: for each a header of 512 bytes, then its content, padded.
 //!
-//! Times and owners are left at nought, so that the same content gives the same bytes.
+//! Times and owners are 0, so that the same content gives the same bytes.
 
 use std::io::{self, Write};
 
 const BLOCK_BYTES: usize = 512;
-/// A name's two fields, the first of which ends at a slash.
+/// The two fields of a name, of which the first ends at a slash.
 const NAME_BYTES: usize = 100;
 const PREFIX_BYTES: usize = 155;
 
@@ -17,7 +17,7 @@ impl<W: Write> Archive<W> {
         Self(to)
     }
 
-    /// A file.
+    /// Adds a file.
     pub(super) fn put(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         self.0.write_all(&header(name, content.len())?)?;
         self.0.write_all(content)?;
@@ -28,7 +28,7 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    /// Two empty blocks end it.
+    /// Ends the archive with two empty blocks.
     pub(super) fn end(mut self) -> io::Result<W> {
         self.0.write_all(&[0; 2 * BLOCK_BYTES])?;
         Ok(self.0)
@@ -46,7 +46,7 @@ fn header(name: &str, length: usize) -> io::Result<[u8; BLOCK_BYTES]> {
     put(116, b"0000000\0");
     put(124, format!("{length:011o}\0").as_bytes());
     put(136, b"00000000000\0");
-    // The sum counts its own place as blanks.
+    // The checksum counts its own field as blanks.
     put(148, b"        ");
     put(156, b"0");
     put(257, b"ustar\x0000");
@@ -56,7 +56,7 @@ fn header(name: &str, length: usize) -> io::Result<[u8; BLOCK_BYTES]> {
     Ok(block)
 }
 
-/// The name in its two fields.
+/// The name, split into its two fields.
 fn split(name: &str) -> Option<(&str, &str)> {
     if name.len() <= NAME_BYTES {
         return Some(("", name));

@@ -1,4 +1,4 @@
-//! Canaries: a token and a key, put wherever a machine may have them, are never in a bundle.
+//! Canaries: a token and a key, at every place where a machine may have them, are never in a bundle.
 
 use std::fs;
 use std::io::Read as _;

@@ -19,10 +19,11 @@ use crate::target::{
     BOOTSTRAP_KUBECONFIG, Endpoint, KUBECONFIG, KUBELET_CONFIG, Kind, Target, TargetError, Token,
 };
 
-/// Shorter than what `reveille-agent` gives the verb, so that the program is ended by whoever began it.
+/// Shorter than the time limit that `reveille-agent` gives the verb, so that the process that started the program also
+/// ends it.
 const JOIN_WITHIN: Duration = Duration::from_secs(4 * 60 + 40);
 const RESET_WITHIN: Duration = Duration::from_secs(2 * 60 + 30);
-/// What the kubelet needs beside a kubeconfig to go on by itself.
+/// The files that the kubelet needs beside a kubeconfig to go on by itself.
 const NEEDED: [&str; 1] = [KUBELET_CONFIG];
 
 /// kubeadm.
@@ -155,15 +156,15 @@ impl Distribution for Kubeadm {
     }
 }
 
-/// Of this node: machines that are containers may share the folder.
+/// The path contains the Node's name: machines that are containers may share the directory.
 fn scratch(node: &NodeName) -> String {
     format!("{SCRATCH}/kubeadm-join-{node}.yaml")
 }
 
-/// What a person wrote, with the token of today; or a configuration that says what kubeadm's arguments say.
+/// The operator's configuration with the current token, or a configuration equal to kubeadm's arguments.
 fn configuration(order: &Order<'_>) -> SecretString {
     if let Some(text) = order.config {
-        // Another one may have been given beside it, in a file: what is replaced is what stands there.
+        // A token file may have given another token: this replaces the token that the text contains.
         let written = Target::token_of_config(text).or_else(|| order.target.token.clone());
         let written = written.as_ref().map_or(TOKEN_PLACE, |token| token.whole().expose_secret());
         return text.replace(written, order.token.whole().expose_secret()).into();
@@ -257,7 +258,7 @@ mod tests {
         let Some(Deed::Run { program: "kubeadm", arguments, .. }) = deeds.get(1) else { panic!("{deeds:?}") };
         assert_eq!(arguments, &["join", "--config", path, "--ignore-preflight-errors=Swap,Mem"]);
         assert!(matches!(deeds.last(), Some(Deed::Remove(removed)) if removed == path));
-        assert!(!format!("{deeds:?}").contains(&TOKEN[7..]), "whoever prints deeds prints no token");
+        assert!(!format!("{deeds:?}").contains(&TOKEN[7..]), "Debug output of deeds holds no token");
     }
 
     #[test]

@@ -1,28 +1,29 @@
-//! What spares a machine, whatever it is to be joined with: marks of a control plane, other ways' joins, joins under way.
+//! What protects a machine from a reset with any distribution: marks of a control plane, joins by other means, joins
+//! under way.
 //!
-//! A machine that serves a k3s cluster has none of kubeadm's files, and the other way round. Whoever looked for his own marks
-//! alone would reset the other's.
+//! A machine that serves a k3s cluster has none of kubeadm's files, and the other way round. A distribution that looked
+//! only for its own marks would reset the other's machine.
 
 use super::{Kind, Root};
 use crate::target::KUBECONFIG;
 use crate::target::agent_config::AgentConfig;
 
-/// What only a control plane, or a member of etcd, has of kubeadm.
+/// Files of kubeadm that only a control plane, or a member of etcd, has.
 const OF_KUBEADM: [&str; 4] = [
     "/etc/kubernetes/manifests/kube-apiserver.yaml",
     "/etc/kubernetes/manifests/etcd.yaml",
     "/etc/kubernetes/admin.conf",
     "/var/lib/etcd/member",
 ];
-/// What only a server of k3s or RKE2 has below its folder.
+/// Files of k3s or RKE2 that only a server has, below its data directory.
 const OF_SERVERS: [&str; 3] = ["server/db", "server/tls", "server/token"];
-/// Scripts that take k3s or RKE2 from a machine, or end all of it.
+/// Scripts that remove k3s or RKE2 from a machine, or stop all of it.
 const SCRIPTS: [&str; 5] =
     ["k3s-uninstall.sh", "k3s-agent-uninstall.sh", "k3s-killall.sh", "rke2-uninstall.sh", "rke2-killall.sh"];
-/// A script is the first word, or stands behind the shell and its options.
+/// A script is the first word, or comes after the shell and its options.
 const WORDS_LOOKED_AT: usize = 3;
 
-/// Where a control plane, and joins by other means, are seen.
+/// The files that show a control plane, and joins by other means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
     control_plane: Vec<String>,
@@ -30,7 +31,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// For this machine: its agents may keep their files elsewhere than usual.
+    /// The marks on this machine: its agents may keep their files at unusual paths.
     pub fn of_machine(root: &Root) -> Self {
         let mut own = Self {
             control_plane: OF_KUBEADM.map(str::to_owned).to_vec(),
@@ -38,7 +39,7 @@ impl Marks {
         };
         for kind in [Kind::K3s, Kind::Rke2] {
             let usual = format!("/var/lib/rancher/{kind}");
-            // A configuration that cannot be read moves nothing; its usual place is looked at in any case.
+            // A configuration that cannot be read changes no path; the usual path is checked in any case.
             let told = AgentConfig::read(kind, root)
                 .map(|config| config.data_folder())
                 .unwrap_or_else(|_| usual.clone());
@@ -54,22 +55,22 @@ impl Marks {
         own
     }
 
-    /// Those of a control plane, or of a member of etcd, that are there.
+    /// The existing files of a control plane, or of a member of etcd.
     pub fn of_control_plane<'a>(&'a self, root: &'a Root) -> impl Iterator<Item = &'a str> {
         self.control_plane.iter().map(String::as_str).filter(|path| root.has(path))
     }
 
-    /// Kubeconfigs of kubelets that another way to join has left.
+    /// The existing kubeconfigs of kubelets that another distribution joined.
     pub fn of_others<'a>(&'a self, own: Kind, root: &'a Root) -> impl Iterator<Item = &'a str> {
         let others = self.kubeconfigs.iter().filter(move |(kind, _)| *kind != own);
         others.map(|(_, path)| path.as_str()).filter(|path| root.has(path))
     }
 }
 
-/// A process with these words joins this machine, or takes it out of a cluster, by whatever means.
+/// True when a process with these arguments joins this machine, or removes it from a cluster, by any distribution.
 pub fn is_join(words: &[&str]) -> bool {
     let name = |word: &&str| word.rsplit('/').next().unwrap_or_default().to_owned();
-    // Flags may stand before the verb, with values of their own.
+    // Flags with values may come before the verb.
     let is_kubeadm = words.first().map(name).as_deref() == Some("kubeadm")
         && words.iter().skip(1).any(|word| matches!(*word, "join" | "init" | "reset"));
     is_kubeadm || words.iter().take(WORDS_LOOKED_AT).map(name).any(|name| SCRIPTS.contains(&name.as_str()))

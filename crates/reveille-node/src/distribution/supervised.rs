@@ -1,15 +1,16 @@
-//! k3s and RKE2: one protocol, spoken by one program that fetches its certificates from a supervisor at each of its starts.
+//! k3s and RKE2: one protocol, and one program that fetches its certificates from a supervisor at each start.
 //!
 //! ```text
 //!  join       token's file and a file of ours in config.yaml.d, then the unit: enabled, started
-//!  new token  the same files, written anew, then the unit
+//!  new token  the same files, written again, then the unit
 //!  reset      unit stopped, copies kept, the agent's certificates and kubeconfigs away
 //! ```
 //!
-//! What people wrote is never touched: our file lies beside theirs and says the server, where the token is and, when it was
-//! asked for, the name. It stays, because the agent asks for its token at each start. The password by which a cluster knows a
-//! machine of this name (`/etc/rancher/node/password`) is never taken away: who loses it is locked out of the name. A folder
-//! `server` is not ours, whatever is in it. The program itself is installed by somebody else.
+//! The agent never changes a file that an operator wrote. Its own file lies beside them, with the server, the path of the
+//! token and, if wanted, the name. The file stays, because the k3s or RKE2 agent asks for its token at each start. The
+//! agent never removes the password by which a cluster recognises a machine of this name (`/etc/rancher/node/password`):
+//! a machine without it is locked out of its name. It never touches the directory `server`. The operator installs the
+//! program itself.
 
 use std::sync::Arc;
 
@@ -27,9 +28,9 @@ use crate::target::agent_config::{AgentConfig, own_file, own_token_file};
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Kind, Target, TargetError};
 
-/// By this a cluster knows that a machine is the one that had the name before.
+/// By this password a cluster recognises the machine that had the name before.
 pub(super) const NODE_PASSWORD: &str = "/etc/rancher/node/password";
-/// Where the API server of RKE2 listens beside its supervisor; k3s answers both on one port.
+/// The port of RKE2's API server beside its supervisor; k3s serves both on one port.
 const API_PORT: u16 = 6443;
 
 /// k3s or RKE2.
@@ -37,16 +38,17 @@ const API_PORT: u16 = 6443;
 pub struct Supervised {
     kind: Kind,
     folder: String,
-    /// The agent puts an id of its own behind the name: whoever wrote the whole name down would have it twice.
+    /// The k3s or RKE2 agent appends an id of its own to the name: a full name in its configuration would have the id
+    /// twice.
     adds_id: bool,
 }
 
 impl Supervised {
-    /// As this machine's agent is told.
+    /// The distribution with this machine's agent configuration.
     ///
     /// # Errors
     ///
-    /// What it is told cannot be read.
+    /// The agent's configuration cannot be read.
     pub fn of_machine(kind: Kind, root: &Root) -> Result<Self, TargetError> {
         let config = AgentConfig::read(kind, root)?;
         Ok(Self { kind, folder: config.data_folder(), adds_id: config.adds_id() })
@@ -56,7 +58,7 @@ impl Supervised {
         format!("{}/agent/{name}", self.folder)
     }
 
-    /// What the agent holds of its cluster, and fetches again when it is not there.
+    /// The files that identify the agent to its cluster, which it fetches again when they are missing.
     fn identity(&self) -> Vec<String> {
         let kind = self.kind;
         let fixed = [
@@ -81,12 +83,12 @@ impl Supervised {
         fixed.iter().map(|name| self.file(name)).chain(own.iter().map(|name| self.file(name))).collect()
     }
 
-    /// The files by which the agent knows where to go, in front of the deeds that start it.
+    /// The files that tell the agent its server and token, before the deeds that start it.
     fn told(&self, order: &Order<'_>) -> Vec<Deed> {
         let Order { target, token, .. } = order;
         let endpoint = target.endpoints.first().map(ToString::to_string).unwrap_or_default();
         let path = own_token_file(self.kind);
-        // In its full form: the agent, too, is to take nobody else for its cluster.
+        // The token's full form has the hash of the CAs, so the agent accepts no other server as its cluster.
         let content = order.bundle.map_or_else(|| token.whole().clone(), |bundle| token.full(bundle));
         let mut said = config(order.config);
         said.insert("server".to_owned(), json!(format!("https://{endpoint}")));
@@ -100,7 +102,7 @@ impl Supervised {
     }
 }
 
-/// What a plan says beside the server, as the agent's own keys.
+/// The plan's settings beside the server, as keys of the agent's configuration.
 fn config(text: Option<&str>) -> serde_json::Map<String, Value> {
     let read = text.and_then(|text| serde_saphyr::from_str::<Value>(text).ok());
     match read {
@@ -122,8 +124,8 @@ impl Distribution for Supervised {
         self.file("kubelet.kubeconfig")
     }
 
-    /// An agent that runs asks for its certificate by itself, again and again. One that does not has begun nothing that another
-    /// start would not begin anew.
+    /// A running agent asks for its certificate by itself, again and again. A stopped agent has begun nothing that its
+    /// next start would not begin again.
     fn begun(&self, root: &Root, runs: bool) -> Result<Option<Begun>, TargetError> {
         if !runs {
             return Ok(None);
@@ -178,20 +180,20 @@ impl Distribution for Supervised {
         }
     }
 
-    /// A certificate that is public, and that whoever may join may read: nothing that is a secret comes back.
+    /// A public certificate, which every client that may join can read: the answer holds no secret.
     fn trial(&self, _: &NodeName) -> Trial {
         Trial { path: format!("/v1-{}/server-ca.crt", self.kind), is_node: false }
     }
 
-    /// What the agent asks for at each start, with the password that it made at its first one: refused (403) where the cluster
-    /// knows another password for the name. Before an agent has made one there is nothing to ask with, and nothing is asked,
-    /// because the first who asks is the one who is known from then on.
+    /// The request that the agent makes at each start, with the password that it made at its first one: refused (403)
+    /// where the cluster knows another password for the name. Before the agent has made a password, this must not ask:
+    /// the first machine that asks under a name owns it from then on.
     fn name_trial(&self, root: &Root, node: &NodeName) -> Option<NameTrial> {
         let password = root.text(NODE_PASSWORD).ok()??;
         let kind = self.kind;
         let advice = format!(
             "the supervisor rejects this machine's node password: a machine of the name {node} joined before, and it was not this one as it is now. \
-             If it is gone, or was this machine before it was installed anew: kubectl delete node {node}; \
+             If it is gone, or was this machine before it was reinstalled: kubectl delete node {node}; \
              kubectl -n kube-system delete secret {node}.node-password.{kind}; its agent goes on by itself then. Otherwise give this machine another name: --node-name"
         );
         Some(NameTrial {
@@ -204,7 +206,8 @@ impl Distribution for Supervised {
         })
     }
 
-    /// The kubeconfig names the agent's own load balancer, which is away when the agent is: the servers themselves go first.
+    /// The kubeconfig names the agent's own load balancer, which is down when the agent is down: so the servers
+    /// themselves come first.
     fn api_servers(&self, target: &Target, own: &Kubeconfig) -> Vec<Endpoint> {
         let of_api = |endpoint: &Endpoint| match self.kind {
             Kind::Rke2 => Endpoint { port: API_PORT, ..endpoint.clone() },
@@ -213,7 +216,7 @@ impl Distribution for Supervised {
         target.endpoints.iter().map(of_api).chain([own.server.clone()]).collect()
     }
 
-    /// What the agent's load balancer remembered of the cluster's servers: what it is told may have been changed since.
+    /// The servers that the agent's load balancer remembers: the configuration may have changed since.
     fn stood_at(&self, root: &Root, _: &Kubeconfig) -> Vec<Endpoint> {
         let path = self.file(&format!("etc/{}-agent-load-balancer.json", self.kind));
         let Ok(Some(text)) = root.text(path) else { return Vec::new() };
@@ -255,7 +258,7 @@ impl Distribution for Supervised {
     }
 }
 
-/// What was kept is of the cluster that the target means; `None` where it says nothing of it.
+/// True when the kept bundle is of the target's cluster; `None` where the target does not say.
 fn is_meant(target: &Target, kept: &Bundle) -> Option<bool> {
     if let Some(hash) = target.bundle {
         return Some(hash == kept.hash);
@@ -341,7 +344,7 @@ mod tests {
             (*enable, *one, *start, *two),
             (UnitVerb::Enable, "rke2-agent", UnitVerb::RestartUnwaited, "rke2-agent")
         );
-        assert!(!format!("{deeds:?}").contains(SECRET), "whoever prints deeds prints no token");
+        assert!(!format!("{deeds:?}").contains(SECRET), "Debug output of deeds holds no token");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! When the machine is read again.
+//! When the driver reads the machine again.
 
 use reveille_agent::Settings;
 use reveille_agent::model::{Credentials, Inspection, Role};

@@ -1,4 +1,5 @@
-//! Who is asked for what, with which credential, and what the answer says; one server after the other, until one answers.
+//! The requests to API servers: which server, with which credential, and what the answer means; one server after the
+//! other, until one answers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,16 +14,16 @@ use crate::node_object::NodeObject;
 use crate::target::kubeconfig::{Client, Kubeconfig};
 use crate::target::{AGENT_USER, Endpoint, Kind, Token};
 
-/// What asking for the Node came to.
+/// The result of asking for the Node.
 pub(super) enum Asked {
     There(Box<NodeObject>),
-    /// It is not there; whether it was for a moment since the look before.
+    /// The Node does not exist; true when it existed for a moment since the last inspection.
     NotThere(bool),
-    /// The cluster knows another machine by this name, and what to do.
+    /// The cluster has another machine under this name: the advice.
     NameTaken(String),
-    /// The credentials were accepted, and may not read this Node.
+    /// The API server accepts the credentials, and they may not read this Node.
     Forbidden,
-    /// The token is accepted, and nobody reads Nodes with it; the cluster itself guards the name.
+    /// The API server accepts the token, which may not read Nodes; the cluster itself guards the name.
     Guarded,
     Refused,
     CannotTell(String),
@@ -44,21 +45,22 @@ impl Inspector {
         match answer.status {
             _ if trial.is_node => of_answer(&answer),
             200 => Asked::Guarded,
-            // A supervisor says 403 to whoever it knows, and does not let join.
+            // A supervisor answers 403 to a client that it knows, but does not let it join.
             401 | 403 => Asked::Refused,
             status => Asked::CannotTell(format!("the supervisor answers {status}")),
         }
     }
 
-    /// The cluster knows another machine by this name; none where it does not, or where nothing can be asked.
+    /// Asks whether the cluster has another machine under this name; none where it does not, or where the request is not
+    /// possible.
     pub(super) async fn ask_for_name(&self, token: &Token) -> Option<Asked> {
         let trial = self.distribution.name_trial(&self.root, &self.node_name)?;
         let answer = self.with_token(token, &trial.path, &trial.headers).await.ok()?;
-        // What comes with another status is a certificate, and its key: neither is looked at.
+        // An answer with another status contains a certificate and its key: the inspector reads neither.
         (answer.status == 403).then_some(Asked::NameTaken(trial.advice))
     }
 
-    /// Asks the servers that are named, one after the other, until one answers.
+    /// Asks the named servers, one after the other, until one answers.
     async fn with_token(
         &self,
         token: &Token,
@@ -98,7 +100,7 @@ impl Inspector {
         }
     }
 
-    /// Asks the API servers, one after the other, until one says something of the matter.
+    /// Asks the API servers, one after the other, until one gives a usable answer.
     pub(super) async fn with_certificate(
         &self,
         own: &Kubeconfig,
@@ -123,7 +125,7 @@ impl Inspector {
     }
 }
 
-/// Somebody answers at this place who is of these authorities.
+/// True when a server of these CAs answers at this address.
 pub(super) async fn answers(endpoint: &Endpoint, roots: &Arc<RootCertStore>) -> bool {
     match Api::new(endpoint, Trust::Authorities(Arc::clone(roots)), Shown::Nothing) {
         Ok(api) => api.get("/version", ASK_WITHIN).await.is_ok(),
@@ -131,7 +133,7 @@ pub(super) async fn answers(endpoint: &Endpoint, roots: &Arc<RootCertStore>) -> 
     }
 }
 
-/// What a refusal of a token means, and what to do.
+/// The meaning of a refused token, and what to do.
 pub(super) fn refused(kind: Kind, token: &Token) -> String {
     match kind {
         Kind::Kubeadm => format!(

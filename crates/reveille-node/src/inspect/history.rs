@@ -1,13 +1,14 @@
-//! What became of the Node between two looks, as the API server's own history tells it.
+//! What happened to the Node between two inspections, by the API server's own history.
 //!
 //! ```text
 //!  look: it is not there ─▶ a list of its name alone ─▶ the revision of that moment
 //!  next: it is not there ─▶ a watch from that revision, over at once ─▶ it came and went, or nothing happened
 //! ```
 //!
-//! A cloud controller that does not know a machine deletes its Node within a second, and whoever only looks now and then sees
-//! a kubelet that never registered. A kubelet may list and watch the Node of its own name, and no other. What cannot be told
-//! is not told: whoever may not watch, or asks for a revision that is forgotten, learns nothing and begins anew.
+//! A cloud controller that does not know a machine deletes its Node within a second. An agent that only reads the Node
+//! now and then would take this for a kubelet that never registered. A kubelet may list and watch the Node of its own
+//! name, and no other. If the agent may not watch, or the revision is too old, it learns nothing and starts again from a
+//! new list.
 
 use std::sync::PoisonError;
 
@@ -18,10 +19,10 @@ use crate::identity::Identity;
 use crate::node_object::NodeObject;
 use crate::target::kubeconfig::{Client, Kubeconfig};
 
-/// The watch ends by itself after this: what happened before it began comes at once.
+/// The watch ends after this time: earlier events come at once.
 const WATCH_S: u8 = 1;
 
-/// A list, of which only its moment counts.
+/// A list, of which only the revision counts.
 #[derive(Deserialize)]
 struct Listed {
     metadata: Moment,
@@ -42,8 +43,8 @@ struct Happened {
 }
 
 impl Inspector {
-    /// The Node is not there now: was it there at some moment since the look before? What happens from now on is asked for at
-    /// the next look.
+    /// The Node does not exist now: did it exist at some moment since the last inspection? The next inspection asks about
+    /// events from now on.
     pub(super) async fn came_and_went(&self, own: &Kubeconfig, client: &Client) -> bool {
         let name = format!("/api/v1/nodes?fieldSelector=metadata.name%3D{}", self.node_name);
         let Some(since) = self.take_revision() else {
@@ -62,13 +63,14 @@ impl Inspector {
         was_there
     }
 
-    /// It is there, or nobody could say, or its kubelet is not let in: what is asked for next begins when it is not there again.
+    /// The Node exists, or no server answered, or the kubelet is refused: the history starts again when the Node is
+    /// missing again.
     pub(super) fn forget_revision(&self) {
         self.keep_revision(None);
     }
 
     fn keep_revision(&self, revision: Option<String>) {
-        // It goes into a path.
+        // The revision becomes a part of a path.
         let is_plain =
             |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = revision.filter(is_plain);
@@ -79,7 +81,8 @@ impl Inspector {
     }
 }
 
-/// Whether this machine's Node was there, and the revision of the last that happened; none where the server has forgotten.
+/// Whether this machine's Node existed, and the revision of the last event; none where the server has forgotten the old
+/// revision.
 fn read(body: &[u8], since: String, is_ours: impl Fn(&NodeObject) -> bool) -> (bool, Option<String>) {
     let (mut was_there, mut until) = (false, since);
     for happened in serde_json::Deserializer::from_slice(body).into_iter::<Happened>() {
@@ -88,7 +91,7 @@ fn read(body: &[u8], since: String, is_ours: impl Fn(&NodeObject) -> bool) -> (b
                 was_there |= is_ours(&object);
                 object.revision().clone_into(&mut until);
             }
-            // An error, or what no watch says.
+            // An error, or a line that is not of a watch.
             Ok(_) | Err(_) => return (was_there, None),
         }
     }

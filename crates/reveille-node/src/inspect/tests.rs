@@ -1,5 +1,5 @@
-//! A machine of k3s or RKE2 against a supervisor that answers as the real one does, by status and path; what follows from what is
-//! found is asked of the agent's own choice. The program itself is in no test here.
+//! A machine of k3s or RKE2 against a supervisor that answers like the real one, by status and path. The agent's own
+//! choice shows what follows from a finding. No test here contains the program itself.
 
 use std::fs;
 use std::sync::Mutex as Std;
@@ -23,16 +23,16 @@ const OTHER_MACHINE: &str = "fedcba9876543210fedcba9876543210";
 const PASSWORD: &str = "c4naryc4naryc4nary";
 const NODE_PASSWORD: &str = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
 
-/// What the cluster is, for one test.
+/// The cluster's state, for one test.
 pub(crate) struct Cluster {
     pub(crate) authority: Authority,
-    /// What its API server says to the kubelet of w-1: status and Node.
+    /// The API server's answer to the kubelet of w-1: status and Node.
     pub(crate) node: Arc<Std<(u16, String)>>,
-    /// What happened to the Node of w-1 since anybody listed it, as a watch tells it.
+    /// The events of the Node of w-1 since the last list, as a watch sends them.
     happened: Arc<Std<String>>,
-    /// The node password that it knows for w-1.
+    /// The node password that the cluster knows for w-1.
     node_password: &'static str,
-    /// The password that lets agents in.
+    /// The password with which agents join.
     password: &'static str,
 }
 
@@ -99,7 +99,7 @@ fn base64_of(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-/// A machine below a folder.
+/// A machine in a folder.
 pub(crate) struct Here {
     _folder: tempfile::TempDir,
     pub(crate) root: Root,
@@ -125,7 +125,7 @@ impl Here {
         format!("/var/lib/rancher/{}/agent/{name}", self.kind)
     }
 
-    /// Its agent's process, as it shows itself.
+    /// The process of its agent, as /proc shows it.
     pub(crate) fn runs(&self) {
         self.put("/proc/77/cmdline", &format!("/usr/local/bin/{} agent\0", self.kind));
         self.put("/proc/77/status", "Name:\tx\nUid:\t0\t0\t0\t0\n");
@@ -139,7 +139,7 @@ impl Here {
         self.put(&format!("/etc/rancher/{}/config.yaml", self.kind), &text);
     }
 
-    /// What an agent that has joined holds; its load balancer listens nowhere.
+    /// The files of an agent that has joined; its load balancer does not listen.
     pub(crate) fn has_joined(&self, cluster: &Cluster) {
         let (certificate, key) = cluster.authority.client("system:node:w-1");
         let (ca, crt, private) =
@@ -190,7 +190,7 @@ fn node_that_is(ready: &str, machine_id: &str) -> (u16, String) {
     (200, node.to_string())
 }
 
-/// What the agent would do, ordered to join, once it has read this often enough.
+/// The agent's choice, ordered to join, once it has read this often enough.
 fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<Rung>, Hold> {
     choose(Known {
         machine: Some(&inspector.machine()),
@@ -445,7 +445,7 @@ fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_r
     here.runs();
     here.put("/proc/77/cmdline", "/usr/bin/kubeadm\0join\0--config\0x\0");
     inspector.clear_scratch();
-    assert!(here.root.has(scratch), "somebody reads it");
+    assert!(here.root.has(scratch), "a running join reads it");
     assert!(inspector.is_joining());
     here.put("/proc/77/status", "Name:\tkubeadm\nUid:\t65534\t65534\t65534\t65534\n");
     assert!(!inspector.is_joining(), "a user can call a process as he likes");

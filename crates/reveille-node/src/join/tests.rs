@@ -1,5 +1,5 @@
-//! A whole join of a k3s agent by the shipped loop: real files below a folder, real requests, and a stand-in for `systemctl` that
-//! lets the agent have done what it does at its start. The program itself is not there.
+//! A whole join of a k3s agent by the shipped loop: real files in a folder, real requests, and a substitute for
+//! `systemctl`. The substitute does to the files what the agent does at its start. The program itself is not there.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ impl Tokens for Given {
     }
 }
 
-/// Writes down what it is asked for, and lets the agent have its certificate at each start.
+/// Records its arguments, and puts the agent's certificate in place at each start.
 fn systemctl(here: &Here) -> std::path::PathBuf {
     let path = here.root.at("/systemctl");
     let (log, ready, agent) =
@@ -43,7 +43,7 @@ async fn an_agent_of_k3s_joins_is_brought_back_by_its_unit_when_its_node_goes_an
     let cluster = Cluster::new("ours");
     let (server, _) = cluster.serve(Kind::K3s).await;
     let here = Here::new(Kind::K3s);
-    // What the agent has after its start, put aside until then.
+    // The files that the agent has after its start, set aside until then.
     here.has_joined(&cluster);
     fs::rename(here.root.at(here.agent("")), here.root.at("/prepared")).unwrap();
     let inspector = Arc::new(here.inspector(server.port, &cluster.token()));

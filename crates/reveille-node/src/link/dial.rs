@@ -1,7 +1,7 @@
-//! A connection to the server: name, TCP, TLS, each within its deadline and each with its own failure.
+//! A connection to the server: DNS, TCP, TLS, each with its own deadline and its own failure.
 //!
-//! When what answers speaks no TLS at all, it is asked once in the clear who it is: a captive portal and a server on the wrong
-//! port both say so in their first line, and nothing of ours is in that question.
+//! When the other end does not speak TLS, it gets one request in clear text. A captive portal and a server on the wrong
+//! port both identify themselves in their first line. The request holds nothing of ours.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) async fn dial(link: &Link, credential: Option<&Credential>) -> Result
     let (sender, connection) =
         http1::handshake(TokioIo::new(tls)).await.map_err(|error| link.broken(error))?;
     let driven = tokio::spawn(async move {
-        // How it ended is told to whoever waits for the answer.
+        // The task that waits for the answer learns how the connection ended.
         drop(connection.with_upgrades().await);
     });
     Ok(Line::new(link.clone(), sender, driven.abort_handle()))
@@ -47,7 +47,7 @@ async fn connect(link: &Link) -> Result<TcpStream, LinkError> {
     for address in addresses {
         match timeout(STEP_WITHIN, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                // Small frames that answer each other.
+                // Frames are small and answer each other: Nagle's algorithm would delay them.
                 drop(stream.set_nodelay(true));
                 return Ok(stream);
             }
@@ -87,7 +87,7 @@ async fn shake_hands(
     Err(failed(pin::explain(tls)))
 }
 
-/// TLS 1.3 alone: both ends are ours, so nothing older is ever needed, and a downgrade is a failure.
+/// Only TLS 1.3: both ends are ours, so no older version is ever needed, and a downgrade is a failure.
 fn configure(link: &Link, credential: Option<&Credential>) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -105,7 +105,7 @@ fn configure(link: &Link, credential: Option<&Credential>) -> Result<ClientConfi
     Ok(config)
 }
 
-/// Who is it that speaks no TLS?
+/// Asks an endpoint that does not speak TLS what it is.
 async fn ask_in_the_clear(link: &Link) -> Option<LinkError> {
     let asked = async {
         let mut stream = connect(link).await.ok()?;

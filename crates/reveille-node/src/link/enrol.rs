@@ -1,9 +1,10 @@
-//! A token for a certificate, a certificate for the next one.
+//! Enrolment, which gives a certificate for a token, and renewal, which gives the next certificate.
 //!
-//! The key is made here and stays here. It is made before the request and used for every repetition of it: the server knows a
-//! lost answer by the key, and an invitation is used once. So it is on the disk before it is shown, and an agent that died in
-//! between is still the one that was let in. The next key is on the disk before it is shown, too, and is the same until it is
-//! used: the server knows one next key of a machine, and a full disk may keep any of two.
+//! The machine makes the key itself, and the key stays on the machine. It makes the key before the request and uses it
+//! for every repetition. The server recognises a repeated request by the key, because an invitation can be used once. So
+//! the key is on the disk before it is sent, and an agent that died in between is still the admitted one. The next key is
+//! also on the disk before it is sent, and stays the same until it is used. The server keeps few next keys of a machine,
+//! and a full disk may keep either of two files.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ use super::{ANSWER_WITHIN, Credential, Keyring, KeyringError, Link, LinkError, d
 use crate::durable::replace;
 use crate::private::{ENROLLING_PEM, RENEWING_PEM};
 
-/// A machine that wants to be known.
+/// A machine that asks to be enrolled.
 pub struct Enrolment {
     key: KeyPair,
     identity: Identity,
@@ -28,20 +29,20 @@ pub struct Enrolment {
 }
 
 impl Enrolment {
-    /// With a fresh key.
+    /// An enrolment with a new key.
     ///
     /// # Errors
     ///
-    /// None can be made.
+    /// No key can be made.
     pub fn new(identity: Identity, facts: Facts, node_name: Option<Word>) -> Result<Self, LinkError> {
         Ok(Self { key: fresh()?, identity, facts, node_name })
     }
 
-    /// With the key of an enrolment that broke off, or with a fresh one, which is in this folder from then on.
+    /// An enrolment with the key of a broken one, or with a new key, which is in this folder from then on.
     ///
     /// # Errors
     ///
-    /// None can be made, or kept.
+    /// No key can be made or kept.
     pub fn kept(
         folder: &Path,
         identity: Identity,
@@ -51,19 +52,19 @@ impl Enrolment {
         Ok(Self { key: kept_key(&begun(folder), |_| true)?, identity, facts, node_name })
     }
 
-    /// It is over, one way or the other: the next one is with another key.
+    /// Ends the enrolment: the next one has another key.
     pub fn forget(folder: &Path) {
-        // One that stays is passed over by a machine that is enrolled. Keys that are left were those of another record.
+        // An enrolled machine ignores a leftover key. Other keys in the folder were of another record.
         for path in [begun(folder), next_key(folder), welcomed(folder)] {
             std::fs::remove_file(path).ok();
         }
     }
 
-    /// Asks; may be repeated until it is answered.
+    /// Asks the server; the caller may repeat this until there is an answer.
     ///
     /// # Errors
     ///
-    /// Nobody answers, or the server refuses.
+    /// The server does not answer, or refuses.
     pub async fn ask(&self, link: &Link, token: &Secret, now: Time) -> Result<(Credential, Kept), LinkError> {
         let wish = Enrol {
             protocol: PROTOCOL,
@@ -79,11 +80,11 @@ impl Enrolment {
 }
 
 impl Link {
-    /// The next certificate, with a fresh key.
+    /// Asks for the next certificate, with a new key.
     ///
     /// # Errors
     ///
-    /// Nobody answers, or the server refuses; the one before counts on.
+    /// The server does not answer, or refuses; the certificate before stays in use.
     pub async fn renew(&self, credential: &Credential, now: Time) -> Result<(Credential, Kept), LinkError> {
         self.renew_with(&fresh()?, credential, now).await
     }
@@ -102,15 +103,15 @@ impl Link {
 }
 
 impl Keyring {
-    /// With the next certificate, which is on the disk. The next key is, before it is shown, and until the keyring has it: where
-    /// the rest cannot be kept, the same key is asked for again.
+    /// The keyring with the next certificate, which is on the disk. The next key is on the disk before it is sent, and
+    /// until the keyring has it. If the rest cannot be written, the agent asks again with the same key.
     ///
     /// # Errors
     ///
-    /// Nobody answers, the server refuses, or the disk does; the certificate before counts on.
+    /// The server does not answer or refuses, or the disk fails; the certificate before stays in use.
     pub async fn renewed(&self, link: &Link, now: Time) -> Result<Self, RenewError> {
         let path = next_key(self.directory());
-        // One that the keyring has already was not taken away when it was done.
+        // The keyring already has this key: the last renewal could not remove the file.
         let is_next = |key: &KeyPair| !self.credential.pem().contains(key.serialize_pem().trim());
         let key = kept_key(&path, is_next)?;
         let (credential, kept) = link.renew_with(&key, &self.credential, now).await?;
@@ -123,10 +124,10 @@ impl Keyring {
 /// Why there is no next certificate.
 #[derive(Debug, Error)]
 pub enum RenewError {
-    /// It was not given.
+    /// The server did not give it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// It cannot be kept.
+    /// The disk cannot keep it.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
 }
@@ -135,7 +136,7 @@ fn fresh() -> Result<KeyPair, LinkError> {
     KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))
 }
 
-/// The key that is there, if it is one that counts; or a fresh one, which is there from then on.
+/// The key in the file, if it is valid and `counts` accepts it; otherwise a new one, which is in the file from then on.
 fn kept_key(path: &Path, counts: impl Fn(&KeyPair) -> bool) -> Result<KeyPair, LinkError> {
     let before = std::fs::read_to_string(path).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
     if let Some(key) = before.filter(counts) {
@@ -155,7 +156,7 @@ fn next_key(folder: &Path) -> PathBuf {
     folder.join(RENEWING_PEM)
 }
 
-/// A request that says nothing but the key.
+/// A certificate signing request with only the key.
 fn csr(key: &KeyPair) -> Result<Pem, LinkError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();

@@ -1,7 +1,7 @@
-//! One request over one connection, and what its answer is worth.
+//! One request over one connection, and the meaning of its answer.
 //!
-//! An answer of the server is JSON under its own name (`server: reveille`). Anything else was said by somebody in between, or by
-//! another server, and is told as that: its status, its name, its content type and how it begins, secrets masked.
+//! An answer of the server is JSON with the header `server: reveille`. Any other answer comes from a proxy or another
+//! server and is reported as that: its status, its name, its content type and its beginning, with secrets masked.
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::{ANSWER_WITHIN, Link, LinkError};
 
-/// A connection; it ends with this value.
+/// A connection; it ends when this value is dropped.
 pub(super) struct Line {
     link: Link,
     sender: SendRequest<Full<Bytes>>,
@@ -29,7 +29,7 @@ pub(super) struct Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // A connection that was upgraded belongs to its session by now.
+        // An upgraded connection belongs to its session by now.
         if !self.upgraded {
             self.driven.abort();
         }
@@ -59,7 +59,7 @@ impl Line {
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(token) = token {
             let header = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
-            // Whatever stands in it that no header takes was no token of ours.
+            // A text that no header can hold is not a token of ours.
             let mut header = header.map_err(|_| LinkError::refused(Reason::TokenUnknown))?;
             header.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, header);
@@ -68,7 +68,7 @@ impl Line {
         self.value(answer).await
     }
 
-    /// Asks for an upgrade. The answer as it is when it is one, else why not.
+    /// Asks for an upgrade. Returns the upgraded answer, or the reason why there is none.
     pub(super) async fn upgrade(
         &mut self,
         path: &str,
@@ -135,14 +135,14 @@ fn header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> &'h str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// How a foreign answer begins, as text that can be shown.
+/// The beginning of a foreign answer, as text that can be shown.
 pub(super) fn beginning(bytes: &[u8]) -> Word {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(2048)]);
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     Word::cut(&mask_secrets(&one_line))
 }
 
-/// A proxy, or another server: what a gateway says when it does not reach what is behind it is said by gateways alone.
+/// Tells a proxy from another server: only a gateway reports that it cannot reach its upstream.
 pub(super) fn somebody_else(answered: Answered, has_via: bool) -> Reason {
     let name = answered.server.to_ascii_lowercase();
     let proxies =

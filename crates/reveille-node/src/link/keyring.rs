@@ -1,4 +1,4 @@
-//! What a machine keeps of its enrolment: its key, its certificate, where the server is and by which keys it is known.
+//! The files of a machine's enrolment: its key, its certificate, the server's address and the server's pins.
 //!
 //! ```text
 //!  DIR/link.pem    key and certificate, 0600       replaced as a whole, so that the two always belong together
@@ -7,8 +7,8 @@
 //!  DIR/link.json   server, pins, record, node name, when to renew
 //! ```
 //!
-//! Dates are of this machine's clock and are compared with nothing but it; a clock that stood ahead and was mended is known by a
-//! date that is further away than the span that it was made of.
+//! Dates are of this machine's clock and are compared with nothing else. A clock that was ahead and was set back shows in
+//! a date that is further away than the span that made it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,16 +26,16 @@ use crate::pin::{Pin, Pins};
 use crate::private::{LINK_PEM, WELCOMED_PEM};
 use crate::target::Endpoint;
 
-/// The server's own span between a certificate and the next one, where an older agent kept none.
+/// The server's default span between two certificates, for an older agent that kept none.
 const RENEW_AFTER_S: i64 = 20 * 24 * 3_600;
-/// A clock that is mended by less makes no certificate due.
+/// A clock correction below this makes no certificate due.
 const CLOCK_SLACK: Span = Span::from_min(60);
 
 /// A machine's own key and certificate.
 pub struct Credential {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
-    /// Key and certificate, as they are written down.
+    /// Key and certificate, as they are on the disk.
     pem: String,
 }
 
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// From a key and a certificate as PEM; none when they cannot be read.
+    /// Reads a key and a certificate from PEM; none when they cannot be read.
     pub(super) fn read(pem: &str) -> Option<Self> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
@@ -60,64 +60,66 @@ impl Credential {
     }
 }
 
-/// What is kept beside it.
+/// The other data of an enrolment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// `host:port`.
     pub server: String,
-    /// Pins.
+    /// The server's pins.
     pub ca_pins: Vec<String>,
     /// The machine's record.
     pub machine: Word,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// Renew the certificate from then on.
+    /// The time from which the certificate has to be renewed.
     pub renew_at: Time,
-    /// So long after it was given. None where an older agent kept it.
+    /// The same as a span after the issue. None where an older agent wrote the file.
     #[serde(default)]
     pub renew_after_s: Option<i64>,
-    /// The authorities' certificates, as PEM: shown beside this machine's own to its peers. None where an older agent enrolled.
+    /// The CAs' certificates, as PEM: shown to peers with this machine's own certificate. None where an older agent
+    /// enrolled.
     #[serde(default)]
     pub authorities: String,
 }
 
-/// All that a machine keeps of its enrolment.
+/// All data of an enrolment.
 #[derive(Debug)]
 pub struct Keyring {
     directory: PathBuf,
-    /// Its key and certificate.
+    /// The machine's key and certificate.
     pub credential: Credential,
-    /// What is kept beside it.
+    /// The other data.
     pub kept: Kept,
-    /// What the server welcomed last, where it has not welcomed this key yet. It counts until then, whoever renews beside this
-    /// machine: of the keys that were asked for the server knows the newest few, and a copy of this disk can ask, too.
+    /// The last welcomed credential, until the server has welcomed the current key. It counts until then, even if another
+    /// client renews beside this machine. The server keeps only the newest few requested keys, and a copy of this disk
+    /// can request keys, too.
     welcomed: Option<Credential>,
 }
 
-/// Why there is none.
+/// Why there is no keyring.
 #[derive(Debug, Error)]
 pub enum KeyringError {
     /// The file system refused.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error.
         source: io::Error,
     },
-    /// It is there and cannot be read.
+    /// The file exists and cannot be read.
     #[error("{} is not what an enrolment leaves; move it away and enrol with a new invitation", .0.display())]
     Unreadable(PathBuf),
 }
 
 impl Keyring {
-    /// Reads it; none where this machine was not enrolled.
+    /// Reads the keyring; none where this machine was not enrolled.
     ///
     /// # Errors
     ///
-    /// It is there and cannot be read.
+    /// A file exists and cannot be read.
     pub fn open(directory: &Path) -> Result<Option<Self>, KeyringError> {
         let (pem, json) = paths(directory);
         let Some(text) = read(&pem)? else { return Ok(None) };
@@ -132,7 +134,7 @@ impl Keyring {
         &self.directory
     }
 
-    /// Keeps an enrolment, durably.
+    /// Keeps an enrolment durably.
     ///
     /// # Errors
     ///
@@ -144,7 +146,7 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// Keeps the next certificate, durably, and what was welcomed last until this one is.
+    /// Keeps the next certificate durably, and the last welcomed one until the next one is welcomed.
     pub(super) fn keep_next(&self, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
         let last = self.welcomed.as_ref().unwrap_or(&self.credential);
         write(welcomed(&self.directory), last)?;
@@ -155,12 +157,12 @@ impl Keyring {
     /// The server welcomed this key: all others are void.
     pub fn is_welcomed(&mut self) {
         if self.welcomed.take().is_some() {
-            // One that stays is tried once more, should this one be void one day.
+            // A leftover file is tried once more if this key becomes void one day.
             std::fs::remove_file(welcomed(&self.directory)).ok();
         }
     }
 
-    /// This key is void, and was not welcomed yet: from now on with the one that was welcomed last, and the next certificate is
+    /// This key is void, and was never welcomed: the last welcomed credential replaces it, and the next certificate is
     /// due. False where there is none.
     ///
     /// # Errors
@@ -174,8 +176,8 @@ impl Keyring {
         self.write_kept().map(|()| true)
     }
 
-    /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing. Other
-    /// keys are another authority's, which signs the next certificate: it is due, because the one before may not count for long.
+    /// Trusts the server by these keys from now on, as its welcome said. Unreadable pins change nothing. New pins mean
+    /// another authority, which signs the next certificate: it is due, because the authority before may be retired soon.
     ///
     /// # Errors
     ///
@@ -196,39 +198,39 @@ impl Keyring {
         replace(&json, &text).map_err(|source| KeyringError::Io { doing: "write", path: json, source })
     }
 
-    /// The keys that the server, and every peer, is known by.
+    /// The pins of the server, and of every peer.
     pub fn pins(&self) -> Option<Pins> {
         let pins: Result<Vec<Pin>, _> = self.kept.ca_pins.iter().map(|pin| pin.parse()).collect();
         Pins::new(pins.ok()?).ok()
     }
 
-    /// This machine's certificate, and the authorities' behind it.
+    /// This machine's certificate, followed by those of the CAs.
     pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {
         let authorities = CertificateDer::pem_slice_iter(self.kept.authorities.as_bytes()).flatten();
         self.credential.chain.iter().take(1).cloned().chain(authorities).collect()
     }
 
-    /// Its key.
+    /// The machine's key.
     pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
         self.credential.key.clone_key()
     }
 
-    /// The link that it leads to; none when what is kept names no server.
+    /// The link to the kept server; none when the file names no valid server.
     pub fn link(&self) -> Option<Link> {
         let server = Endpoint::parse("the kept server", &self.kept.server).ok()?;
         Some(Link { server, pins: self.pins()? })
     }
 
-    /// Time for the next certificate; or without the authorities', which come with it.
+    /// True when the next certificate is due, or when the CAs' certificates are missing, which come with it.
     pub fn is_due(&self, now: Time) -> bool {
         let (at, after_s) = (self.kept.renew_at, self.kept.renew_after_s.unwrap_or(RENEW_AFTER_S));
-        // It was given while the clock stood ahead: the server, whose clock did not, ends it long before.
+        // The certificate was issued while this clock was ahead: by the server's clock it ends long before that date.
         let is_too_far = at > now + Span::from_s(after_s) + CLOCK_SLACK;
         now >= at || is_too_far || self.kept.authorities.is_empty()
     }
 }
 
-/// Key and certificate, durably.
+/// Writes key and certificate durably.
 fn write(path: PathBuf, credential: &Credential) -> Result<(), KeyringError> {
     replace(&path, credential.pem.as_bytes()).map_err(|source| KeyringError::Io {
         doing: "write",

@@ -1,4 +1,4 @@
-//! The link to the registration server: be enrolled, hold a session, renew, and say why not.
+//! The link to the registration server: enrol, hold a session, renew, and report failures.
 //!
 //! ```text
 //!  Link { server, pins } ─▶ dial: name, TCP, TLS 1.3 under the pins ─▶ http: one request ─┬▶ enrol ─▶ Credential ─▶ keyring
@@ -7,12 +7,12 @@
 //!  Session: say(AgentFrame) ─▶ numbered ─▶ server      next() ◀─ ServerFrame, or why there is none any more
 //! ```
 //!
-//! Every step has a deadline, and every failure is a [`LinkError`] that names the step, with the code of the server's own list
-//! where there is one: a wrong pin, a proxy and another server are told apart here, because nobody else can. A connection is
-//! used for one thing. When to try again is decided by whoever holds the link ([`LinkError::retry_after_s`] is what the server
-//! asks for).
+//! Every step has a deadline, and every failure is a [`LinkError`] that names the step, with the code of the server's own
+//! list where there is one. A wrong pin, a proxy and another server are distinguished in this module, because only the
+//! machine can see the difference. A connection has one use. The holder of the link decides when to try again
+//! ([`LinkError::retry_after_s`] is what the server asks for).
 //!
-//! Deliberately not here: what an agent reports, what it does when it is told to, and its backoff.
+//! Not in this module on purpose: the agent's reports, its reaction to orders, and its backoff.
 
 mod dial;
 mod enrol;
@@ -35,17 +35,17 @@ pub use session::{Carrier, Session};
 use crate::pin::Pins;
 use crate::target::Endpoint;
 
-/// Longest for each step of a connection.
+/// The time limit of each step of a connection.
 pub(crate) const STEP_WITHIN: Duration = Duration::from_secs(10);
-/// Longest for an answer that is not held back. The server itself gives up a little earlier.
+/// The time limit of an answer that the server does not hold. The server itself gives up a little earlier.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// Where the server is, and by which keys it is known.
+/// The server's address, and its pins.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where.
+    /// The address.
     pub server: Endpoint,
-    /// By which keys.
+    /// The pins.
     pub pins: Pins,
 }
 
@@ -55,46 +55,46 @@ pub enum LinkError {
     /// The name has no address.
     #[error("the name {host:?} of the registration server cannot be resolved")]
     Resolve {
-        /// Which.
+        /// The name.
         host: String,
-        /// What the system said.
+        /// The error.
         source: std::io::Error,
     },
-    /// Nobody accepts a connection.
+    /// No server accepts a connection.
     #[error("the registration server {server} does not accept a connection")]
     Connect {
-        /// Which.
+        /// The server.
         server: String,
-        /// What the system said, of the last address that was tried.
+        /// The error of the last tried address.
         source: std::io::Error,
     },
     /// The handshake failed for another reason than the pins.
     #[error("the TLS handshake with {server} failed: {what}")]
     Tls {
-        /// With which.
+        /// The server.
         server: String,
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// The server refused, or what answered is not the server: a code of the one list.
+    /// The server refused, or the other end is not the server: a code of the protocol's list.
     #[error("{0}")]
     Refused(Box<Refused>),
     /// A step did not end in time.
     #[error("{step} of {server} took longer than {within_s} s")]
     Late {
-        /// Which step.
+        /// The step.
         step: &'static str,
-        /// Of which server.
+        /// The server.
         server: String,
-        /// Its deadline.
+        /// The time limit.
         within_s: u64,
     },
-    /// The connection ended in the middle.
+    /// The connection broke.
     #[error("the connection to {server} broke: {what}")]
     Broken {
-        /// To which.
+        /// The server.
         server: String,
-        /// How.
+        /// How it broke.
         what: String,
     },
     /// The machine's own key or request could not be made.
@@ -103,7 +103,7 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// The code of the one list, where there is one.
+    /// The code of the protocol's list, where there is one.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Refused(refused) => Some(&refused.reason),
@@ -111,7 +111,7 @@ impl LinkError {
         }
     }
 
-    /// When the server, or what was found, asks to be asked again; none where it says nothing of it.
+    /// When to ask again, as the server or the finding says; none where it says nothing.
     pub fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::Refused(refused) => refused.retry_after_s,
@@ -119,12 +119,12 @@ impl LinkError {
         }
     }
 
-    /// Nothing comes of asking again before a person did something.
+    /// Asking again is useless until an operator acts.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused(refused) if refused.retry_after_s.is_none() && !refused.reason.is_wait())
     }
 
-    /// Why, with its causes, for people.
+    /// The error with its causes, for people.
     pub fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
@@ -142,11 +142,11 @@ impl LinkError {
 }
 
 impl Link {
-    /// Who answers there.
+    /// Asks the server for its name and version.
     ///
     /// # Errors
     ///
-    /// Nobody, or somebody else.
+    /// The server does not answer, or another server does.
     pub async fn ping(&self) -> Result<Ping, LinkError> {
         let mut line = dial::dial(self, None).await?;
         line.get(reveille_wire::agent::path::PING).await

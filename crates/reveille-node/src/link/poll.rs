@@ -1,8 +1,8 @@
-//! A session's frames by requests that the server holds back.
+//! A session's frames over requests that the server holds back.
 //!
-//! One poll is always under way. When the agent has something to say, another one goes beside it, which brings the frames and
-//! ends the wait of the first. A poll whose answer was lost is repeated: the server gives the same again, and frames that were
-//! taken are passed over by their numbers.
+//! One poll is always under way. When the agent has frames to send, a second poll carries them and ends the wait of the
+//! first. A poll with a lost answer is repeated: the server sends the same frames again, and ignores frames that it has
+//! already taken by their numbers.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 use super::session::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
 
-/// A poll that failed is repeated this often, a second apart at first, before the session is given up.
+/// How often a failed poll is repeated, a second apart at first, before the session is given up.
 const REPEATED: u32 = 3;
-/// Frames of one body. What stands around them is some hundred bytes.
+/// The frames of one body. The JSON around them has some hundred bytes.
 const BODY_BYTES_MAX: usize = AGENT_FRAME_BYTES_MAX - 1024;
 
 pub(super) fn open(link: &Link, credential: &Credential, hello: Hello) -> Result<Wires, LinkError> {
@@ -31,13 +31,13 @@ pub(super) fn open(link: &Link, credential: &Credential, hello: Hello) -> Result
         Line { link: link.clone(), credential, session: None, sent: 0, got: 0, waiting: Vec::new() };
     let task = tokio::spawn(async move {
         let over = line.exchange(hello, queue, &into).await;
-        // Whoever dropped the session does not ask how it ended.
+        // The owner of the session has dropped it, so no task reads how it ended.
         drop(into.send(Err(over)).await);
     });
     Ok(Wires { out, into: taken, task: task.abort_handle() })
 }
 
-/// What came first.
+/// The event that came first.
 enum Next {
     Polled(Result<Polled, LinkError>),
     Frame(AgentFrame),
@@ -48,9 +48,9 @@ struct Line {
     credential: Credential,
     session: Option<u64>,
     sent: u64,
-    /// The highest frame of the server that was handed over.
+    /// The highest number of a server frame that was handed over.
     got: u64,
-    /// Frames that were not acknowledged, with their lengths.
+    /// Unacknowledged frames, with their lengths.
     waiting: Vec<(usize, Numbered<AgentFrame>)>,
 }
 
@@ -69,7 +69,7 @@ impl Line {
                 tokio::pin!(poll);
                 tokio::select! {
                     polled = &mut poll => Next::Polled(polled),
-                    // The poll under way is given up: what it would have answered is answered to the next one.
+                    // The poll under way is dropped: the server sends its answer to the next one.
                     frame = queue.recv(), if self.session.is_some() && self.waiting.len() < POLL_FRAMES_MAX => match frame {
                         Some(frame) => Next::Frame(frame),
                         None => return self.link.broken("its sender is gone"),
@@ -107,7 +107,7 @@ impl Line {
         self.waiting.push((bytes, frame));
     }
 
-    /// As many frames as one body may hold; the others go with the next one, at once.
+    /// As many frames as one body may hold; the others go with the next poll, at once.
     fn fitting(&self) -> impl Iterator<Item = Numbered<AgentFrame>> {
         let mut left = BODY_BYTES_MAX;
         let fits = move |(bytes, _): &&(usize, Numbered<AgentFrame>)| {
@@ -119,7 +119,7 @@ impl Line {
     }
 
     fn poll(&self) -> Poll {
-        // Something to say goes at once and is answered at once.
+        // A poll with frames goes at once and is answered at once.
         let hold_s = if self.waiting.is_empty() { POLL_HOLD_S } else { 0 };
         Poll { session: self.session, ack: self.got, frames: List::first(self.fitting()), hold_s }
     }

@@ -1,4 +1,4 @@
-//! A session, over whichever carrier gets by.
+//! A session, over the carrier that works.
 //!
 //! ```text
 //!  hello ─▶ WebSocket ─┬▶ welcome ─▶ Session
@@ -6,8 +6,8 @@
 //!  say ─▶ queue (bounded) ─▶ carrier's task ─▶ server        next ◀─ queue (bounded) ◀─ carrier's task ◀─ server
 //! ```
 //!
-//! A refusal of the server is one over either carrier and is not tried over the other. Everything else that keeps an upgrade
-//! from coming about, or a socket from saying its first word, is taken for something in between.
+//! A refusal of the server counts for either carrier, and the agent does not try the other one. Any other failure of the
+//! upgrade, or of a socket's first frame, counts as a proxy that blocks WebSockets.
 
 use reveille_wire::agent::frame::{Hello, Welcome};
 use reveille_wire::agent::{AgentFrame, Plan, Reason, ServerFrame};
@@ -16,9 +16,9 @@ use tokio::task::AbortHandle;
 
 use super::{Credential, Link, LinkError, poll, socket};
 
-/// Frames that may wait to be taken.
+/// The number of received frames that may wait.
 pub(super) const FRAMES_MAX: usize = 256;
-/// Frames that may wait to be sent: of evidence each is 64 KiB, and whoever has more waits.
+/// The number of frames that may wait to be sent: a frame of evidence has 64 KiB, and its sender waits for room.
 pub(super) const OUT_MAX: usize = 16;
 
 /// How frames travel.
@@ -26,14 +26,14 @@ pub(super) const OUT_MAX: usize = 16;
 pub enum Carrier {
     /// A WebSocket.
     WebSocket,
-    /// Requests that are held back.
+    /// Requests that the server holds back.
     LongPoll,
 }
 
-/// A session that stands.
+/// An open session.
 #[derive(Debug)]
 pub struct Session {
-    /// What the server said first.
+    /// The server's first frame.
     pub welcome: Welcome,
     /// How its frames travel.
     pub carrier: Carrier,
@@ -57,11 +57,11 @@ pub(super) struct Wires {
 }
 
 impl Link {
-    /// Opens a session: over a WebSocket, or by long poll where an upgrade does not get by.
+    /// Opens a session: over a WebSocket, or by long poll where an upgrade does not work.
     ///
     /// # Errors
     ///
-    /// Nobody answers, or the server refuses.
+    /// The server does not answer, or refuses.
     pub async fn session(&self, credential: &Credential, hello: Hello) -> Result<Session, LinkError> {
         match self.session_over(Carrier::WebSocket, credential, hello.clone()).await {
             Err(error) if is_in_between(&error) => {
@@ -76,7 +76,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// Nobody answers, or the server refuses.
+    /// The server does not answer, or refuses.
     pub async fn session_over(
         &self,
         carrier: Carrier,
@@ -102,11 +102,11 @@ impl Link {
 }
 
 impl Session {
-    /// Says something; waits while too much waits to be sent.
+    /// Sends a frame; waits while too many frames wait to be sent.
     ///
     /// # Errors
     ///
-    /// The session is over; [`Session::next`] says why.
+    /// The session has ended; [`Session::next`] says why.
     pub async fn say(&self, frame: AgentFrame) -> Result<(), LinkError> {
         self.out.send(frame).await.map_err(|_| self.link.broken("the session is over"))
     }
@@ -115,7 +115,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Why there is none any more. A refusal comes as an error, too: the session ends with it.
+    /// The reason why the session has ended. A refusal is an error, too: the session ends with it.
     pub async fn next(&mut self) -> Result<ServerFrame, LinkError> {
         match self.into.recv().await {
             Some(Ok(ServerFrame::Refuse(refused))) => Err(LinkError::Refused(Box::new(refused))),
@@ -128,14 +128,14 @@ impl Session {
     }
 }
 
-/// The plan is the one that its checksum was counted over.
+/// True when the plan matches its checksum.
 pub(crate) fn is_whole(plan: &Plan) -> bool {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
     let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     plan.checksum.strip_prefix("sha256:") == Some(hex.as_str())
 }
 
-/// What says nothing about the server's own mind.
+/// True for an error that says nothing about the server's own decision.
 fn is_in_between(error: &LinkError) -> bool {
     match error {
         LinkError::Refused(refused) => matches!(

@@ -19,9 +19,9 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use super::session::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{Credential, Link, LinkError, STEP_WITHIN, dial};
 
-/// A server from which nothing came for so long, not even the answer to a ping, is not there any more.
+/// After this long without a frame, not even an answer to a ping, the server counts as gone.
 const SILENT_AFTER: Duration = Duration::from_secs(60);
-/// A ping, when nothing came for so long.
+/// The agent sends a ping after this long without a frame.
 const PING_AFTER: Duration = Duration::from_secs(20);
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
@@ -53,13 +53,13 @@ pub(super) async fn open(link: &Link, credential: &Credential, hello: Hello) -> 
     let link = link.clone();
     let task = tokio::spawn(async move {
         let over = exchange(&link, socket, hello, queue, &sender).await;
-        // Whoever dropped the session does not ask how it ended.
+        // The owner of the session has dropped it, so no task reads how it ended.
         drop(sender.send(Err(over)).await);
     });
     Ok(Wires { out, into, task: task.abort_handle() })
 }
 
-/// Frames both ways, until it is over; says why.
+/// Exchanges frames until the session ends; returns the reason.
 async fn exchange(
     link: &Link,
     mut socket: Socket,

@@ -1,4 +1,4 @@
-//! Asking one peer: a connection, the fixed request, a short answer. Whoever asks gives it its deadline.
+//! Asking one peer: a connection, the fixed request, a short answer. The caller sets the deadline.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::{Known, trust};
 
-/// What it says, or why it says nothing.
+/// The peer's answer, or why there is none.
 pub(super) async fn ask(known: &Known, config: Arc<ClientConfig>) -> Result<Saw, String> {
     let tcp = TcpStream::connect(known.at).await.map_err(|error| error.to_string())?;
     let name = ServerName::IpAddress(known.at.ip().into());
@@ -25,7 +25,7 @@ pub(super) async fn ask(known: &Known, config: Arc<ClientConfig>) -> Result<Saw,
     tls.flush().await.map_err(|error| error.to_string())?;
     let mut answer = Vec::new();
     let mut bounded = tls.take(ANSWER_BYTES_MAX as u64 + 1);
-    // How it closes says nothing: an answer that is whole is one.
+    // How the peer closes does not matter: a whole answer counts.
     let ended = bounded.read_to_end(&mut answer).await;
     if answer.len() > ANSWER_BYTES_MAX {
         return Err(format!("more than {ANSWER_BYTES_MAX} bytes"));

@@ -1,12 +1,12 @@
-//! Answering peers: one small door, for machines of the same registration server alone.
+//! Answering peers: one small listener, only for machines of the same registration server.
 //!
 //! ```text
 //!  accept ─▶ places: of all, of one address ─▶ handshake ─▶ the one request ─▶ does this machine reach it? ─▶ answer, closed
 //!              └─ none left: closed at once      3 s           2 s                  12 s                          2 s
 //! ```
 //!
-//! Nothing but the fixed request is read, byte for byte, and nothing is written before a certificate was accepted. Whoever asks
-//! often gets what was seen a moment ago; the API server is not asked more often for it.
+//! The listener reads only the fixed request, byte for byte, and writes nothing before it has accepted a certificate. A
+//! peer that asks often gets the result of a moment ago; the listener does not ask the API server more often for it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,26 +26,26 @@ use tokio_rustls::server::TlsStream;
 
 use super::{Circle, Question, lock, trust};
 
-/// Connections at once.
+/// The number of connections at once.
 const PLACES: usize = 64;
-/// Of one address.
+/// The number of connections from one address.
 const PLACES_OF_ONE: usize = 4;
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(3);
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
-/// A little longer than this machine's own look at the API server takes.
+/// A little longer than this machine's own check of the API server takes.
 const LOOK_WITHIN: Duration = Duration::from_secs(12);
-/// After an accept that failed: it fails again at once when there are no descriptors left.
+/// The pause after a failed accept: without free descriptors the next one would fail at once.
 const AFTER_FAILURE: Duration = Duration::from_millis(250);
 
-/// The door.
+/// The listener.
 #[derive(Debug)]
 pub struct Listener(TcpListener);
 
-/// The address from which this machine reaches another; nothing is sent.
+/// The address from which this machine reaches another; sends nothing.
 ///
 /// # Errors
 ///
-/// There is no way to it.
+/// There is no route to the other machine.
 pub fn own_address(other: SocketAddr) -> io::Result<IpAddr> {
     let any: SocketAddr = if other.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
@@ -53,10 +53,10 @@ pub fn own_address(other: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Who is in, by address.
+/// The open connections, by address.
 type Places = Mutex<BTreeMap<IpAddr, usize>>;
 
-/// One place, given back when it is dropped.
+/// One place, which is freed when dropped.
 struct Place {
     places: Arc<Places>,
     address: IpAddr,
@@ -85,25 +85,25 @@ impl Drop for Place {
 }
 
 impl Listener {
-    /// Opens it.
+    /// Opens the listener.
     ///
     /// # Errors
     ///
-    /// The address is not this machine's, or taken.
+    /// The address is not this machine's, or is in use.
     pub async fn bind(at: SocketAddr) -> io::Result<Self> {
         TcpListener::bind(at).await.map(Self)
     }
 
-    /// Where it is.
+    /// The listener's address.
     ///
     /// # Errors
     ///
-    /// The system does not say.
+    /// The operating system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 
-    /// Answers until it is dropped.
+    /// Answers until the listener is dropped.
     pub async fn run(self, circle: Arc<Circle>) {
         let places = Arc::new(Places::default());
         let mut inside = JoinSet::new();
@@ -145,7 +145,7 @@ async fn attend(circle: &Circle, tcp: TcpStream) -> Result<(), String> {
     }
     let (reply, looked) = oneshot::channel();
     let question = Question { from: NodeName::from(machine.as_str()), reply };
-    // Where nobody drives a join, or too many ask, what was seen last is said with its age.
+    // If no driver runs a join, or too many peers ask, the answer is the last result with its age.
     if circle.is_driven() && circle.questions.try_send(question).is_ok() {
         drop(timeout(LOOK_WITHIN, looked).await);
     }

@@ -1,14 +1,15 @@
-//! The agents of other machines: whom to ask whether the API server answers, and what to say when one of them asks.
+//! The agents of other machines: which to ask whether the API server answers, and the answer when one of them asks.
 //!
 //! ```text
 //!  server ─▶ peers ─▶ Circle ─▶ peers.json     Effect::AskPeers ─▶ ask ═ TLS, both certificates ═▶ listen ─▶ Event::PeerAsked
 //!  keyring ─▶ certificate, pins ─▶ Circle      Event::PeerAnswered ◀════ what it saw, how old ══════════ Effect::AnswerPeer
 //! ```
 //!
-//! Asking works when the registration server is away: peers, certificate and pins are on the disk. Both sides show the
-//! certificate that the registration server gave them and accept none but its authority's (`trust`); whoever is asked must be
-//! the machine that was meant, by its record. What is said is what was seen and its age: a peer is a witness and gives no orders.
-//! Everything is bounded: connections, bytes, time, and how often a question makes this machine look itself.
+//! Asking works while the registration server is down: peers, certificate and pins are on the disk. Both sides show the
+//! certificate of the registration server and accept only those of its authority (`trust`). The peer that answers must be
+//! the machine that was meant, by its record. The answer is what the peer saw, with its age: a peer is a witness and
+//! gives no orders. Everything is bounded: connections, bytes, time, and how often a question makes this machine check
+//! the API server.
 
 mod ask;
 mod listen;
@@ -35,46 +36,46 @@ use crate::link::Keyring;
 
 pub use listen::{Listener, own_address};
 
-/// Questions that wait for this machine's own look. As many as the agent answers in one go.
+/// The number of questions that wait for this machine's own check: as many as the agent answers at once.
 const ASKED_MAX: usize = 64;
-/// What is older says nothing of now.
+/// An older result says nothing about now.
 pub const FRESH: Duration = Duration::from_secs(30);
-/// Questions in a shorter time do not make this machine look once more.
+/// Questions within this time do not cause another check.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// A peer that can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// Its record, which its certificate names.
+    /// The peer's record, which its certificate names.
     machine: Word,
     at: SocketAddr,
     zone: Option<ZoneName>,
 }
 
-/// Somebody asks. The answer is a sign that what was seen is as new as it gets.
+/// A peer's question. Its answer is the result of a new check.
 #[derive(Debug)]
 pub struct Question {
     /// The record of the machine that asks, as its certificate names it.
     pub from: NodeName,
-    /// Where the answer goes.
+    /// The channel for the answer.
     pub reply: oneshot::Sender<PeerAnswer>,
 }
 
-/// This machine among its peers.
+/// This machine and its peers.
 pub struct Circle {
     file: PathBuf,
     zone: Option<ZoneName>,
     known: Mutex<BTreeMap<NodeName, Known>>,
     shown: Mutex<Option<Shown>>,
-    /// Its registration server is on this machine, as in a rig: then its peers may be, too.
+    /// The registration server is on this machine, as in a rig: then peers may be here, too.
     may_be_here: AtomicBool,
     seen: Mutex<Option<(bool, Instant)>>,
     questions: mpsc::Sender<Question>,
-    /// For whoever drives the machine's join; nobody does while there is no plan.
+    /// Questions for the driver of the machine's join; without a plan there is no driver.
     pub(crate) asked: tokio::sync::Mutex<mpsc::Receiver<Question>>,
 }
 
-/// Both ends of the certificate that this machine has now.
+/// The TLS configurations for this machine's current certificate, as client and as server.
 #[derive(Clone)]
 struct Shown {
     client: Arc<ClientConfig>,
@@ -92,7 +93,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Circle {
-    /// With the peers that were remembered. What cannot be read of them is nobody: the server tells again.
+    /// The circle with the remembered peers. Peers that cannot be read are dropped: the server sends them again.
     pub fn remembering(folder: &Path, zone: Option<ZoneName>) -> Self {
         let file = folder.join("peers.json");
         let read = std::fs::read(&file).ok().and_then(|text| {
@@ -113,7 +114,7 @@ impl Circle {
         }
     }
 
-    /// The server told who is there. They are remembered; a disk that refuses costs the memory alone.
+    /// Takes the peers that the server sent. They are remembered; a disk error costs only that memory.
     pub fn know(&self, peers: &[Peer]) {
         *lock(&self.known) = to_be_asked(peers);
         let is_kept = |peer: &&Peer| peer.answers_at.as_ref().is_none_or(|at| address(at, true).is_some());
@@ -124,14 +125,14 @@ impl Circle {
         }
     }
 
-    /// Who can be asked, each with its zone.
+    /// The peers that can be asked, each with its zone.
     pub fn peers(&self) -> BTreeMap<NodeName, Option<ZoneName>> {
         let known = lock(&self.known);
         let asked = known.iter().filter(|(_, known)| self.may_ask(known));
         asked.map(|(name, known)| (name.clone(), known.zone.clone())).collect()
     }
 
-    /// A machine can be at its address, and it is not this one.
+    /// True when the peer's address is possible, and not this machine's own.
     fn may_ask(&self, known: &Known) -> bool {
         let may_be_here = self.may_be_here.load(Ordering::Relaxed);
         address(&known.at.to_string(), may_be_here).is_some()
@@ -142,7 +143,7 @@ impl Circle {
         self.zone.clone()
     }
 
-    /// From now on it shows this, and accepts those whom these pins vouch for.
+    /// From now on this machine shows this keyring's certificate, and accepts peers by its pins.
     pub fn shows(&self, keyring: &Keyring) {
         let server = keyring.link().map(|link| link.server.host);
         let is_here = server.is_some_and(|host| {
@@ -156,22 +157,22 @@ impl Circle {
         *lock(&self.shown) = shown.ok().map(|(client, server)| Shown { client, server });
     }
 
-    /// This machine looked at the API server itself.
+    /// Notes this machine's own check of the API server.
     pub fn saw(&self, answers: bool) {
         *lock(&self.seen) = Some((answers, Instant::now()));
     }
 
-    /// What it saw lately enough to be said again.
+    /// The result of a check that is recent enough to be repeated.
     pub fn saw_just_now(&self) -> Option<bool> {
         lock(&self.seen).filter(|(_, at)| at.elapsed() < LOOK_EVERY).map(|(answers, _)| answers)
     }
 
-    /// Somebody drives this machine's join, and looks when a peer asks.
+    /// True when a driver runs this machine's join, and checks when a peer asks.
     fn is_driven(&self) -> bool {
         self.asked.try_lock().is_err()
     }
 
-    /// What it saw, for whoever asks.
+    /// What this machine saw, as an answer to a peer.
     fn says(&self) -> Saw {
         match *lock(&self.seen) {
             None => Saw { api: Saw::CANNOT_TELL.into(), age_s: None },
@@ -182,7 +183,7 @@ impl Circle {
         }
     }
 
-    /// Asks one of them; none where it does not answer within this.
+    /// Asks one of the peers; none where it does not answer within this time.
     pub async fn ask(&self, peer: &NodeName, within: Duration) -> Option<PeerAnswer> {
         let known = lock(&self.known).get(peer).filter(|known| self.may_ask(known)).cloned()?;
         let shown = lock(&self.shown).clone()?;
@@ -197,15 +198,15 @@ impl Circle {
     }
 }
 
-/// What a peer's word is worth: "no order" is that it reached the API server just now. Whatever else it says, it was heard, and
-/// does not speak for this machine's being alone in it.
+/// The meaning of a peer's answer. "No order" means that the peer reached the API server just now. Any other answer shows
+/// that the peer was reached, which contradicts that this machine is alone.
 fn answer(saw: &Saw) -> PeerAnswer {
     let fresh = saw.age_s.is_some_and(|age_s| u64::from(age_s) <= FRESH.as_secs());
     if saw.api.as_str() == Saw::ANSWERS && fresh { PeerAnswer::NoOrder } else { PeerAnswer::LostToo }
 }
 
-/// Those that say where they answer and who they are. Whoever says that it answers where no machine can is not among them: a
-/// machine that lies must not have others ask a cloud's metadata, or themselves.
+/// The peers that say their address and their record. A peer at an address where no machine can be is left out. A machine
+/// that lies must not make others ask a cloud's metadata service, or themselves.
 fn to_be_asked(peers: &[Peer]) -> BTreeMap<NodeName, Known> {
     let known = |peer: &Peer| {
         let said = peer.answers_at.as_ref()?;

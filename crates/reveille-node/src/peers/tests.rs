@@ -1,4 +1,4 @@
-//! Addresses that no peer answers at.
+//! Addresses at which no peer can answer.
 
 use super::*;
 
@@ -60,7 +60,7 @@ async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
     assert_eq!(known, ["w-100", "w-101"]);
     let kept = std::fs::read_to_string(folder.path().join("peers.json")).unwrap();
     assert!(kept.contains("10.0.0.2:9465") && !kept.contains("169.254"), "{kept}");
-    // What an older agent wrote down is read with the same eyes.
+    // A file of an older agent is checked by the same rules.
     std::fs::write(folder.path().join("peers.json"), serde_json::to_vec(&peers).unwrap()).unwrap();
     let known: Vec<String> =
         Circle::remembering(folder.path(), None).peers().keys().map(ToString::to_string).collect();

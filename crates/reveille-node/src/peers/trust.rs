@@ -1,9 +1,9 @@
-//! Who is a peer: a machine with a certificate of the registration server's authority, and nobody else.
+//! Which machines are peers: those with a certificate of the registration server's authority, and no others.
 //!
-//! A machine's certificate is one for clients, and stays one: with a certificate for servers a machine could stand in for the
-//! registration server, whose authority is the same. So both ends judge each other as a server judges its client, up to an
-//! authority that is presented beside the certificate and pinned, and which machine it is is read from its name. Pins, and not a
-//! copy of the authority, because a rotation reaches every agent with its next welcome.
+//! A machine's certificate is for clients only. With a certificate for servers, a machine could pose as the registration
+//! server, whose authority is the same. So both ends judge each other as a server judges its client: by a pinned
+//! authority that is presented with the certificate. The name in the certificate says which machine it is. Each agent has
+//! pins and not a copy of the authority, because a rotation reaches it with its next welcome.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::pin::{Pins, TrustError};
 use crate::short_chain::CHAIN_MOST;
 use crate::verifier::{Chain, Judge, Judged};
 
-/// What this machine shows as who asks and as who is asked.
+/// The TLS configurations of this machine as the asking side and as the answering side.
 pub(super) fn configure(keyring: &Keyring) -> Result<(Arc<ClientConfig>, Arc<ServerConfig>), String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let pins = keyring.pins().ok_or("its pins cannot be read")?;
@@ -42,7 +42,7 @@ pub(super) fn configure(keyring: &Keyring) -> Result<(Arc<ClientConfig>, Arc<Ser
         .with_client_auth_cert(chain.clone(), keyring.key())
         .map_err(failed)?;
     client.resumption = rustls::client::Resumption::disabled();
-    // What it is for: a registration server, which shares the authority, asks for another protocol.
+    // The protocol of the connection: a registration server, which shares the authority, uses another one.
     client.alpn_protocols = vec![PROTOCOL.to_vec()];
     client.enable_sni = false;
     let mut server = ServerConfig::builder_with_provider(provider)
@@ -52,13 +52,13 @@ pub(super) fn configure(keyring: &Keyring) -> Result<(Arc<ClientConfig>, Arc<Ser
         .with_single_cert(chain, keyring.key())
         .map_err(failed)?;
     server.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // Every connection is judged anew: no tickets.
+    // The server issues no tickets: every connection is judged again.
     server.send_tls13_tickets = 0;
     server.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     Ok((Arc::new(client), Arc::new(server)))
 }
 
-/// Of agents among themselves.
+/// The protocol between agents.
 const PROTOCOL: &[u8] = b"reveille-peer/1";
 
 /// Accepts the machines of one registration server.
@@ -86,7 +86,7 @@ impl Judge for Members {
         &self,
         provider: &Arc<CryptoProvider>,
         chain: &Chain<'_>,
-        // Which machine it is is read from its certificate's name, after the handshake.
+        // The name in the certificate says which machine it is; the caller reads it after the handshake.
         _: &ServerName<'_>,
     ) -> Result<(), rustls::Error> {
         self.admit(provider, chain)
@@ -131,7 +131,7 @@ impl ClientCertVerifier for Judged<Members> {
     }
 }
 
-/// The record of the machine that showed this; none where it names none, or several.
+/// The record of the machine that showed this certificate; none where it names none, or several.
 pub(super) fn machine(shown: Option<&[CertificateDer<'_>]>) -> Option<String> {
     let leaf = shown?.first()?;
     let (_, certificate) = X509Certificate::from_der(leaf).ok()?;

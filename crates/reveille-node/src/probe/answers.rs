@@ -1,6 +1,6 @@
-//! What a server's answers are worth: cluster-info, its version, its date, why it was not believed.
+//! The meaning of a server's answers: cluster-info, its version, its date, the reason of a failed handshake.
 //!
-//! Pure: an answer in, a fact out. What somebody else says is cut to a few words on one line.
+//! Pure: an answer comes in, a fact goes out. The words of a foreign server are cut to a few on one line.
 
 use std::time::SystemTime;
 
@@ -17,7 +17,7 @@ use crate::discovery::is_signed;
 use crate::target::Target;
 use crate::target::kubeconfig::Kubeconfig;
 
-/// Of what somebody else says, this much is shown.
+/// The length of a foreign server's words that is shown.
 const WORDS_MAX: usize = 160;
 
 pub(super) fn certificate(der: &CertificateDer<'_>) -> Certificate {
@@ -69,7 +69,7 @@ pub(super) fn cluster_info(
     (Reading::Read(ClusterInfo::There(signature)), read.authorities)
 }
 
-/// Why a handshake under the trusted authority failed.
+/// Why a handshake with the trusted CA failed.
 pub(super) fn unverified(failure: &rustls::Error) -> Verified {
     let rustls::Error::InvalidCertificate(why) = failure else { return Verified::No(failure.to_string()) };
     match why {
@@ -95,7 +95,7 @@ pub(super) fn api(version: &Result<Answer, ApiError>, live: &Result<Answer, ApiE
         _ => ApiSeen::Else(answer.status, words(&answer.body)),
     };
     Reading::Read(match (said, live) {
-        // It says which of its parts is not well, a line for each.
+        // The answer names the unhealthy part, one line for each.
         (ApiSeen::Is(_), Ok(live)) if live.status >= 500 => {
             let text = String::from_utf8_lossy(&live.body);
             let failed = text.lines().filter(|line| line.starts_with("[-]")).collect::<Vec<_>>().join("; ");
@@ -105,7 +105,7 @@ pub(super) fn api(version: &Result<Answer, ApiError>, live: &Result<Answer, ApiE
     })
 }
 
-/// Its clock less ours.
+/// The server's clock minus ours.
 pub(super) fn offset(answer: &Answer) -> Reading<i64> {
     let Some(date) = &answer.date else { return Reading::cannot_tell("its answer has no date") };
     match httpdate::parse_http_date(date) {
@@ -123,7 +123,7 @@ pub(super) fn message(answer: &Answer) -> String {
     words(status.as_deref().map_or(&answer.body, str::as_bytes))
 }
 
-/// The first words of somebody else, on one line.
+/// The first words of a foreign server, on one line.
 pub(super) fn words(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WORDS_MAX);

@@ -1,4 +1,4 @@
-//! Room: on the disks that the kubelet and its runtime use, and in memory.
+//! Free room: on the disks that the kubelet and its runtime use, and in memory.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use reveille_agent::checkup::facts::{Disk, Memory, Room};
 
 use crate::root::Root;
 
-/// The folders that the kubelet watches, and the names of its signals for them.
+/// The directories that the kubelet watches, and the names of its signals for them.
 const FOLDERS: [(&str, &str); 3] =
     [("/var/lib/kubelet", "nodefs"), ("/var/lib/containerd", "imagefs"), ("/var/lib/containers", "imagefs")];
 
 pub(super) fn read(root: &Root) -> Vec<Disk> {
     let there: Vec<(&str, &'static str)> =
         FOLDERS.into_iter().filter(|(path, _)| matches!(root.folder(path), Ok(Some(_)))).collect();
-    // Before anything is installed it is the disk of /var/lib that they will be on.
+    // Before an installation this is the disk of /var/lib, where the directories will be.
     let asked = if there.is_empty() { vec![("/var/lib", "nodefs")] } else { there };
     asked
         .into_iter()

@@ -1,4 +1,4 @@
-//! Names: what the system's resolver says, and what each name server of resolv.conf says when it is asked directly.
+//! Names: the answer of the system's resolver, and the answer of each name server of resolv.conf to a direct question.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::Probe;
 use crate::target::{Endpoint, Target};
 
-/// Servers that are asked; resolvers use three.
+/// The number of name servers that the probe asks; resolvers use three.
 const SERVERS_MAX: usize = 3;
 const PORT: u16 = 53;
 
@@ -32,7 +32,7 @@ impl Probe {
                     Lookup::Found(addresses)
                 }
             }
-            // The words of getaddrinfo: only "try again" says that it was not told that there is none.
+            // getaddrinfo's words: only "try again" says that no server has denied the name.
             Ok(Err(error)) if error.to_string().contains("emporary failure") => {
                 Lookup::NobodyAnswers(error.to_string())
             }
@@ -41,7 +41,7 @@ impl Probe {
         Reading::Read(found)
     }
 
-    /// What each name server says of the names of the target.
+    /// The answer of each name server to the names of the target.
     pub(super) async fn ask_resolvers(
         &self,
         target: Option<&Target>,
@@ -59,7 +59,7 @@ impl Probe {
     }
 }
 
-/// What a name server says of a name.
+/// The answer of a name server to a name.
 async fn ask(server: SocketAddr, name: &str) -> String {
     let Some(question) = question(name) else { return "the name cannot be asked for".to_owned() };
     let any: IpAddr =
@@ -77,7 +77,7 @@ async fn ask(server: SocketAddr, name: &str) -> String {
 
 /// A question for the addresses (A) of a name, RFC 1035 §4.1.
 fn question(name: &str) -> Option<Vec<u8>> {
-    // An id that is fixed is enough: the socket hears this server alone, and nothing rests on the answer but its words.
+    // A fixed id is enough: the socket receives only from this server, and only the words of the answer are used.
     let mut bytes = vec![0x52, 0x56, 0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.trim_end_matches('.').split('.') {
         let length = u8::try_from(label.len()).ok().filter(|length| (1..=63).contains(length))?;
@@ -88,7 +88,7 @@ fn question(name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// An answer in words.
+/// The answer in words.
 fn said(answer: &[u8]) -> String {
     let (Some(code), Some(count)) = (answer.get(3).map(|flags| flags & 0x0f), answer.get(6..8)) else {
         return "something that is no answer".to_owned();

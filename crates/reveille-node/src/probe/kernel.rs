@@ -22,7 +22,7 @@ pub(super) fn read(root: &Root) -> Kernel {
     }
 }
 
-/// A setting that is 0 or 1; `None` where the kernel has no such setting.
+/// A setting of 0 or 1; `None` where the kernel has no such setting.
 fn switch(root: &Root, path: &str) -> Reading<Option<bool>> {
     match root.text(path) {
         Ok(text) => Reading::Read(text.map(|text| text.trim() != "0")),
@@ -30,7 +30,7 @@ fn switch(root: &Root, path: &str) -> Reading<Option<bool>> {
     }
 }
 
-/// Loaded, built in, or there to be loaded when somebody mounts one.
+/// The file system is loaded, built in, or available as a module that the first mount loads.
 fn has_overlay(root: &Root) -> Reading<bool> {
     let loaded = match root.text("/proc/filesystems") {
         Ok(Some(text)) => text.lines().any(|line| line.split_whitespace().next_back() == Some("overlay")),
@@ -47,7 +47,7 @@ fn has_overlay(root: &Root) -> Reading<bool> {
             let file = line.split(':').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
             file.split('.').next() == Some("overlay")
         })),
-        // In a container the modules of the machine are not to be seen.
+        // In a container the machine's modules are not visible.
         Ok(None) => Reading::cannot_tell(format!("it is not loaded, and {modules} is not there")),
         Err(error) => Reading::cannot_tell(format!("{modules}: {error}")),
     }
@@ -67,7 +67,7 @@ fn cgroups(root: &Root) -> Reading<Cgroups> {
         Err(error) => Reading::cannot_tell(format!("/proc/cgroups: {error}")),
         Ok(None) => Reading::Read(Cgroups { version: 0, missing: missing(&[]) }),
         Ok(Some(text)) => {
-            // Name, hierarchy, groups, enabled.
+            // The columns: name, hierarchy, groups, enabled.
             let on = |line: &&str| line.split_whitespace().nth(3) == Some("1");
             let offered: Vec<&str> =
                 text.lines().filter(on).filter_map(|line| line.split_whitespace().next()).collect();
@@ -81,15 +81,15 @@ fn missing(offered: &[&str]) -> Vec<String> {
     CONTROLLERS.iter().filter(|wanted| !offered.contains(wanted)).map(|wanted| (*wanted).to_owned()).collect()
 }
 
-/// Devices and files that are swapped to.
+/// The devices and files in use as swap.
 pub(super) fn swap(root: &Root) -> Reading<Vec<String>> {
     match root.text("/proc/swaps") {
         Ok(Some(text)) => {
             let lines = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-            // The kubelet does not count what is swapped to memory alone.
+            // The kubelet does not count swap in compressed memory (zram).
             Reading::Read(lines.filter(|device| !device.contains("zram")).map(str::to_owned).collect())
         }
-        // A kernel that was built without swap has no such file.
+        // A kernel without swap support has no such file.
         Ok(None) => Reading::Read(Vec::new()),
         Err(error) => Reading::cannot_tell(format!("/proc/swaps: {error}")),
     }

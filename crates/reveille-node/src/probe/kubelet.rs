@@ -1,4 +1,4 @@
-//! The kubelet: its configuration, its unit and health, whose kubeconfig it has, and its certificate.
+//! The kubelet: its configuration, its unit and health, the cluster of its kubeconfig, and its certificate.
 
 use reveille_agent::checkup::Reading;
 use reveille_agent::checkup::facts::{ClientCertificate, ConfigSeen, Joined, KubeletConfig, Unit};
@@ -16,12 +16,12 @@ use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{KUBELET_CONFIG, documents};
 
-/// What is shown of a healthz that is not well.
+/// The length of an unhealthy healthz answer that is shown.
 const HEALTH_CHARACTERS_MAX: usize = 200;
-/// And as much of the answer is read.
+/// The length of the answer that is read.
 const HEALTH_BYTES_MAX: usize = 1024;
 
-/// Where the kubelet listens; its defaults where nothing says otherwise.
+/// The addresses at which the kubelet listens; its defaults where its configuration names none.
 #[derive(Clone, Debug)]
 pub(super) struct Listens {
     pub(super) address: String,
@@ -37,7 +37,7 @@ impl Default for Listens {
     }
 }
 
-/// Its configuration, and where it listens.
+/// The kubelet's configuration, and the addresses at which it listens.
 pub(super) fn config(root: &Root) -> Reading<(ConfigSeen, Listens)> {
     let text = match root.text(KUBELET_CONFIG) {
         Ok(Some(text)) => text,
@@ -72,7 +72,7 @@ pub(super) fn config(root: &Root) -> Reading<(ConfigSeen, Listens)> {
     Reading::Read((ConfigSeen::There(config), listens))
 }
 
-/// Whose kubeconfig it has.
+/// The cluster of the kubelet's kubeconfig.
 pub(super) fn joined(root: &Root, path: &str) -> Reading<Joined> {
     let text = match root.text(path) {
         Ok(Some(text)) => text,
@@ -91,7 +91,7 @@ pub(super) fn joined(root: &Root, path: &str) -> Reading<Joined> {
     }
 }
 
-/// Its certificate, before anybody was asked whether it is taken.
+/// The kubelet's certificate, before any server was asked whether it accepts it.
 pub(super) fn certificate(read: &Kubeconfig, of: &str) -> Option<ClientCertificate> {
     let client = read.client.as_ref()?;
     let chain = client.certificates();
@@ -110,7 +110,8 @@ pub(super) fn certificate(read: &Kubeconfig, of: &str) -> Option<ClientCertifica
     })
 }
 
-/// Whether one of its authorities signed it; judged at a moment within its dates, which are judged elsewhere.
+/// Whether one of the kubeconfig's CAs signed the certificate. The check uses a time within the certificate's dates;
+/// other code checks the dates.
 fn is_of_authority(read: &Kubeconfig, not_before_s: i64) -> Reading<bool> {
     let mut roots = RootCertStore::empty();
     let (taken, _) = roots.add_parsable_certificates(read.authorities.iter().cloned());
@@ -138,7 +139,7 @@ fn is_of_authority(read: &Kubeconfig, not_before_s: i64) -> Reading<bool> {
 }
 
 impl Probe {
-    /// Its unit, and what it says of its health.
+    /// The kubelet's unit, and the answer of its health endpoint.
     pub(super) async fn kubelet_service(
         &self,
         files: &Files,
@@ -159,7 +160,8 @@ impl Probe {
     }
 }
 
-/// Status and first words. Whoever has an account can listen there before the kubelet does, and say as much as he likes.
+/// The status and first words. A user of the machine can listen on this port before the kubelet does, and send any amount
+/// of text.
 pub(super) async fn healthz(
     endpoint: &crate::target::Endpoint,
     within: std::time::Duration,

@@ -1,4 +1,4 @@
-//! Where what is looked at lies, by what joins this machine: kubeadm, k3s or RKE2.
+//! The paths that the probe reads, by the program that joins this machine: kubeadm, k3s or RKE2.
 
 use reveille_agent::checkup::supervised::Supervised;
 
@@ -6,15 +6,15 @@ use crate::root::Root;
 use crate::target::agent_config::{AgentConfig, units};
 use crate::target::{KUBECONFIG, Kind, Target};
 
-/// Where kubeadm looks for a runtime when no socket is named.
+/// The sockets at which kubeadm looks for a runtime when none is named.
 const SOCKETS: [&str; 3] =
     ["/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock"];
-/// Where the runtime listens that k3s and RKE2 bring.
+/// The socket of the runtime that k3s and RKE2 bring.
 const OWN_SOCKET: &str = "/run/k3s/containerd/containerd.sock";
-/// Where runtimes look for the configurations of pod networks.
+/// The directory in which runtimes look for CNI configurations.
 const CNI_FOLDER: &str = "/etc/cni/net.d";
 
-/// Where things lie.
+/// The paths.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) kind: Kind,
@@ -27,7 +27,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// As the target says, or else what is there.
+    /// The paths by the target, or else by the files on the machine.
     pub(super) fn of(root: &Root, target: Option<&Target>) -> Self {
         let kind = target.map_or_else(|| Target::kind_of_machine(root), |target| target.kind);
         let usual = vec![CNI_FOLDER.to_owned()];

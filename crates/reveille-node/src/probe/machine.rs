@@ -1,4 +1,4 @@
-//! What the machine's files say, all of them, one after the other.
+//! Reads all of the machine's files, one after the other.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::distribution::Marks;
 use crate::root::Root;
 use crate::target::KubeletFlags;
 
-/// What files say.
+/// The facts from files.
 pub(super) struct Files {
     pub(super) host_name: Reading<String>,
     pub(super) name_of_flags: Option<String>,
@@ -71,7 +71,7 @@ impl Files {
         }
     }
 
-    /// What is said where not even the reading ended.
+    /// The facts when the read did not end in time.
     pub(super) fn unread(why: &str) -> Self {
         let text = || Reading::cannot_tell(why);
         Self {
@@ -99,7 +99,7 @@ impl Files {
     }
 }
 
-/// A file of one line that belongs to every machine.
+/// A file with one line that every machine has.
 fn line(root: &Root, path: &str) -> Reading<String> {
     match root.text(path) {
         Ok(Some(text)) => Reading::Read(text.trim().to_owned()),
@@ -119,7 +119,7 @@ fn identity(root: &Root) -> Identity {
 fn resolvers(root: &Root) -> Reading<Vec<IpAddr>> {
     let of = |text: String| {
         let servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
-        // An address of a link carries its device behind a percent sign.
+        // A link-local address has its device after a percent sign.
         servers.filter_map(|server| server.split('%').next()?.trim().parse().ok()).collect()
     };
     match root.text("/etc/resolv.conf") {
@@ -144,7 +144,7 @@ fn cni(root: &Root, folders: &[String]) -> Reading<Vec<String>> {
     Reading::Read(found)
 }
 
-/// What a kubeconfig of the kubelet says, for whoever asks the server with it.
+/// True when the kubelet's kubeconfig names a cluster, so that requests can use it.
 pub(super) fn is_joined(join: &Join) -> bool {
     matches!(join.kubeconfig, Reading::Read(Joined::To { .. }))
 }

@@ -1,4 +1,4 @@
-//! Fills the facts of a check-up: read-only, at once, and within seconds.
+//! Fills the facts of a check-up: read-only, all at once, and within seconds.
 //!
 //! ```text
 //!  Target ─▶ server: name ─▶ TCP ─▶ TLS ─▶ cluster-info ─▶ verified: version, token, Node, requests ──┐
@@ -7,9 +7,9 @@
 //!  the provider's metadata ───────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Each thing that is asked has a deadline of its own, they run side by side, and what is late is a fact of its own or could not
-//! be told. Nothing is changed on the machine and no shell is started; a program is run only for what no file says, and one that
-//! is not there is no fact about the machine. No credential is shown to anybody who is not verified.
+//! Each read has its own deadline, and the reads run side by side. A late answer is a fact of its own or cannot be told.
+//! The probe changes nothing on the machine and starts no shell. It runs a program only for a fact that no file holds; a
+//! missing program is no fact about the machine. It shows credentials only to a verified server.
 
 mod answers;
 mod disk;
@@ -44,37 +44,37 @@ use crate::known::Known;
 use crate::root::Root;
 use crate::target::{Target, TargetError, ToldBy};
 
-/// Longest that one thing is asked for.
+/// The time limit of one read.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// Longest that all of it takes: steps that are slow one after the other get what is left.
+/// The time limit of everything: slow reads that follow each other get the remaining time.
 const ALL_WITHIN: Duration = Duration::from_secs(10);
 
 /// How facts are read.
 #[derive(Clone, Debug)]
 pub struct Probe {
-    /// Where the machine's files are.
+    /// The place of the machine's files.
     pub root: Root,
-    /// Longest that one thing is asked for.
+    /// The time limit of one read.
     pub within: Duration,
-    /// Programs of the system may be run, and the machine's own ports be asked: false where the root is not this machine's.
+    /// The probe may run programs and ask the machine's own ports: false where the root is not this machine's.
     pub asks_system: bool,
-    /// Where the machine's metadata is asked for.
+    /// The metadata service of the machine.
     pub metadata: Metadata,
-    /// Secrets that are taken out of logs beside what looks like one.
+    /// Secrets to remove from logs, beside text that looks like a secret.
     pub(crate) known: Known,
-    /// When all of it ends.
+    /// The end of the time for everything.
     ends: Instant,
 }
 
 impl Probe {
-    /// Reads this machine; its time runs from here.
+    /// Reads this machine; its time starts here.
     pub fn of_this_machine() -> Self {
         let metadata = Metadata::of_environment();
         Self { asks_system: true, metadata, ..Self::of_folder(Root::default()) }
     }
 
-    /// Reads what a folder was laid out as; its time runs from here.
+    /// Reads a folder with the files of a machine; its time starts here.
     pub fn of_folder(root: Root) -> Self {
         Self {
             root,
@@ -86,23 +86,23 @@ impl Probe {
         }
     }
 
-    /// The same, whose logs are to hold none of these.
+    /// The same, with these secrets removed from its logs.
     #[must_use]
     pub fn knowing(self, known: Known) -> Self {
         Self { known, ..self }
     }
 
-    /// How long the next thing may take.
+    /// The time for the next read.
     fn left(&self) -> Duration {
         self.within.min(self.ends.saturating_duration_since(Instant::now()))
     }
 
-    /// Too little is left for an answer to be waited for: one that does not come would say nothing of who is asked.
+    /// True when too little time is left: a missing answer would then say nothing about the server.
     fn is_late(&self) -> bool {
         self.left() < self.within / 2
     }
 
-    /// Reads everything.
+    /// Reads all facts.
     pub async fn facts(&self, target: Result<Option<&Target>, &TargetError>) -> Facts {
         let aim = match target {
             Ok(target) => Reading::Read(target.map(aim)),
@@ -111,8 +111,8 @@ impl Probe {
         let target = target.ok().flatten();
         let layout = layout::Layout::of(&self.root, target);
         let files = self.machine(&layout).await;
-        // What a kubelet is told counts more than what somebody is going to tell one: only a machine that has
-        // none takes the latter.
+        // A name in the kubelet's own configuration counts more than a name that an operator is about to set. Only a
+        // machine without one takes the operator's name.
         let wanted = target.and_then(|target| target.node_name.as_ref()).map(ToString::to_string);
         let told = files.name_of_flags.clone().or(wanted.filter(|_| !machine::is_joined(&files.join)));
         let names = Names { host: files.host_name.clone(), told };
@@ -157,7 +157,7 @@ impl Probe {
         }
     }
 
-    /// What files say, read on a thread of its own: a file system that hangs must not hold up the rest.
+    /// Reads the files on a thread of its own: a file system that hangs must not delay the rest.
     async fn machine(&self, layout: &layout::Layout) -> machine::Files {
         let (root, layout) = (self.root.clone(), layout.clone());
         let reading = tokio::task::spawn_blocking(move || machine::Files::read(&root, &layout));
@@ -184,7 +184,7 @@ fn aim(target: &Target) -> Aim {
     }
 }
 
-/// Seconds since the epoch; a clock that is before it stands at its beginning.
+/// Seconds since the epoch; 0 for a time before the epoch.
 fn epoch_s(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

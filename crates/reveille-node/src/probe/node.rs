@@ -1,4 +1,4 @@
-//! The machine's Node, as the API server tells it.
+//! The machine's Node, as the API server returns it.
 
 use std::collections::BTreeMap;
 

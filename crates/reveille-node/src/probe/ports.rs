@@ -1,4 +1,4 @@
-//! Who listens on the kubelet's ports, by the kernel's tables of sockets.
+//! Which process listens on the kubelet's ports, by the kernel's tables of sockets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,7 +19,7 @@ struct Listener {
     inode: u64,
 }
 
-/// Who has each port: the address and number that the kubelet wants, and what for. 0 is a port that is not wanted.
+/// The owner of each wanted port: the address, the number and the purpose. 0 is an unused port.
 pub(super) fn read(root: &Root, wanted: &[(String, u16, &str)], processes: Option<&Processes>) -> Vec<Port> {
     let listeners = listeners(root);
     let wanted = wanted.iter().filter(|(_, number, _)| *number > 0);
@@ -36,7 +36,7 @@ pub(super) fn read(root: &Root, wanted: &[(String, u16, &str)], processes: Optio
 
 fn holder(all: &[Listener], wanted: &str, number: u16, processes: Option<&Processes>) -> Option<Holder> {
     let wanted: IpAddr = wanted.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    // Two may listen on one port under two addresses, when neither is the one that stands for all.
+    // Two processes may listen on one port at two addresses, when neither is the wildcard address.
     let meets = |one: &&Listener| {
         one.port == number
             && (one.address.is_unspecified() || wanted.is_unspecified() || one.address == wanted)
@@ -52,7 +52,7 @@ fn holder(all: &[Listener], wanted: &str, number: u16, processes: Option<&Proces
             is_kubelet: process.is_some_and(|process| process.is_kubelet),
         }
     };
-    // Where the kubelet and somebody else both listen, the other one is what matters.
+    // Where the kubelet and another process both listen, the other process is the problem.
     let holders: Vec<Holder> = meeting.iter().map(of).collect();
     holders.iter().find(|holder| !holder.is_kubelet).or_else(|| holders.first()).cloned()
 }
@@ -73,7 +73,7 @@ fn listeners(root: &Root) -> Result<Vec<Listener>, String> {
     if is_any_there { Ok(all) } else { Err("/proc/net/tcp is not there".to_owned()) }
 }
 
-/// Number, local address, remote address, state, queues, timer, retransmits, uid, timeout, inode, …
+/// The columns: number, local address, remote address, state, queues, timer, retransmits, uid, timeout, inode, …
 fn listener(line: &str) -> Option<Listener> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (address, port) = fields.get(1)?.split_once(':')?;
@@ -84,7 +84,7 @@ fn listener(line: &str) -> Option<Listener> {
     Some(Listener { address: address_of(address)?, port, inode: fields.get(9)?.parse().ok()? })
 }
 
-/// Hexadecimal words of 32 bits in the machine's order of bytes.
+/// Hexadecimal 32-bit words in the machine's byte order.
 fn address_of(hex: &str) -> Option<IpAddr> {
     let word = |at: usize| Some(u32::from_str_radix(hex.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
     if hex.len() == 8 {

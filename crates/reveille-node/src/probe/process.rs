@@ -1,27 +1,27 @@
-//! The processes of this machine: their names, and what they listen on.
+//! The processes of this machine: their names, and the sockets on which they listen.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use crate::root::Root;
 
-/// Programs that are a kubelet, or have one inside.
+/// Programs that are a kubelet, or contain one.
 const KUBELETS: [&str; 6] = ["kubelet", "k3s", "k3s-server", "k3s-agent", "rke2", "kubelite"];
-/// A machine with more processes than this is not looked through to its end.
+/// On a machine with more processes than this, the search stops.
 const PROCESSES_MAX: usize = 100_000;
 
-/// A process, as far as it matters here.
+/// The facts about a process.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Its name, as the kernel cuts it to fifteen bytes.
+    /// The name, which the kernel cuts to fifteen bytes.
     pub(super) name: String,
-    /// It is this machine's kubelet: called so, root's, and it sees the files that we see. One that does not is a kubelet of
-    /// another machine, within this one.
+    /// The process is this machine's kubelet: it has the name, it belongs to root, and it sees the same files as the
+    /// agent. A kubelet that sees other files belongs to another machine inside this one.
     pub(super) is_kubelet: bool,
 }
 
-/// All of them.
+/// All processes.
 pub(super) struct Processes {
     all: Vec<Process>,
     root: Root,
@@ -36,13 +36,13 @@ impl Processes {
             .iter()
             .filter_map(|name| Some((name, name.parse::<u32>().ok()?)))
             .take(PROCESSES_MAX)
-            // One that ended in between is not there any more.
+            // A process that ended in between does not count.
             .filter_map(|(text, pid)| Some((text, pid, root.text(format!("/proc/{text}/comm")).ok()??)))
             .map(|(text, pid, name)| {
                 let theirs = files(text);
                 let is_of_this_machine = theirs.is_none() || own.is_none() || theirs == own;
                 let name = name.trim().to_owned();
-                // Asked of few: there may be thousands of processes.
+                // This is read for few processes: there may be thousands.
                 let is_kubelet =
                     is_of_this_machine && KUBELETS.contains(&name.as_str()) && is_roots(root, pid);
                 Process { pid, name, is_kubelet }
@@ -51,19 +51,19 @@ impl Processes {
         Ok(Self { all, root: root.clone() })
     }
 
-    /// This machine's kubelet.
+    /// The process id of this machine's kubelet.
     pub(super) fn kubelet(&self) -> Option<u32> {
         self.all.iter().find(|process| process.is_kubelet).map(|process| process.pid)
     }
 
-    /// Who has each of these sockets open, by their inodes.
+    /// The processes that hold these sockets open, by inode.
     pub(super) fn holders(&self, inodes: &[u64]) -> BTreeMap<u64, Process> {
         let mut found = BTreeMap::new();
         for process in &self.all {
             if found.len() == inodes.len() {
                 break;
             }
-            // Others' are not for everybody to see.
+            // Only root can see the open files of other users' processes.
             for link in self.root.links(format!("/proc/{}/fd", process.pid)) {
                 let name = link.to_string_lossy();
                 let inode =
@@ -77,9 +77,9 @@ impl Processes {
     }
 }
 
-/// A user may call a process as they like, and give it any arguments; a kubelet and a join are root's, or ours. The real user
-/// counts: a program that becomes root when it is run says whose it is there. Of one that ended while it was looked at nothing
-/// says whose it was, and it is not there any more.
+/// A user may give a process any name and any arguments; a kubelet and a join belong to root or to the agent's account.
+/// The real uid counts: a setuid program shows there which user started it. For a process that ended during the check the
+/// result is false; it does not exist any more.
 pub(crate) fn is_roots(root: &Root, pid: u32) -> bool {
     let status = root.text(format!("/proc/{pid}/status")).ok().flatten().unwrap_or_default();
     let uid =

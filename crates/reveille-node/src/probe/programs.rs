@@ -1,4 +1,4 @@
-//! Programs of the system, for what no file says: whether time is kept, and how a unit stands.
+//! Programs of the system, for facts that no file holds: whether the clock is synchronised, and the state of a unit.
 
 use std::process::Stdio;
 
@@ -9,11 +9,11 @@ use tokio::time::timeout;
 
 use super::Probe;
 
-/// What a program may say at most: a journal is the longest.
+/// The longest output of a program: a journal is the longest.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Probe {
-    /// What a program says within the deadline.
+    /// The output of a program within the deadline.
     pub(crate) async fn program(&self, name: &str, arguments: &[&str]) -> Result<String, String> {
         if !self.asks_system {
             return Err(format!("{name} was not asked"));
@@ -34,9 +34,9 @@ impl Probe {
         if output.status.success() { Ok(said) } else { Err(format!("{name} says: {}", said.trim())) }
     }
 
-    /// Whether somebody keeps the time.
+    /// Whether a time service keeps the clock synchronised.
     pub(super) async fn is_synchronised(&self) -> Reading<bool> {
-        // systemd-timesyncd touches it once it has the time from a server.
+        // systemd-timesyncd touches this file once it has the time from a server.
         if self.root.is_seen("/run/systemd/timesync/synchronized") {
             return Reading::Read(true);
         }
@@ -48,7 +48,7 @@ impl Probe {
         }
     }
 
-    /// The kubelet's unit.
+    /// The state of the kubelet's unit.
     pub(super) async fn kubelet_unit(&self, name: &str) -> Reading<Option<Unit>> {
         let wanted = "--property=LoadState,ActiveState,SubState,NRestarts,ExecMainStatus,UnitFileState";
         let name = format!("{name}.service");

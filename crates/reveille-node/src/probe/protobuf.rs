@@ -1,15 +1,15 @@
-//! The few words of protocol buffers that a runtime's answers are made of: fields by their number.
+//! The part of protocol buffers that a runtime's answers need: fields by their number.
 
 /// One field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
-    /// A number, also for a switch.
+    /// A number, also for a boolean.
     Number(u64),
-    /// Bytes: a text, or a message within.
+    /// Bytes: a text, or a nested message.
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, in order; it ends where the bytes make no sense.
+/// The fields of a message, in order; the sequence ends at invalid bytes.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 pub(super) const fn fields(bytes: &[u8]) -> Fields<'_> {
@@ -56,12 +56,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The text of a field; empty where it is not there.
+/// The text of a field; empty where the field is missing.
 pub(super) fn text(bytes: &[u8], field: u64) -> String {
     message(bytes, field).map_or_else(String::new, |value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// The number of a field; 0 where it is not there, as the format has it.
+/// The number of a field; 0 where the field is missing, as the format says.
 pub(super) fn number(bytes: &[u8], field: u64) -> u64 {
     let found = fields(bytes).find_map(|(number, value)| match value {
         Value::Number(value) if number == field => Some(value),
@@ -75,7 +75,7 @@ pub(super) fn message(bytes: &[u8], field: u64) -> Option<&[u8]> {
     messages(bytes, field).next()
 }
 
-/// Each message in a field that is there several times.
+/// Each message of a repeated field.
 pub(super) fn messages(bytes: &[u8], field: u64) -> impl Iterator<Item = &[u8]> {
     fields(bytes).filter_map(move |(number, value)| match value {
         Value::Bytes(value) if number == field => Some(value),
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_their_number_and_nonsense_ends_them() {
-        // 2: "ab", 3: 300, 2: "c", then a length that is not there.
+        // 2: "ab", 3: 300, 2: "c", then a length without its content.
         let bytes = [0x12, 2, b'a', b'b', 0x18, 0xac, 0x02, 0x12, 1, b'c', 0x12, 9];
         assert_eq!(text(&bytes, 2), "ab");
         assert_eq!(number(&bytes, 3), 300);

@@ -1,12 +1,13 @@
-//! What its provider tells a machine of what it will do to it: asked of the machine's metadata, where the machine is EC2's.
+//! What the provider tells a machine about its plans for it: read from the machine's metadata service, on EC2.
 //!
 //! ```text
-//!  somebody said where, or sys_vendor: Amazon EC2? ─neither─▶ nobody is asked
+//!  an operator named it, or sys_vendor: Amazon EC2? ─neither─▶ nothing is asked
 //!      └─ PUT token (IMDSv2) ─▶ rebalance · spot/instance-action · scheduled events ─▶ [Notice]
 //! ```
 //!
-//! A recommendation to rebalance is told here and by EventBridge, and nowhere to who asks EC2's API; an interruption and a
-//! scheduled event are told by both. 404 is EC2's word for "nothing". The machine's role and its credentials are never asked for.
+//! A rebalance recommendation comes through the metadata service and EventBridge, and not through EC2's API; an
+//! interruption and a scheduled event come through all. EC2 answers 404 for "none". The probe never asks for the
+//! machine's role and its credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +21,24 @@ use serde::de::DeserializeOwned;
 use super::Probe;
 use crate::root::Root;
 
-/// Where EC2 answers its machines.
+/// The address of EC2's metadata service.
 const OF_EC2: &str = "http://169.254.169.254";
-/// AWS's own name for another place: on a machine that has IPv6 alone, `http://[fd00:ec2::254]`.
+/// AWS's own variable for another address: on a machine with only IPv6, `http://[fd00:ec2::254]`.
 const ELSEWHERE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
-/// Who made the machine, as its firmware says it.
+/// The machine's vendor, by its firmware.
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
-/// EC2's own name there, on all machines of the last years. Older ones, which run on Xen, are not asked.
+/// EC2's vendor name, on all machines of recent years. Older machines, which run on Xen, are not asked.
 const EC2: &str = "Amazon EC2";
 const REBALANCE: &str = "events/recommendations/rebalance";
 const SPOT: &str = "spot/instance-action";
 const SCHEDULED: &str = "events/maintenance/scheduled";
-/// How long a token lives, seconds: as long as one look needs it.
+/// The lifetime of a token, in seconds: as long as one read needs it.
 const TOKEN_LIVES_S: &str = "60";
 /// An answer is a few hundred bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
-/// Events of one machine that are told.
+/// The number of a machine's events that are reported.
 const EVENTS_MAX: usize = 16;
-/// What is shown of a text of theirs.
+/// The length of a provider's text that is shown.
 const TEXT_CHARACTERS_MAX: usize = 200;
 
 #[derive(Deserialize)]
@@ -64,27 +65,27 @@ struct Scheduled {
     state: Option<String>,
 }
 
-/// One connection to the metadata, with its token.
+/// One connection to the metadata service, with its token.
 struct Session<'a> {
     http: Client,
     at: &'a str,
     token: String,
 }
 
-/// Where the machine's metadata is asked for.
+/// The address of the metadata service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Metadata {
-    /// Nowhere.
+    /// No metadata service.
     #[default]
     Nowhere,
-    /// At EC2's own address, where the firmware says that the machine is EC2's.
+    /// EC2's own address, where the firmware says that the machine is EC2's.
     OfEc2,
-    /// There, as somebody said.
+    /// The address that an operator named.
     At(String),
 }
 
 impl Metadata {
-    /// As the environment names it (`AWS_EC2_METADATA_SERVICE_ENDPOINT`), or else EC2's own.
+    /// The address in the environment (`AWS_EC2_METADATA_SERVICE_ENDPOINT`), or else EC2's own.
     pub fn of_environment() -> Self {
         let named = std::env::var(ELSEWHERE).unwrap_or_default();
         match named.trim().trim_end_matches('/') {
@@ -93,7 +94,7 @@ impl Metadata {
         }
     }
 
-    /// What was announced; `None` where the machine is of no provider whose words are read. Each question has so much time.
+    /// The announcements; `None` where the provider has no notices that we read. Each request has this time limit.
     pub(crate) async fn announced(&self, root: &Root, within: Duration) -> Reading<Option<Vec<Notice>>> {
         let at = match (self, root.text(VENDOR)) {
             (Self::At(at), _) => at,
@@ -109,7 +110,7 @@ impl Metadata {
 }
 
 impl Probe {
-    /// What was announced.
+    /// The announcements.
     pub(super) async fn announced(&self) -> Reading<Option<Vec<Notice>>> {
         self.metadata.announced(&self.root, self.left()).await
     }
@@ -136,7 +137,7 @@ async fn notices(at: &str, within: Duration) -> Result<Vec<Notice>, String> {
 
 impl<'a> Session<'a> {
     async fn open(at: &'a str, within: Duration) -> Result<Self, String> {
-        // It is this machine's own: no proxy leads to it, and it sends nobody elsewhere.
+        // The service belongs to this machine: the client uses no proxy and follows no redirect.
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(within);
         let http = client.build().map_err(said)?;
         let asked = http.put(format!("{at}/latest/api/token"));
@@ -149,7 +150,7 @@ impl<'a> Session<'a> {
         Ok(Self { http, at, token })
     }
 
-    /// `None`: there is nothing of the kind.
+    /// `None`: EC2 has nothing of this kind.
     async fn get<T: DeserializeOwned>(&self, what: &str) -> Result<Option<T>, String> {
         let asked = self.http.get(format!("{}/latest/meta-data/{what}", self.at));
         let answer = asked.header("x-aws-ec2-metadata-token", &self.token).send().await.map_err(said)?;
@@ -176,7 +177,7 @@ async fn read(mut answer: reqwest::Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// Its words, without the address, which says nothing.
+/// The error's words, without the address, which says nothing.
 fn said(error: reqwest::Error) -> String {
     if error.is_timeout() { "no answer in time".to_owned() } else { error.without_url().to_string() }
 }
@@ -194,7 +195,7 @@ fn notice(kind: NoticeKind, text: &str, not_before: Option<&str>) -> Notice {
     Notice { kind, not_before: not_before.map(plain), text: plain(text) }
 }
 
-/// What a terminal may show.
+/// The characters that a terminal may show.
 fn plain(text: &str) -> Arc<str> {
     text.chars().filter(|c| !c.is_control()).take(TEXT_CHARACTERS_MAX).collect::<String>().into()
 }
@@ -209,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// A metadata service that says this at these paths, to who shows its token, and 404 elsewhere.
+    /// A metadata service with these answers at these paths, for a client with its token, and 404 elsewhere.
     async fn serve(told: &'static [(&'static str, &'static str)]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = format!("http://{}", listener.local_addr().unwrap());
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!(announced("Amazon EC2", &Metadata::Nowhere).await, Reading::Read(None));
         let torn = serve(&[(REBALANCE, "<html>")]).await;
         assert!(matches!(announced("QEMU", &Metadata::At(torn)).await, Reading::CannotTell(_)));
-        // Bound, so that no other test gets the port, and never listening.
+        // The socket is bound, so that no other test gets the port, and never listens.
         let silent = TcpSocket::new_v4().unwrap();
         silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let gone = format!("http://{}", silent.local_addr().unwrap());

@@ -7,7 +7,7 @@ use reveille_agent::checkup::facts::Route;
 
 use crate::root::Root;
 
-/// `RTF_UP`, and `RTF_REJECT`: such a route leads nowhere.
+/// `RTF_UP`, and `RTF_REJECT`: a route with the latter leads nowhere.
 const UP: u32 = 0x1;
 const REJECT: u32 = 0x200;
 
@@ -20,7 +20,7 @@ pub(super) fn read(root: &Root) -> Reading<Vec<Route>> {
                 is_any_there = true;
                 routes.extend(text.lines().filter_map(of));
             }
-            // A kernel without IPv6 has no table for it.
+            // A kernel without IPv6 has no such table.
             Ok(None) => {}
             Err(error) => return Reading::cannot_tell(format!("{path}: {error}")),
         }
@@ -28,7 +28,7 @@ pub(super) fn read(root: &Root) -> Reading<Vec<Route>> {
     if is_any_there { Reading::Read(routes) } else { Reading::cannot_tell("/proc/net/route is not there") }
 }
 
-/// Iface, Destination, Gateway, Flags, RefCnt, Use, Metric, Mask, …; addresses in the machine's order of bytes.
+/// The columns: Iface, Destination, Gateway, Flags, RefCnt, Use, Metric, Mask, …; addresses in the machine's byte order.
 fn v4(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok();
@@ -38,14 +38,14 @@ fn v4(line: &str) -> Option<Route> {
     usable(flags).then(|| Route { to: IpAddr::V4(to), prefix_bits, device: fields[0].to_owned() })
 }
 
-/// Destination, its prefix, source, its prefix, next hop, metric, references, uses, flags, device.
+/// The columns: destination, its prefix, source, its prefix, next hop, metric, references, uses, flags, device.
 fn v6(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let to = Ipv6Addr::from(u128::from_str_radix(fields.first()?, 16).ok()?);
     let prefix_bits = u8::from_str_radix(fields.get(1)?, 16).ok()?;
     let flags = u32::from_str_radix(fields.get(8)?, 16).ok()?;
     let device = (*fields.get(9)?).to_owned();
-    // The kernel lists a default route over lo where there is none.
+    // The kernel lists a default route over lo where no default route exists.
     let leads = usable(flags) && !(device == "lo" && prefix_bits == 0);
     leads.then_some(Route { to: IpAddr::V6(to), prefix_bits, device })
 }
@@ -62,7 +62,7 @@ mod tests {
     fn the_kernels_tables_are_read() {
         let four = v4("eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0").unwrap();
         assert_eq!((four.to.to_string().as_str(), four.prefix_bits), ("0.0.0.0", 0));
-        // 10.0.0.0/24, on a machine that keeps the low byte first.
+        // 10.0.0.0/24, on a little-endian machine.
         let four = v4("eth0\t0000000A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0").unwrap();
         assert!(four.covers("10.0.0.200".parse().unwrap()) && !four.covers("10.0.1.1".parse().unwrap()));
         assert_eq!(v4("Iface\tDestination\tGateway \tFlags"), None);

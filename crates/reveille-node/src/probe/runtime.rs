@@ -1,7 +1,7 @@
-//! Container runtimes: whether one listens, and what it says of itself over CRI.
+//! Container runtimes: whether one listens, and what it reports over CRI.
 //!
-//! CRI is gRPC, which is HTTP/2 with five bytes before each message; three questions without arguments are asked, and their
-//! answers are read by the numbers of their fields (k8s.io/cri-api, runtime/v1/api.proto). A client for all of it would be
+//! CRI is gRPC, which is HTTP/2 with five bytes before each message. The probe sends three requests without arguments,
+//! and reads the answers by the numbers of their fields (k8s.io/cri-api, runtime/v1/api.proto). A full client would be
 //! more code than the rest of the doctor.
 
 use std::io::{self, ErrorKind};
@@ -16,23 +16,23 @@ use super::Probe;
 use super::protobuf::{message, messages, number, text};
 use crate::root::Holding;
 
-/// Where an answer longer than this comes from is no runtime.
+/// A program with a longer answer is not a runtime.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
-/// `grpc-status` for a method or service that is not offered.
+/// The `grpc-status` of a method or service that the server does not offer.
 const UNIMPLEMENTED: &str = "12";
 
-/// Why a question has no answer.
+/// Why a request has no answer.
 enum Unanswered {
-    /// It is not offered, or refused: its words.
+    /// The server does not offer it, or refuses it: its words.
     Says(String),
-    /// Nothing came in time.
+    /// No answer came in time.
     Silent,
     /// The connection broke.
     Broken(String),
 }
 
 impl Probe {
-    /// The runtime that is named, or those that are usual.
+    /// The named runtime, or those at the usual sockets.
     pub(super) async fn runtime(&self, named: Option<&str>, usual: &[&'static str]) -> Runtime {
         let paths: Vec<&str> = match named {
             Some(named) => vec![named.strip_prefix("unix://").unwrap_or(named)],
@@ -45,7 +45,8 @@ impl Probe {
     }
 
     async fn socket(&self, path: &str) -> Reading<SocketSeen> {
-        // Held until it was asked: its path leads to what was found below the root, and nowhere else.
+        // The probe holds the socket until it has asked: the path of the handle leads to the file below the root, and to
+        // no other.
         let held = self.root.hold(path);
         let connect = async { UnixStream::connect(held.as_ref().map_err(again)?.path()).await };
         match timeout(self.left(), connect).await {
@@ -93,19 +94,19 @@ impl Probe {
             version: format!("{} {}", text(version, 2), text(version, 3)),
             ready: condition("RuntimeReady"),
             network: condition("NetworkReady"),
-            // Older runtimes do not offer it; what they use stands in their configuration and is not guessed.
+            // Older runtimes do not offer this; the probe does not guess the setting from their configuration.
             cgroup_driver: config.ok().and_then(driver),
         }
     }
 
-    /// One question without arguments.
+    /// One request without arguments.
     async fn ask(&self, client: &reqwest::Client, method: &str) -> Result<Vec<u8>, Unanswered> {
         let url = format!("http://localhost/runtime.v1.RuntimeService/{method}");
         let request = client
             .post(url)
             .header("content-type", "application/grpc")
             .header("te", "trailers")
-            // Not compressed, no bytes.
+            // An uncompressed message of zero bytes.
             .body(vec![0; 5]);
         let answer = async {
             let broken = |error: reqwest::Error| Unanswered::Broken(innermost(&error));
@@ -113,7 +114,7 @@ impl Probe {
             let header = |name: &str| {
                 answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
             };
-            // A refusal comes as headers alone.
+            // A refusal comes as headers only.
             if let Some(status) = header("grpc-status").filter(|status| status != "0") {
                 let words = header("grpc-message").unwrap_or_default();
                 let offered = if status == UNIMPLEMENTED { "not offered" } else { "refused" };
@@ -138,12 +139,12 @@ impl Probe {
     }
 }
 
-/// The same failure once more.
+/// A copy of the error.
 fn again(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
-/// What really went wrong, without what was being done.
+/// The innermost cause, without the operations around it.
 pub(super) fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

@@ -1,12 +1,13 @@
-//! The API server, from its name to what it says, a step at a time; each step only when the one before came through.
+//! The API server, from its name to its answers, step by step; each step runs only after the one before succeeded.
 //!
 //! ```text
-//!  name ─▶ TCP ─▶ TLS with whoever answers (its chain) ─▶ cluster-info from whoever answers (its authority, its date)
-//!                                                  └▶ TLS under the pinned authority ─▶ version · token · Node · requests
+//!  name ─▶ TCP ─▶ TLS, unverified (its chain) ─▶ cluster-info, unverified (its authority, its date)
+//!                                         └▶ TLS under the pinned authority ─▶ version · token · Node · requests
 //! ```
 //!
-//! Two connections on purpose: the first is believed nothing and is shown nothing, and tells who answers when it is the wrong
-//! one. Token and certificate are shown on the second, which is verified as the kubelet verifies it.
+//! The probe uses two connections on purpose. On the first it trusts nothing and shows no credentials; that connection
+//! shows which server answers when it is the wrong one. It shows token and certificate on the second one, which it
+//! verifies as the kubelet does.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Kind, Target, ToldBy};
 use crate::verifier::{Anybody, Judged};
 
-/// All that was asked of servers.
+/// The results of all servers.
 pub(super) struct Asked {
     pub(super) servers: Vec<Server>,
     pub(super) node: Reading<Option<Node>>,
@@ -46,7 +47,7 @@ pub(super) struct Asked {
     pub(super) certificate: Reading<Option<ClientCertificate>>,
 }
 
-/// What one server came to.
+/// The result of one server.
 pub(super) struct OfServer {
     pub(super) server: Server,
     pub(super) node: Reading<Option<Node>>,
@@ -54,7 +55,7 @@ pub(super) struct OfServer {
     pub(super) is_accepted: Reading<bool>,
 }
 
-/// What is shown and asked for on the verified connection.
+/// The credentials and questions for the verified connection.
 struct Own<'a> {
     target: &'a Target,
     node_name: Option<&'a str>,
@@ -62,11 +63,11 @@ struct Own<'a> {
     layout: &'a Layout,
 }
 
-/// Why there was no handshake.
+/// Why the handshake failed.
 enum Failure {
-    /// Nothing was said in time.
+    /// The server sent nothing in time.
     Silent,
-    /// TLS failed, or a certificate was refused.
+    /// TLS failed, or the client refused a certificate.
     Tls(rustls::Error),
     /// The connection ended.
     Broken(String),
@@ -152,7 +153,7 @@ impl Probe {
         of
     }
 
-    /// A connection to the first address that takes one, and what became of it.
+    /// A connection to the first address that accepts one, and its result.
     async fn connect(&self, addresses: &[std::net::IpAddr], port: u16) -> (Connect, Option<TcpStream>) {
         use std::io::ErrorKind::{ConnectionRefused, TimedOut};
         let tries = addresses.iter().take(4).map(async |address| {
@@ -181,7 +182,7 @@ impl Probe {
         all.swap_remove(best)
     }
 
-    /// A handshake with whoever answers.
+    /// A handshake with any server, unverified.
     async fn shake(&self, stream: TcpStream, endpoint: &Endpoint) -> Tls {
         match self.handshake(stream, endpoint, Arc::new(Judged::by(Anybody))).await {
             Ok(Ok(chain)) => Tls::Shown(chain.iter().map(certificate).collect()),
@@ -194,7 +195,7 @@ impl Probe {
         }
     }
 
-    /// A handshake under the authorities that are trusted, as the kubelet makes it.
+    /// A handshake with the trusted CAs, as the kubelet makes it.
     async fn verify(
         &self,
         to: SocketAddr,
@@ -214,7 +215,7 @@ impl Probe {
         }
     }
 
-    /// The chain that is shown, or why there is none; the outer error is of our own making.
+    /// The presented chain, or why there is none; the outer error is one of our own.
     async fn handshake(
         &self,
         stream: TcpStream,
@@ -241,7 +242,7 @@ impl Probe {
         })
     }
 
-    /// What answers a plain question, for people to know it by.
+    /// The server's answer to a request in clear text, by which an operator can recognise it.
     async fn first_words(&self, endpoint: &Endpoint) -> String {
         let asked = async {
             let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
@@ -261,7 +262,7 @@ impl Probe {
         }
     }
 
-    /// What the cluster tells strangers: its authority. Fills in how that went, and the server's clock.
+    /// The cluster's CA, as the cluster tells it to anonymous clients. Fills in the result, and the server's clock.
     async fn told(
         &self,
         endpoint: &Endpoint,
@@ -291,7 +292,7 @@ impl Probe {
         authorities.into_iter().map(|der| (der, "the cluster's own word (cluster-info)".to_owned())).collect()
     }
 
-    /// The questions that are asked of nobody who is not verified.
+    /// The requests that only a verified server gets.
     async fn ask_verified(
         &self,
         endpoint: &Endpoint,
@@ -301,7 +302,8 @@ impl Probe {
     ) {
         let pins = &own.target.pins;
         let is_signed = matches!(&of.server.cluster_info, Reading::Read(ClusterInfo::There(Signature::Good)));
-        // Without a pin, the token's signature or this machine's own file says who is to be believed; a stranger's word does not.
+        // Without a pin, only the token's signature or this machine's own file decides whom to trust; the word of an
+        // unknown server does not.
         let is_known = |(der, from): &&(CertificateDer<'static>, String)| match pins.as_slice() {
             [] => {
                 is_signed
@@ -349,7 +351,7 @@ impl Probe {
             self.ask_supervisor(known, of).await;
             return;
         }
-        // Strangers may ask for the version: it tells whether it is an API server, apart from credentials.
+        // Anonymous clients may ask for the version: so this shows whether it is an API server, whatever the credentials.
         let stranger = Api::new(endpoint, Trust::Authorities(roots.clone()), Shown::Nothing);
         let known = Api::new(endpoint, Trust::Authorities(roots), shown);
         let (version, live) = match &stranger {
@@ -370,7 +372,7 @@ impl Probe {
         self.ask_known(&known, own.node_name, is_client, of).await;
     }
 
-    /// What is asked with a token, or with the kubelet's certificate.
+    /// The requests with a token, or with the kubelet's certificate.
     async fn ask_known(&self, known: &Api, node_name: Option<&str>, is_client: bool, of: &mut OfServer) {
         let path = format!("/api/v1/nodes/{}", node_name.unwrap_or_default());
         let (version, node, requests) = tokio::join!(
@@ -400,7 +402,7 @@ impl Probe {
     }
 }
 
-/// What was asked for, or the words with which it was refused.
+/// The body of an answer, or the words of a refusal.
 pub(super) fn body<T>(
     asked: Result<Answer, ApiError>,
     of: impl FnOnce(u16, &[u8]) -> Option<Result<T, serde_json::Error>>,

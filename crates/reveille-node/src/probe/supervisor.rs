@@ -1,7 +1,7 @@
-//! The supervisor of k3s and RKE2: what it tells strangers, that it is one, and what it says to a token or a certificate.
+//! The supervisor of k3s and RKE2: its answers to anonymous clients, and to a token or a certificate.
 //!
-//! The same two connections as for an API server: what is told on the first is believed nothing, and a token is shown on the
-//! second alone, to whoever has the authorities whose hash stands in front of it.
+//! The probe uses the same two connections as for an API server. It trusts nothing on the first one. It shows a token
+//! only on the second one, to a server with the CAs whose hash is the token's prefix.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{AGENT_USER, Endpoint, Target};
 use reveille_core::model::id::NodeName;
 
-/// Where a stranger reads the bundle of authorities.
+/// The path at which an anonymous client reads the bundle of CAs.
 pub(super) const BUNDLE: &str = "/cacerts";
-/// Where what is known of the authorities came from, for people.
+/// The source of the CAs, in words for people.
 const FROM: &str = "the cluster's own word (/cacerts)";
 
-/// What it tells strangers. Fills in the hash of it.
+/// The server's bundle. Fills in its hash.
 pub(super) fn told(answer: &Answer, server: &mut Server) -> Vec<(CertificateDer<'static>, String)> {
     server.cluster_info = Reading::Read(ClusterInfo::There(Signature::NoToken));
     if answer.status != 200 {
@@ -38,26 +38,26 @@ pub(super) fn told(answer: &Answer, server: &mut Server) -> Vec<(CertificateDer<
     anchors.into_iter().map(|der| (der, FROM.to_owned())).collect()
 }
 
-/// An authority from there is the one that the token is of.
+/// True when a CA from there is the one of the token.
 pub(super) fn is_meant(from: &str, target: &Target, server: &Server) -> bool {
     let told = server.bundle.read().and_then(Option::as_ref);
     from == FROM && target.bundle.is_some_and(|wanted| told.is_some_and(|told| *told == wanted.to_string()))
 }
 
-/// What is shown to it, and asked of it.
+/// The credentials for the supervisor, and the requests to it.
 pub(super) struct Known<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) target: &'a Target,
     pub(super) node_name: Option<&'a str>,
-    /// The kubelet's, where it has a whole certificate.
+    /// The kubelet's kubeconfig, where it has a complete certificate.
     pub(super) kubeconfig: Option<&'a Kubeconfig>,
     pub(super) roots: Arc<RootCertStore>,
-    /// Who answers is known, so that something may be shown.
+    /// The server is verified, so the probe may show credentials.
     pub(super) may_show: bool,
 }
 
 impl Probe {
-    /// The questions that are asked of nobody who is not verified.
+    /// The requests that only a verified server gets.
     pub(super) async fn ask_supervisor(&self, known: Known<'_>, of: &mut OfServer) {
         let stranger = Api::new(known.endpoint, Trust::Authorities(Arc::clone(&known.roots)), Shown::Nothing);
         let ping = match stranger {
@@ -112,7 +112,7 @@ impl Probe {
     }
 }
 
-/// Whether it is a supervisor.
+/// Whether the server is a supervisor.
 fn api(ping: Result<Answer, ApiError>) -> Reading<ApiSeen> {
     match ping {
         Ok(answer) if answer.status == 200 && answer.body.trim_ascii() == b"pong" => {

@@ -1,4 +1,4 @@
-//! Facts as they are read of servers in this process and of a folder laid out as a machine, and what the checks make of them.
+//! Facts from servers in this process and from a folder with the files of a machine, and the results of the checks.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -22,16 +22,16 @@ use crate::testing::{Authority, Server};
 
 const SECRET: &str = "0123456789abcdef";
 
-/// A server in this process, until the test is over.
+/// A server in this process, until the test ends.
 struct Answering {
     endpoint: Endpoint,
 }
 
-/// What a server in this process says.
+/// The answers of a server in this process.
 #[derive(Clone)]
 struct Says {
     cluster_info: String,
-    /// To the token.
+    /// The server accepts the token.
     is_known: bool,
     node: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Says {
     }
 }
 
-/// What a cluster tells strangers, signed with a token as the bootstrap signer does.
+/// The cluster-info of a cluster, signed with a token as the bootstrap signer does.
 fn cluster_info(authority: &Authority, id: &str, secret: &str) -> String {
     let data = STANDARD.encode(pem::certificates(&[authority.der()]));
     let text = format!(
@@ -103,7 +103,7 @@ async fn serve(server: Server, says: Says) -> Answering {
     Answering { endpoint }
 }
 
-/// Plain words to whoever connects.
+/// A server that sends plain text to each client.
 async fn plain(words: &'static [u8]) -> Answering {
     let (listener, endpoint) = listener().await;
     tokio::spawn(async move {
@@ -133,7 +133,7 @@ async fn facts_of(target: &Target) -> Facts {
     probe.facts(Ok(Some(target))).await
 }
 
-/// The checks of the way to the server and of who answers.
+/// The checks of the way to the server and of the server's identity.
 async fn checks_of(target: &Target) -> Vec<Check> {
     let checks = checkup(&facts_of(target).await);
     let of = [
@@ -176,7 +176,7 @@ async fn each_wrong_server_is_told_by_the_check_that_it_fails() {
         node: None,
     };
     let malformed = Says { cluster_info: r#"{"data":{"kubeconfig":"clusters: ["}}"#.to_owned(), ..says() };
-    // Held for the whole test, and never listening: a port that is given back may be the next server's.
+    // Held for the whole test, and never listening: another server could get a freed port.
     let silent = TcpSocket::new_v4().unwrap();
     silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let gone = Endpoint { host: "127.0.0.1".to_owned(), port: silent.local_addr().unwrap().port() };
@@ -217,7 +217,7 @@ async fn a_server_that_says_nothing_is_given_up_and_said_to_hang() {
 #[tokio::test]
 async fn a_token_is_shown_to_nobody_who_is_not_known() {
     let (ours, theirs) = (Authority::new("kubernetes"), Authority::new("kubernetes"));
-    // Whoever is shown the token says so by refusing it.
+    // A server that gets the token shows this by refusing it.
     let says = Says { is_known: false, cluster_info: cluster_info(&theirs, "zzzzzz", SECRET), node: None };
     let server = serve(theirs.server("127.0.0.1"), says).await;
     for pins in [&[ours.pin()][..], &[]] {
@@ -261,7 +261,7 @@ fn machine() -> (tempfile::TempDir, Root) {
             "sl local rem st tx tr re uid to inode\n 0: 0100007F:280A 00000000:0000 0A 0:0 0:0 0 0 0 77 1\n",
         ),
         ("/proc/41/comm", "socat\n"),
-        // Whoever has a port is named, also one without rights.
+        // The owner of a port is named, even a process without root's rights.
         ("/proc/41/status", "Name:\tsocat\nUid:\t1000\t1000\t1000\t1000\n"),
         ("/proc/42/comm", "kubelet\n"),
         ("/proc/42/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\n"),
@@ -317,7 +317,7 @@ async fn sockets_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let probe = Probe { within: Duration::from_millis(300), ..Probe::of_folder(Root::new(folder.path())) };
     let at = |name: &str| folder.path().join(name);
-    // One whose process has ended.
+    // A socket whose process has ended.
     drop(UnixListener::bind(at("stale.sock")).unwrap());
     let _silent = UnixListener::bind(at("silent.sock")).unwrap();
     let other = tokio::net::UnixListener::bind(at("other.sock")).unwrap();
@@ -336,7 +336,7 @@ async fn sockets_are_told_apart() {
     assert!(matches!(seen("other.sock").await, SocketSeen::NotCri(_)));
 }
 
-/// A supervisor as k3s and RKE2 have it, and the full token of its cluster.
+/// A supervisor like that of k3s and RKE2, and the full token of its cluster.
 async fn supervisor(authority: &Authority, password: &'static str) -> (crate::testing::Serving, String) {
     let bundle = pem::certificates(&[authority.der()]);
     let hash = crate::bundle_hash::Bundle::read(bundle.as_bytes()).unwrap().hash;
@@ -427,7 +427,7 @@ fn a_process_of_a_user_is_no_kubelet_whatever_it_is_called() {
         fs::write(root.at(path), text).unwrap();
     };
     put("/proc/41/comm", "kubelet\n");
-    // Real, effective, saved, of the file system: the second is root's where a program becomes root when it is run.
+    // The uids: real, effective, saved, of the file system. In a setuid program of root the second one is root's.
     put("/proc/41/status", "Name:\tkubelet\nUid:\t65534\t0\t0\t0\n");
     assert_eq!(process::Processes::read(&root).unwrap().kubelet(), None);
     put("/proc/42/comm", "kubelet\n");

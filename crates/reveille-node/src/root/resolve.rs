@@ -1,8 +1,9 @@
-//! A path below a root, resolved there: what a link says is read as it would be on the machine whose root it is.
+//! Resolves a path below a root: links are read as on the machine whose root it is.
 //!
-//! The kernel does it in one call, without a moment in which a folder could be exchanged for a link (`openat2` with
-//! `RESOLVE_IN_ROOT`, Linux 5.6). Where there is no such call, or a filter of a container refuses it, each name is opened by
-//! hand below the folder before it, which is held open, so that `..` is the way that was come and never the file system's.
+//! The kernel does it in one call, without a moment in which an attacker could exchange a directory for a link (`openat2`
+//! with `RESOLVE_IN_ROOT`, Linux 5.6). Where the call is missing, or a container's seccomp filter refuses it, this module
+//! opens each name below the directory before it. It holds the directories open, so that `..` means the directory it came
+//! from and never the file system's parent.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -14,12 +15,12 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2, readlinkat};
 use rustix::io::Errno;
 
-/// As many links as the kernel follows: who leads through more leads round in a circle.
+/// As many links as the kernel follows: a path with more of them is a loop.
 const LINKS_MAX: usize = 40;
-/// A path with `..` that somebody renames under is tried again so often.
+/// The number of tries for a path with `..` in which another process renames directories meanwhile.
 const TRIES: usize = 4;
 
-/// Opens what the path leads to below the root.
+/// Opens the target of the path below the root.
 pub(super) fn open(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
@@ -27,7 +28,7 @@ pub(super) fn open(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<Own
         match openat2(root, path, flags, Mode::empty(), within) {
             Ok(file) => return Ok(file),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Older filters of containers say that it is forbidden where they do not know it.
+            // Older filters of containers answer EPERM to a call that they do not know.
             Err(Errno::NOSYS | Errno::PERM) => break,
             Err(error) => return Err(error.into()),
         }
@@ -69,7 +70,7 @@ pub(super) fn by_hand(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<
             }
             FileType::Directory if !is_last => way.push(seen),
             _ if !is_last => return Err(Errno::NOTDIR.into()),
-            // Never through a link: what was seen may have been exchanged since.
+            // Never through a link: another process may have exchanged the file since the check.
             _ => return Ok(openat(here, name.as_os_str(), flags | OFlags::NOFOLLOW, Mode::empty())?),
         }
     }
@@ -77,7 +78,7 @@ pub(super) fn by_hand(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<
     Ok(openat(here, ".", flags, Mode::empty())?)
 }
 
-/// What a link says that is held open.
+/// The target of an open link.
 pub(super) fn link(link: &OwnedFd) -> io::Result<PathBuf> {
     Ok(path(readlinkat(link, "", Vec::new())?.into_bytes()))
 }

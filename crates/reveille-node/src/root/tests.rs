@@ -1,4 +1,4 @@
-//! A disk that somebody else wrote: its links stay below it, and nothing on it is waited for.
+//! A disk that an attacker wrote: its links stay below its root, and no read waits.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use super::*;
 use crate::probe::Probe;
 
-/// What stands outside, and must be in nothing that is read.
+/// A text outside of the root, which no read may return.
 const OUTSIDE: &str = "of-the-host-4711";
 
 /// A host's folder beside a disk's root, and the root.
@@ -31,7 +31,7 @@ fn fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
 
-/// The answer, or a failure of the test when it takes longer than any reading may.
+/// The answer, or a failure of the test when a read takes too long.
 fn in_time<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(read()));
@@ -114,7 +114,7 @@ fn whoever_reads_a_disk_waits_for_no_pipe_and_opens_no_device() {
     let logs = in_time(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let logs = runtime.block_on(Probe::of_folder(own).logs(&[]));
-        // The thread that reads ends with it, or this does not.
+        // The thread that reads ends with the runtime, or this call hangs.
         drop(runtime);
         logs
     });
@@ -124,7 +124,7 @@ fn whoever_reads_a_disk_waits_for_no_pipe_and_opens_no_device() {
     assert_eq!(root.text("/etc/fstab").unwrap(), None, "the device is the host's");
 }
 
-/// What the kernel's call and the walk by hand come to, for one path.
+/// The results of the kernel's call and of the walk by hand, for one path.
 fn both(root: &Root, path: &str, flags: OFlags) -> [Result<(u64, u32), Option<i32>>; 2] {
     let folder = OFlags::PATH | OFlags::DIRECTORY;
     let root = rustix::fs::open(&root.0, folder, Mode::empty()).unwrap();

@@ -1,12 +1,13 @@
-//! What a k3s or RKE2 agent of this machine is told: its configuration files, its unit's environment and its unit's arguments.
+//! The configuration of a k3s or RKE2 agent on this machine: its files, the environment of its unit and the unit's
+//! arguments.
 //!
 //! ```text
 //!  environment of the unit  <  config.yaml  <  config.yaml.d/*.yaml, by name  <  arguments in the unit's ExecStart
 //! ```
 //!
-//! The later one counts, as the agent itself reads them (its files become arguments, which go before the environment, and what
-//! stands in the unit goes behind them). Of all that may be said only what a join rests on is read. A token is in a type that
-//! hides itself; a file that it stands in is named, not quoted.
+//! The later source counts, as for the agent itself: it turns its files into arguments, which override the environment,
+//! and the unit's own arguments come after them. Only the settings that a join needs are read. A token is in a type that
+//! hides itself; a file that contains one is named, not quoted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,11 +22,11 @@ use super::{Endpoint, Kind, Target, TargetError, Token, ToldBy, documents};
 use crate::bundle_hash::Bundle;
 use crate::root::Root;
 
-/// The file among `config.yaml.d` that is ours. By its name it is read after those of most people.
+/// Our own file in `config.yaml.d`. By its name the agent reads it after most operators' files.
 pub const OWN_FILE: &str = "90-reveille.yaml";
-/// The configuration of one kind together: more than people write, however many links to one long file a disk has.
+/// The size of all configuration of one kind: more than operators write, however many links to one long file a disk has.
 const CONFIG_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Where the supervisor listens, where nobody says otherwise.
+/// The supervisor's default port.
 pub const fn supervisor_port(kind: Kind) -> u16 {
     match kind {
         Kind::Kubeadm | Kind::K3s => 6443,
@@ -33,14 +34,14 @@ pub const fn supervisor_port(kind: Kind) -> u16 {
     }
 }
 
-/// What an agent is told.
+/// An agent's configuration.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
     kind: Kind,
     said: BTreeMap<String, Said>,
 }
 
-/// One thing that is said, and where.
+/// One setting, and its place.
 #[derive(Clone, Debug)]
 struct Said {
     value: SecretString,
@@ -48,17 +49,17 @@ struct Said {
 }
 
 impl AgentConfig {
-    /// Reads what is there; what is not there says nothing.
+    /// Reads the existing files; a missing file has no settings.
     ///
     /// # Errors
     ///
-    /// A file is there and cannot be read, or there is more than any configuration has.
+    /// A file exists and cannot be read, or the configuration is larger than any real one.
     pub fn read(kind: Kind, root: &Root) -> Result<Self, TargetError> {
         let (own, whole) = Self::as_far_as_it_goes(kind, root);
         whole.map(|()| own)
     }
 
-    /// What can be read of it, and why that is not all: what hides one sort of files hides nothing that the others say.
+    /// The readable part, and why it is not all: an unreadable file of one sort hides no settings of the others.
     pub(crate) fn as_far_as_it_goes(kind: Kind, root: &Root) -> (Self, Result<(), TargetError>) {
         let mut own = Self { kind, said: BTreeMap::new() };
         let environments = environments(kind).iter().try_for_each(|path| {
@@ -99,7 +100,7 @@ impl AgentConfig {
         let value = match value {
             Value::String(text) => text.clone(),
             Value::Null => return,
-            // Of a list the last counts where one is asked for.
+            // Of a list the last value counts where one value is needed.
             Value::Array(all) => match all.last() {
                 Some(last) => return self.say(key, &last.clone(), place),
                 None => return,
@@ -109,7 +110,7 @@ impl AgentConfig {
         self.put(key.trim_end_matches('+'), &value, place);
     }
 
-    /// Lines of `K3S_URL=…`, as `EnvironmentFile=` takes them.
+    /// Reads lines of `K3S_URL=…`, as `EnvironmentFile=` accepts them.
     fn environment(&mut self, path: &str, text: &str) {
         let prefix = self.kind.name().to_uppercase();
         for line in text.lines().map(str::trim) {
@@ -129,7 +130,7 @@ impl AgentConfig {
         }
     }
 
-    /// The words behind `ExecStart=`, over as many lines as end in a backslash.
+    /// Reads the words after `ExecStart=`, over all lines that end in a backslash.
     fn arguments(&mut self, path: &str, text: &str) {
         let joined = text.replace("\\\n", " ");
         let Some(line) = joined.lines().find_map(|line| line.trim().strip_prefix("ExecStart=")) else {
@@ -148,43 +149,43 @@ impl AgentConfig {
         }
     }
 
-    /// What is said of this, and where.
+    /// The value of a setting, and its place.
     fn get(&self, key: &str) -> Option<(&str, &str)> {
         let said = self.said.get(key)?;
         let value = said.value.expose_secret();
         (!value.is_empty()).then_some((value, said.place.as_str()))
     }
 
-    /// Everything in it that lets somebody in, somewhere.
+    /// All values that are credentials of some kind.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         const NAMES: [&str; 6] = ["token", "auth", "secret", "password", "key", "datastore-endpoint"];
         let is_secret = |key: &str| !key.ends_with("-file") && NAMES.iter().any(|name| key.contains(name));
         self.said.iter().filter(move |(key, _)| is_secret(key)).map(|(_, said)| said.value.expose_secret())
     }
 
-    /// Where it keeps what it holds.
+    /// The agent's data directory.
     pub fn data_folder(&self) -> String {
         let usual = || format!("/var/lib/rancher/{}", self.kind);
         let said = self.get("data-dir").map(|(path, _)| path.trim_end_matches('/').to_owned());
         said.filter(|path| path.starts_with('/')).unwrap_or_else(usual)
     }
 
-    /// The address that it is told, and where it is told it.
+    /// The server's address, and the place of the setting.
     ///
     /// # Errors
     ///
-    /// It is no address.
+    /// The value is not an address.
     pub fn server(&self) -> Result<Option<(Endpoint, String)>, TargetError> {
         let Some((text, place)) = self.get("server") else { return Ok(None) };
         let endpoint = Endpoint::parse(&format!("{place}: server"), text)?;
         Ok(Some((endpoint, place.to_owned())))
     }
 
-    /// The token that it is told, or that stands in the file which it is told.
+    /// The token, as a value or in the file that a setting names.
     ///
     /// # Errors
     ///
-    /// It is none.
+    /// The value is not a token.
     pub fn token(&self, root: &Root) -> Result<Option<Token>, TargetError> {
         if let Some((path, _)) = self.get("token-file") {
             let text = root.text(path).map_err(|error| unreadable(path, &error))?;
@@ -194,12 +195,12 @@ impl AgentConfig {
         Token::parse_for(self.kind, &format!("{place}: token"), &text.into()).map(Some)
     }
 
-    /// The socket of a runtime that is not its own.
+    /// The socket of a runtime that is not the agent's own.
     pub fn runtime(&self) -> Option<&str> {
         self.get("container-runtime-endpoint").map(|(socket, _)| socket)
     }
 
-    /// The name that it is told for its Node. With `with-node-id` the agent puts an id behind it, which is there once it has run.
+    /// The Node name in the configuration. With `with-node-id` the agent appends an id, which exists once it has run.
     pub fn node_name(&self, root: &Root, host: Option<&NodeName>) -> Option<NodeName> {
         let told = self.get("node-name").map(|(name, _)| NodeName::new(name.to_lowercase()));
         if !self.adds_id() {
@@ -210,13 +211,13 @@ impl AgentConfig {
         Some(NodeName::new(format!("{name}-{}", id.trim())))
     }
 
-    /// The agent puts an id behind the name.
+    /// The agent appends an id to the name.
     pub fn adds_id(&self) -> bool {
         self.get("with-node-id").is_some_and(|(value, _)| value == "true")
     }
 
-    /// Something of where to go is said in the unit's own arguments, which go before every file: what, in which unit, and the
-    /// flag. The first of a server, a token and its file.
+    /// A setting of the server or token in the unit's own arguments, which override every file: the setting, the unit,
+    /// and the flag. Returns the first of server, token and token file.
     pub fn fixed(&self) -> Option<(&'static str, &str, String)> {
         ["server", "token", "token-file"].into_iter().find_map(|key| {
             let (_, place) = self.get(key)?;
@@ -225,17 +226,17 @@ impl AgentConfig {
     }
 }
 
-/// Our own file, in whole.
+/// The path of our own file.
 pub fn own_file(kind: Kind) -> String {
     format!("/etc/rancher/{kind}/config.yaml.d/{OWN_FILE}")
 }
 
-/// The file that our own file names for the token.
+/// The token file that our own file names.
 pub fn own_token_file(kind: Kind) -> String {
     format!("/etc/rancher/{kind}/reveille-token")
 }
 
-/// What is there of a join with this: what its agent has, or what it is told.
+/// The target of a join with this distribution: from the agent's data, or from its configuration.
 pub(super) fn target(kind: Kind, root: &Root) -> Result<Option<Target>, TargetError> {
     let config = AgentConfig::read(kind, root)?;
     let Some((endpoint, place)) = config.server()? else { return Ok(None) };
@@ -243,7 +244,7 @@ pub(super) fn target(kind: Kind, root: &Root) -> Result<Option<Target>, TargetEr
     let folder = config.data_folder();
     let kept = format!("{folder}/agent/server-ca.crt");
     let bytes = root.bytes(&kept).map_err(|error| unreadable(&kept, &error))?;
-    // What an agent that has joined knows its cluster by; it took it by its token then.
+    // A joined agent keeps the CAs of its cluster, which it once accepted by its token.
     let kept = bytes.and_then(|bytes| Bundle::read(&bytes).ok());
     let said = token.as_ref().and_then(Token::bundle);
     let pins = match (&said, &kept) {
@@ -268,7 +269,7 @@ pub(super) fn target(kind: Kind, root: &Root) -> Result<Option<Target>, TargetEr
     }))
 }
 
-/// How this machine joins, by what is there; none where nothing says it, or where two things do.
+/// The distribution of this machine, by its files; none where there are no files, or those of two distributions.
 pub(super) fn kind_of(root: &Root) -> Option<Kind> {
     let is_there = |path: String| root.is_seen(path);
     let of = |kind: &Kind| match kind {
@@ -290,7 +291,7 @@ fn text(root: &Root, path: &str) -> Result<String, TargetError> {
     root.text(path).map(Option::unwrap_or_default).map_err(|error| unreadable(path, &error))
 }
 
-/// `config.yaml`, and what lies beside it, in the order in which the agent reads them.
+/// `config.yaml`, and the files beside it, in the order in which the agent reads them.
 fn files(kind: Kind, root: &Root) -> Result<Vec<String>, TargetError> {
     let folder = format!("/etc/rancher/{kind}/config.yaml.d");
     let names = root.names(&folder).map_err(|error| unreadable(&folder, &error))?.unwrap_or_default();
@@ -308,7 +309,7 @@ fn environments(kind: Kind) -> Vec<String> {
     usual.into_iter().chain([own]).collect()
 }
 
-/// Where its unit may be.
+/// The possible paths of the agent's unit.
 pub(crate) fn units(kind: Kind) -> Vec<String> {
     let folders = ["/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/systemd/system"];
     folders.iter().map(|folder| format!("{folder}/{kind}-agent.service")).collect()
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(target.told_by, ToldBy::Machine("/etc/rancher/rke2/config.yaml".into()));
         assert_eq!(AgentConfig::read(Kind::Rke2, &root).unwrap().data_folder(), "/data/rke2");
         assert!(super::target(Kind::K3s, &root).unwrap().is_none());
-        // Two ways at once say nothing, and a person has to.
+        // Files of two distributions do not name one; an operator has to.
         let (_folder, both) =
             machine(&[("/etc/rancher/rke2/config.yaml", ""), (super::super::KUBECONFIG, "")]);
         assert_eq!(kind_of(&both), None);

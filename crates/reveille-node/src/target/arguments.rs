@@ -1,4 +1,4 @@
-//! kubeadm's arguments, as people have them in their scripts.
+//! kubeadm's arguments, as operators have them in their scripts.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ const TOKEN: &str = "--token";
 const HASH: &str = "--discovery-token-ca-cert-hash";
 const CONFIG: &str = "--config";
 
-/// What was written on the command line; anything may be left out.
+/// The arguments of the command line; each may be missing.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     /// `--distribution`.
     pub distribution: Option<Kind>,
-    /// Words without a flag: `HOST:PORT`, also behind `kubeadm join` as it was pasted.
+    /// Words without a flag: `HOST:PORT`, also after a pasted `kubeadm join`.
     pub words: Vec<String>,
-    /// `--token`, or what the environment says in its place.
+    /// `--token`, or the environment variable that replaces it.
     pub token: Option<SecretString>,
-    /// `--token-file`: a file with nothing but the token.
+    /// `--token-file`: a file with only the token.
     pub token_file: Option<PathBuf>,
     /// `--discovery-token-ca-cert-hash`, each once or several with commas.
     pub ca_cert_hashes: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// What they say is to be joined; `None` when they name no server.
+    /// The target in the arguments; `None` when they name no server.
     pub(super) fn target(&self, root: &Root) -> Result<Option<Target>, TargetError> {
         let endpoints = self.endpoints()?;
         let kind = self.kind(root);
@@ -88,7 +88,8 @@ impl Arguments {
         Ok(Some(target))
     }
 
-    /// How it joins: as is said, or as what is there says; kubeadm where nothing does, and where its own words stand.
+    /// The distribution: as the arguments or the machine's files say; kubeadm where neither does, and where the words
+    /// name kubeadm.
     pub fn kind(&self, root: &Root) -> Kind {
         let names_kubeadm = self.words.iter().any(|word| word == "kubeadm" || word.ends_with("/kubeadm"));
         let is_kubeadms = names_kubeadm || self.config.is_some() || self.discovery_file.is_some();
@@ -99,7 +100,8 @@ impl Arguments {
         }
     }
 
-    /// What they say of a k3s or RKE2 cluster. What the agent is told otherwise stands in its own files, and is not ours.
+    /// The target of a k3s or RKE2 cluster in the arguments. Other settings of the agent are in its own files, which this
+    /// does not change.
     fn of_supervisor(
         &self,
         kind: Kind,
@@ -131,7 +133,7 @@ impl Arguments {
                 format!("nothing of it: take {value} out of the unit, and run systemctl daemon-reload");
             return Err(TargetError::new(unit, wrong, write));
         }
-        // Where no token is given, the one that the agent is told already may do.
+        // Without a given token, the one in the agent's configuration may do.
         let token = match self.token(kind)? {
             Some(token) => Some(token),
             None => told.token(root)?,
@@ -150,7 +152,7 @@ impl Arguments {
         }))
     }
 
-    /// Each server that is named. What a person pasted in front of it is passed over.
+    /// Each named server. Pasted words before it are ignored.
     fn endpoints(&self) -> Result<Vec<Endpoint>, TargetError> {
         let mut words = self.words.iter().map(String::as_str).peekable();
         words.next_if(|word| *word == "sudo");
@@ -160,11 +162,11 @@ impl Arguments {
         words.map(|word| Endpoint::parse(ENDPOINT, word)).collect()
     }
 
-    /// The token that is given, read from its file where it is in one.
+    /// The given token, read from its file where it is in one.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or is not what this way to join calls a token.
+    /// The file cannot be read, or the text is not a token of this distribution.
     pub fn token(&self, kind: Kind) -> Result<Option<Token>, TargetError> {
         let Some(path) = &self.token_file else {
             return self.token.as_ref().map(|token| Token::parse_for(kind, TOKEN, token)).transpose();
@@ -178,12 +180,12 @@ impl Arguments {
             _ => super::kubeconfig::unreadable(&name, &error),
         })?;
         let text = SecretString::from(text);
-        // A trailing line break is how editors end a file.
+        // Editors end a file with a line break.
         let token = Token::parse_for(kind, &name, &SecretString::from(text.expose_secret().trim()))?;
         Ok(Some(token))
     }
 
-    /// The pins that are given.
+    /// The given pins.
     pub(super) fn pins(&self) -> Result<Vec<Pin>, TargetError> {
         let each = self.ca_cert_hashes.iter().flat_map(|written| written.split(','));
         each.filter(|text| !text.trim().is_empty()).map(|text| pin(HASH, text)).collect()

@@ -1,4 +1,4 @@
-//! Where an API server is: a host and a port.
+//! The address of an API server: a host and a port.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,11 +15,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Reads `host:port`, `address:port`, `[address]:port`, each also behind `https://`.
+    /// Reads `host:port`, `address:port` or `[address]:port`, each also with `https://` in front.
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// The text has another form.
     pub fn parse(place: &str, text: &str) -> Result<Self, TargetError> {
         let text = text.trim();
         let refuse = |wrong: &str, write: String| {
@@ -38,7 +38,7 @@ impl Endpoint {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
             _ => {
                 let host = bare.trim_start_matches('[').trim_end_matches(']');
-                // With a scheme in front the port is the scheme's, as every HTTP client takes it.
+                // With a scheme in front, the default port is the scheme's, as in every HTTP client.
                 if text.starts_with("https://") {
                     return Ok(Self { host: host.to_owned(), port: 443 });
                 }
@@ -54,7 +54,7 @@ impl Endpoint {
         }
     }
 
-    /// The address, when the host is one and not a name.
+    /// The address, when the host is an address and not a name.
     pub fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }

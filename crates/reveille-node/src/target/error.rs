@@ -1,4 +1,4 @@
-//! Why what is written cannot be meant: where it stands, what is wrong, what to write instead.
+//! Why a text is not a valid target: its place, the error, and what to write instead.
 
 use std::fmt::Display;
 
@@ -11,20 +11,20 @@ use thiserror::Error;
 pub struct TargetError {
     /// The file and its field, or the argument.
     pub place: String,
-    /// What is wrong there. Never quotes a secret.
+    /// The error. Never quotes a secret.
     pub wrong: String,
     /// What to write instead, or to do.
     pub write: String,
 }
 
 impl TargetError {
-    /// A refusal. What it quotes is masked once more.
+    /// Makes a refusal. Text that it quotes is masked once more.
     pub(super) fn new(place: impl Display, wrong: impl Display, write: impl Display) -> Self {
         let wrong = mask_secrets(&wrong.to_string()).into_owned();
         Self { place: place.to_string(), wrong, write: write.to_string() }
     }
 
-    /// The same, within this file.
+    /// The same refusal, within this file.
     #[must_use]
     pub(crate) fn within(self, file: impl Display) -> Self {
         Self { place: format!("{file}: {}", self.place), ..self }

@@ -1,4 +1,4 @@
-//! kubeadm's JoinConfiguration, v1beta3 and v1beta4, among whatever other documents stand in its file.
+//! kubeadm's JoinConfiguration, v1beta3 and v1beta4, among the other documents of its file.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,10 +16,10 @@ const GROUP: &str = "kubeadm.k8s.io/";
 const VERSIONS: [&str; 2] = ["kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"];
 const KIND: &str = "JoinConfiguration";
 
-/// What a file says is to be joined.
+/// The target in a file.
 pub(super) fn target(path: &Path) -> Result<Target, TargetError> {
     let name = path.display().to_string();
-    // What a person names on the command line is named as their shell sees it, not as the machine that is looked at does.
+    // A path on the command line is taken as the operator's shell sees it, not as the inspected machine does.
     let text = root::named(path).and_then(root::text_of).map_err(|error| match error.kind() {
         ErrorKind::NotFound => TargetError::new(
             &name,
@@ -34,7 +34,7 @@ pub(super) fn target(path: &Path) -> Result<Target, TargetError> {
     Ok(target)
 }
 
-/// What the text says is to be joined.
+/// The target in the text.
 pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     let heads = documents::<Head>(text)?;
     let is_join = |head: &Head| head.kind == KIND && head.api_version.starts_with(GROUP);
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     }
     let documents = documents::<Document>(text)?;
     let join = documents.into_iter().find(|one| one.kind == KIND && one.api_version == head.api_version);
-    // Both readings are of the same text; one that is not there is said like one that is empty.
+    // Both passes read the same text; a missing document is reported like an empty one.
     let join = join.ok_or_else(|| TargetError::new("kind", "it holds no JoinConfiguration", "one"))?;
     of_document(join)
 }
@@ -96,7 +96,7 @@ fn of_token(discovery: BootstrapToken) -> Result<Target, TargetError> {
     if pins.is_empty() && !is_unpinned_on_purpose {
         return Err(TargetError::new(
             place,
-            "no pin is given, so anybody could answer in the API server's place",
+            "no pin is given, so any server could answer in the API server's place",
             "the sha256:… that `kubeadm token create --print-join-command` prints",
         ));
     }
@@ -105,7 +105,7 @@ fn of_token(discovery: BootstrapToken) -> Result<Target, TargetError> {
     Ok(Target { endpoints: vec![endpoint], pins, is_unpinned_on_purpose, token, ..nothing() })
 }
 
-/// What a kubeconfig that stands for the cluster's says.
+/// The target in a kubeconfig that describes the cluster (`--discovery-file`).
 pub(super) fn of_discovery_file(path: &str) -> Result<Target, TargetError> {
     if path.starts_with("http") {
         return Err(TargetError::new(
@@ -125,7 +125,7 @@ pub(super) fn of_discovery_file(path: &str) -> Result<Target, TargetError> {
     Ok(Target { endpoints: vec![read.server.clone()], pins: read.pins(), ..nothing() })
 }
 
-/// A target of which nothing has been said.
+/// A target without any setting.
 pub(super) const fn nothing() -> Target {
     Target {
         kind: Kind::Kubeadm,

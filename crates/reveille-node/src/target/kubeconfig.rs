@@ -1,7 +1,7 @@
-//! A kubeconfig as the kubelet has it: which server, under which authorities, with which credentials.
+//! A kubelet's kubeconfig: the server, its CAs, and the credentials.
 //!
-//! Only what a kubelet's file holds is read: one context, a certificate and key in files or in the text, or a token. What the
-//! file names, the caller reads; a key is in a type that hides itself.
+//! Only the content of a kubelet's file is read: one context, a certificate and key in files or in the text, or a token.
+//! The caller reads the named files. A key is in a type that hides itself.
 
 use std::io;
 
@@ -19,47 +19,47 @@ use crate::root::Root;
 
 const AS_KUBEADM: &str = "a kubeconfig as kubeadm writes it";
 
-/// What a kubeconfig's current context says.
+/// The current context of a kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Kubeconfig {
-    /// Where the API server is.
+    /// The API server's address.
     pub server: Endpoint,
-    /// The certificates of the authorities that it is to be trusted by, DER.
+    /// The certificates of the trusted CAs, DER.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// What it is shown as a token.
+    /// The token for the server.
     pub token: Option<SecretString>,
-    /// The certificate and key that it is shown.
+    /// The client certificate and key for the server.
     pub client: Option<Client>,
 }
 
-/// A client's certificate and key.
+/// A client certificate and its key.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Where the certificate is; `None` when it stands in the kubeconfig.
+    /// The path of the certificate; `None` when the kubeconfig contains it.
     pub certificate_path: Option<String>,
-    /// Where the key is; `None` when it stands in the kubeconfig.
+    /// The path of the key; `None` when the kubeconfig contains it.
     pub key_path: Option<String>,
-    /// The certificate, and whatever stands before and behind it, as PEM; `None` when its file is not there.
+    /// The certificate and the text around it, as PEM; `None` when its file does not exist.
     certificate_pem: Option<SecretString>,
     key_pem: Option<SecretString>,
 }
 
 impl Kubeconfig {
-    /// Reads a kubeconfig of the machine; `None` when it is not there.
+    /// Reads a kubeconfig of the machine; `None` when it does not exist.
     ///
     /// # Errors
     ///
-    /// It is there and cannot be read, or is no kubeconfig.
+    /// The file cannot be read, or is not a kubeconfig.
     pub fn read(root: &Root, path: &str) -> Result<Option<Self>, TargetError> {
         let text = root.text(path).map_err(|error| unreadable(path, &error))?;
         text.map(|text| Self::parse(root, &text).map_err(|error| error.within(path))).transpose()
     }
 
-    /// Reads the text of one; files that it names are the machine's.
+    /// Reads the text of a kubeconfig; the files that it names are the machine's.
     ///
     /// # Errors
     ///
-    /// It is no kubeconfig, or a file that it needs cannot be read.
+    /// The text is not a kubeconfig, or a file that it needs cannot be read.
     pub fn parse(root: &Root, text: &str) -> Result<Self, TargetError> {
         let file = documents::<File>(text)?.into_iter().next();
         let file = file.ok_or_else(|| TargetError::new("the file", "it is empty", AS_KUBEADM))?;
@@ -69,7 +69,7 @@ impl Kubeconfig {
                 file.clusters.iter().find(|cluster| cluster.name == one.context.cluster),
                 file.users.iter().find(|user| user.name == one.context.user),
             ),
-            // The cluster-info of a cluster has one cluster, no context and no user.
+            // The kubeconfig in a cluster-info has one cluster, no context and no user.
             None if file.contexts.is_empty() => (file.clusters.first(), None),
             None => return Err(missing("current-context")),
         };
@@ -84,35 +84,35 @@ impl Kubeconfig {
         })
     }
 
-    /// Reads the text of one that a server answers with. What answers is not trusted yet: a path in it leads nowhere, so that no
-    /// file of this machine is read for it, and which ones there are is not told.
+    /// Reads a kubeconfig that a server sent. The server is not trusted yet: a path in the text leads nowhere. So no file
+    /// of this machine is read for it, and the server does not learn which files exist.
     ///
     /// # Errors
     ///
-    /// It is no kubeconfig, or names a file.
+    /// The text is not a kubeconfig, or names a file.
     pub fn of_answer(text: &str) -> Result<Self, TargetError> {
         Self::parse(&Root::new("/dev/null"), text)
     }
 
-    /// The pins of its authorities.
+    /// The pins of the kubeconfig's CAs.
     pub fn pins(&self) -> Vec<Pin> {
         self.authorities.iter().filter_map(|der| Presented::read(der).key).collect()
     }
 }
 
 impl Client {
-    /// Its certificates, the client's own first, DER; none when the file is not there or holds none.
+    /// The certificates, the client's own first, DER; none when the file does not exist or holds none.
     pub fn certificates(&self) -> Vec<CertificateDer<'static>> {
         let pem = self.certificate_pem.as_ref().map_or("", |pem| pem.expose_secret());
         CertificateDer::pem_slice_iter(pem.as_bytes()).filter_map(Result::ok).collect()
     }
 
-    /// Its key, PEM.
+    /// The key, PEM.
     pub const fn key_pem(&self) -> Option<&SecretString> {
         self.key_pem.as_ref()
     }
 
-    /// The files that it names are there.
+    /// True when the named files exist.
     pub const fn is_whole(&self) -> bool {
         self.certificate_pem.is_some() && self.key_pem.is_some()
     }

@@ -1,4 +1,4 @@
-//! What an earlier join left: the kubelet's kubeconfig, or the one that it bootstraps with, and how it is started.
+//! The files of an earlier join: the kubelet's kubeconfig, or its bootstrap kubeconfig, and the kubelet's flags.
 
 use reveille_core::model::id::NodeName;
 use serde::Deserialize;
@@ -10,27 +10,27 @@ use crate::root::Root;
 
 /// The kubelet's own kubeconfig, as kubeadm's unit names it.
 pub const KUBECONFIG: &str = "/etc/kubernetes/kubelet.conf";
-/// The kubeconfig with the bootstrap token; it goes when the kubelet has a certificate.
+/// The kubeconfig with the bootstrap token; it is removed when the kubelet has a certificate.
 pub const BOOTSTRAP_KUBECONFIG: &str = "/etc/kubernetes/bootstrap-kubelet.conf";
 /// The kubelet's configuration.
 pub const KUBELET_CONFIG: &str = "/var/lib/kubelet/config.yaml";
-/// What of its configuration is this machine's own, as newer kubeadm writes it.
+/// The part of the kubelet's configuration for this machine, as newer kubeadm writes it.
 const INSTANCE_CONFIG: &str = "/var/lib/kubelet/instance-config.yaml";
-/// The flags that kubeadm gave to the kubelet.
+/// The kubelet's flags from kubeadm.
 pub const KUBELET_FLAGS: &str = "/var/lib/kubelet/kubeadm-flags.env";
-/// Flags that a person gave to the kubelet: Debian's file, and Red Hat's.
+/// The kubelet's flags from an operator: Debian's file, and Red Hat's.
 const EXTRA_FLAGS: [&str; 2] = ["/etc/default/kubelet", "/etc/sysconfig/kubelet"];
 
-/// The kubelet's flags, in the order in which it gets them: of one that is there twice the last counts.
+/// The kubelet's flags, in the order in which it gets them: of a repeated flag the last counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KubeletFlags(Vec<(String, String)>);
 
 impl KubeletFlags {
-    /// Reads the files that hold them. Those that are not there hold none.
+    /// Reads the files with the flags. A missing file has none.
     ///
     /// # Errors
     ///
-    /// One is there and cannot be read.
+    /// A file exists and cannot be read.
     pub fn read(root: &Root) -> Result<Self, TargetError> {
         let mut flags = Vec::new();
         for path in std::iter::once(KUBELET_FLAGS).chain(EXTRA_FLAGS) {
@@ -64,13 +64,13 @@ impl KubeletFlags {
         Self(flags)
     }
 
-    /// The value that counts.
+    /// The value in force.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(flag, _)| flag == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// What is there of a join.
+/// The target of an earlier join.
 pub(super) fn target(root: &Root) -> Result<Option<Target>, TargetError> {
     let joined = kubeconfig(root, KUBECONFIG)?;
     let bootstrap = kubeconfig(root, BOOTSTRAP_KUBECONFIG)?;
@@ -92,21 +92,21 @@ pub(super) fn target(root: &Root) -> Result<Option<Target>, TargetError> {
     }))
 }
 
-/// The kubeconfig of that path. One that is empty says nothing: a join that broke off leaves such a file.
+/// The kubeconfig at that path. A broken join leaves an empty file, which says nothing.
 fn kubeconfig(root: &Root, path: &str) -> Result<Option<Kubeconfig>, TargetError> {
     let text = root.text(path).map_err(|error| unreadable(path, &error))?;
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     Kubeconfig::parse(root, &text).map(Some).map_err(|error| error.within(path))
 }
 
-/// Where the kubelet looks for its runtime.
+/// The socket at which the kubelet looks for its runtime.
 fn cri_socket(root: &Root, flags: &KubeletFlags) -> Result<Option<String>, TargetError> {
     if let Some(socket) = flags.get("container-runtime-endpoint") {
         return Ok(Some(socket.to_owned()));
     }
     for path in [INSTANCE_CONFIG, KUBELET_CONFIG] {
         let text = root.text(path).map_err(|error| unreadable(path, &error))?;
-        // A configuration that is broken otherwise is told by the check that reads all of it.
+        // The check that reads the whole configuration reports other errors in it.
         let read = documents::<Kubelet>(&text.unwrap_or_default()).unwrap_or_default();
         let socket =
             read.into_iter().filter_map(|one| one.container_runtime_endpoint).find(|one| !one.is_empty());

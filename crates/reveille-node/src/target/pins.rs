@@ -1,4 +1,4 @@
-//! Pins as kubeadm writes them, refused with the place where they stand.
+//! Pins in kubeadm's format, refused with the place where they stand.
 
 use super::TargetError;
 use crate::pin::Pin;
@@ -7,7 +7,7 @@ use crate::pin::Pin;
 ///
 /// # Errors
 ///
-/// It is something else.
+/// The text has another form.
 pub(super) fn pin(place: &str, text: &str) -> Result<Pin, TargetError> {
     text.parse().map_err(|wrong| {
         let write =

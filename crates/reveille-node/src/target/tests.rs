@@ -1,4 +1,4 @@
-//! What people have is read as it is, and what cannot be meant is refused; the canary is a token that nothing may show.
+//! Inputs of operators are read as they are, and invalid ones are refused; the canary is a token that no output may show.
 
 use std::fs;
 
@@ -194,7 +194,7 @@ fn a_token_is_read_from_a_file() {
     assert!(Target::find(&of_file, &root).unwrap_err().wrong.contains("not there"));
 }
 
-/// A kubeconfig as kubeadm writes it, with this authority.
+/// A kubeconfig as kubeadm writes it, with this CA.
 fn kubelet_conf(authority_pem: &str, user: &str) -> String {
     let data = base64::engine::general_purpose::STANDARD.encode(authority_pem);
     format!(

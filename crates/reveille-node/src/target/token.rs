@@ -1,13 +1,14 @@
-//! Tokens to join with: kubeadm's bootstrap token, and those that the supervisor of k3s and RKE2 takes.
+//! Tokens to join with: kubeadm's bootstrap token, and those that the supervisor of k3s and RKE2 accepts.
 //!
 //! ```text
-//!  abcdef.0123456789abcdef                      a bootstrap token: an id that anybody may see, a dot, and a secret
+//!  abcdef.0123456789abcdef                      a bootstrap token: a public id, a dot, and a secret
 //!  K10<hash of the bundle>::server:PASSWORD     a full token of k3s or RKE2: it says which cluster, and lets in
 //!  K10<hash of the bundle>::abcdef.0123456…     the same, with a bootstrap token
 //!  PASSWORD                                     a short one: it lets in, and says nothing of the cluster
 //! ```
 //!
-//! What is no secret is shown (the id, the user, the hash); what is one is in a type that hides itself, and no refusal quotes it.
+//! The public parts are shown (the id, the user, the hash); the secret part is in a type that hides itself, and no
+//! refusal quotes it.
 
 use std::fmt;
 
@@ -18,12 +19,12 @@ use crate::bundle_hash::BundleHash;
 
 const ID_CHARACTERS: usize = 6;
 const SECRET_CHARACTERS: usize = 16;
-/// What a full token begins with.
+/// The prefix of a full token.
 const FULL: &str = "K10";
-/// As whom an agent lets itself be known to the supervisor, whatever user its token names.
+/// The user name of an agent at the supervisor, whatever user its token names.
 pub const AGENT_USER: &str = "node";
 
-/// A token to join with. Shows what of it is no secret.
+/// A token to join with. It shows only its public parts.
 #[derive(Clone)]
 pub struct Token {
     bundle: Option<BundleHash>,
@@ -39,9 +40,9 @@ enum Who {
 /// The password that all agents of a k3s or RKE2 cluster share.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// Whose it is, as the token says: `server`, `node`, or nobody's.
+    /// The user in the token: `server`, `node`, or empty.
     pub user: String,
-    /// It.
+    /// The password.
     pub password: SecretString,
 }
 
@@ -50,7 +51,7 @@ impl Token {
     ///
     /// # Errors
     ///
-    /// It is something else. What it is, is not quoted.
+    /// The text has another form. The error does not quote it.
     pub fn parse(place: &str, text: &SecretString) -> Result<Self, TargetError> {
         let written = text.expose_secret().trim();
         let id = Self::id_of(written).ok_or_else(|| {
@@ -70,11 +71,11 @@ impl Token {
         Ok(Self { bundle: None, who: Who::Bootstrap { id: id.to_owned(), whole: written.into() } })
     }
 
-    /// Reads what this way to join calls a token.
+    /// Reads a token of this distribution.
     ///
     /// # Errors
     ///
-    /// It is something else. What it is, is not quoted.
+    /// The text has another form. The error does not quote it.
     pub fn parse_for(kind: Kind, place: &str, text: &SecretString) -> Result<Self, TargetError> {
         if kind == Kind::Kubeadm {
             return Self::parse(place, text);
@@ -127,7 +128,7 @@ impl Token {
         Ok(Self { bundle, who })
     }
 
-    /// The id of a token that has the form of one.
+    /// The id of a text in the form of a bootstrap token.
     fn id_of(text: &str) -> Option<&str> {
         let (id, secret) = text.split_once('.')?;
         let of = |part: &str, length: usize| {
@@ -137,7 +138,7 @@ impl Token {
         (of(id, ID_CHARACTERS) && of(secret, SECRET_CHARACTERS)).then_some(id)
     }
 
-    /// The part that is no secret: a bootstrap token's id, or whose password it is.
+    /// The public part: a bootstrap token's id, or the user of a password.
     pub fn id(&self) -> &str {
         match &self.who {
             Who::Bootstrap { id, .. } => id,
@@ -146,7 +147,7 @@ impl Token {
         }
     }
 
-    /// What lets in, without what it says of the cluster: for a request, and a configuration that is not kept.
+    /// The credential without the hash of the cluster: for a request, and for a configuration that is not kept.
     pub const fn whole(&self) -> &SecretString {
         match &self.who {
             Who::Bootstrap { whole, .. } => whole,
@@ -154,7 +155,7 @@ impl Token {
         }
     }
 
-    /// The part that is a secret.
+    /// The secret part.
     pub fn secret(&self) -> SecretString {
         match &self.who {
             Who::Bootstrap { whole, .. } => {
@@ -164,12 +165,12 @@ impl Token {
         }
     }
 
-    /// The hash of the bundle that it says the cluster has.
+    /// The hash of the cluster's bundle, as the token says.
     pub const fn bundle(&self) -> Option<BundleHash> {
         self.bundle
     }
 
-    /// The password that it is, where it is no bootstrap token.
+    /// The shared password, where it is not a bootstrap token.
     pub fn shared(&self) -> Option<Shared> {
         match &self.who {
             Who::Bootstrap { .. } => None,
@@ -177,7 +178,7 @@ impl Token {
         }
     }
 
-    /// The same in its full form, so that whoever is given it knows the cluster by this bundle.
+    /// The token in its full form: its holder recognises the cluster by this bundle.
     pub fn full(&self, bundle: BundleHash) -> SecretString {
         let credentials = match &self.who {
             Who::Bootstrap { whole, .. } => whole.expose_secret().to_owned(),

@@ -1,16 +1,16 @@
-//! YAML of kubeadm and the kubelet: several documents, fields that we do not know passed over, size and depth bounded.
+//! YAML of kubeadm and the kubelet: several documents, unknown fields ignored, size and depth bounded.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::{MessageFormatter as _, Options, UserMessageFormatter};
 
 use super::TargetError;
 
-/// Every document of the text that is not empty.
+/// All non-empty documents of the text.
 ///
 /// # Errors
 ///
-/// It is no YAML, or a field is not what it should be: the line, and the parser's words without the text around them,
-/// in which a token may stand.
+/// The text is not YAML, or a field has a wrong type: the line, and the parser's words without the text around them,
+/// which may contain a token.
 pub(crate) fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, TargetError> {
     serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
         let place = error.location().map_or("the file".to_owned(), |at| format!("line {}", at.line()));

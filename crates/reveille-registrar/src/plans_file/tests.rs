@@ -1,4 +1,4 @@
-//! What is read of a file of plans, and what is refused, by the place that its author knows.
+//! What the reader takes from a plans file, and what it refuses, by the place that the author of the file knows.
 
 use super::*;
 

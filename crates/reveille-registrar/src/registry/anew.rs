@@ -1,12 +1,13 @@
-//! A machine that is made anew: the same instance with another disk, and so with another key and another machine id.
+//! A machine that is reimaged: the same instance with another disk, and so with another key and another machine id.
 //!
 //! ```text
 //!  an invitation with --reimage, for this machine ─▶ silent for long enough, or a person says that it is no more
 //!      ─▶ called as before, on the instance of before ─▶ Nodes with what it claims: its own, or what is left of it ─▶ its record
 //! ```
 //!
-//! Whoever has such an invitation has it for one machine. What he claims beside that one's name and instance would be another's,
-//! and the record that he gets would speak for that one: the engine finds a machine by its record's ids.
+//! The holder of such an invitation has it for one machine. If the claim held another name or instance, it would be the
+//! claim of another machine. The record would then speak for that machine: the engine finds a machine by its record's
+//! ids.
 
 use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::Sentence;
@@ -21,8 +22,9 @@ use super::machine::Machine;
 use super::{Registry, Turn};
 
 impl Registry {
-    /// It is called as before, and is on the instance of before: a rebuild keeps the instance's id. The id may be left out where
-    /// the system UUID is that of before, which stands for the instance where no id is known.
+    /// The claim has the name and the instance of the machine before: a rebuild keeps the instance's id. The claim may
+    /// leave the instance id out where the system UUID is the same; the UUID stands for the instance where no id is
+    /// known.
     pub(super) fn is_made_anew_as_itself(&self, before: &MachineId, claim: &Claim) -> Result<(), Refused> {
         let Some(before) = self.book.machine(before) else { return Ok(()) };
         if !claims::is_one_name(&before.node_name, &claim.node_name) {
@@ -44,7 +46,7 @@ impl Registry {
         }
     }
 
-    /// The invitation is to make this machine anew.
+    /// The invitation allows this machine to be reimaged.
     pub(super) fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
         let meant = self.meant_by(invitation);
         invitation.reimage.is_some()
@@ -59,7 +61,7 @@ impl Registry {
         }
     }
 
-    /// And may be, by now.
+    /// The invitation allows this machine to be reimaged now.
     pub(super) fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
         if !self.is_to_be_anew(invitation, machine) {
             return false;
@@ -75,18 +77,19 @@ impl Registry {
     }
 }
 
-/// This Node carries nothing but the name and ids of this machine: it is what is left of it.
+/// This Node carries only the name and ids of this machine: it is the leftover Node of the machine.
 pub(super) fn is_left_of(before: &Machine, node: &NodeIds) -> bool {
     let is_own = |id: &str| before.identity.lasting().any(|(_, own)| normal(own) == normal(id));
     claims::is_one_name(&node.name, &before.node_name)
         && [&node.instance, &node.system_uuid].into_iter().flatten().all(|id| is_own(id))
 }
 
-/// The invitation is for this machine, and whoever has it says to be another one. What that one's other ids are is not told.
+/// The invitation is for this machine, and the claim comes from another one. The refusal does not tell the other ids of
+/// the invited machine.
 fn is_another(before: &Machine, what: &str) -> Refused {
     let name = &before.node_name;
     let says = format!(
-        "this invitation makes the machine {name} anew, which keeps its Node name and its instance; this one has another {what}"
+        "this invitation reimages the machine {name}, which keeps its Node name and its instance; this one has another {what}"
     );
     let next = format!(
         "give it the name {name} and its ids again; if it is to be another machine: reveille invite --remove {name}, and an invitation of its own"

@@ -1,12 +1,13 @@
-//! Who was removed comes back only when a person says so: by --readmit, or by an invitation that names it.
+//! A removed machine comes back only when an operator allows it: by --readmit, or by an invitation that names it.
 //!
 //! ```text
 //!  a claim ─▶ an instance id, machine id, system UUID or key of a removed machine?
-//!             no  ─▶ whoever it is: a Node name alone is nobody, and a new machine may be called as one that was removed
+//!             no  ─▶ not a removed machine: a Node name alone identifies none, so a new machine may have a removed one's name
 //!             yes ─▶ the invitation is for one of its names ─▶ its own record, with the new key      else MACHINE_REMOVED
 //! ```
 //!
-//! The refusal is no conflict of the invitation: a removed machine that tries on and on would void it for the rest of its rack.
+//! The refusal does not count as a conflict of the invitation: a removed machine that keeps trying would void the
+//! invitation for the rest of its rack.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ use super::invitation::Invitation;
 use super::machine::{Machine, Removal};
 
 impl Registry {
-    /// The removed machines that one with this identity and key is. Whose key it is comes first.
+    /// The removed machines that match this identity and key. The machine that has the key comes first.
     pub(super) fn away(&self, identity: &Identity, key: &KeyHash) -> Vec<MachineId> {
         let is_removed = |known: &&Machine| known.removed == Some(Removal::Machine);
         let holder = self.book.holder(key).filter(is_removed).map(|known| known.id.clone());
@@ -31,13 +32,14 @@ impl Registry {
         holder.into_iter().chain(of_ids).collect()
     }
 
-    /// These may come with this invitation: it is for each of them by name.
+    /// The invitation names each of these machines, so they may come back with it.
     pub(super) fn let_in_again(&self, invitation: &Invitation, away: &[MachineId]) -> Result<(), Reason> {
         let is_meant = |id: &MachineId| self.is_for(invitation, id);
         if away.iter().all(is_meant) { Ok(()) } else { Err(Reason::MachineRemoved) }
     }
 
-    /// The invitation is for the machine of this record: it was meant, or, where none was known, it is called so.
+    /// The invitation is for the machine of this record: it names the record, or, where it names none, the machine has
+    /// its name.
     pub(super) fn is_for(&self, invitation: &Invitation, id: &MachineId) -> bool {
         let Some(bound) = &invitation.machine else { return false };
         let is_called = |known: &Machine| claims::is_called(&known.identity, &known.node_name, bound);
@@ -47,7 +49,7 @@ impl Registry {
         }
     }
 
-    /// Two records of one machine, of which one was removed when the other was let in.
+    /// The two records are of one machine: one was removed when the other was admitted.
     pub(super) fn is_another_of(&self, one: &MachineId, other: &MachineId) -> bool {
         let (Some(one), Some(other)) = (self.book.machine(one), self.book.machine(other)) else {
             return false;

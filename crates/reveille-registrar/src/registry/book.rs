@@ -1,14 +1,14 @@
-//! What is remembered: invitations and machines, changed by records and by nothing else.
+//! What the registry remembers: invitations and machines. Only records change it.
 //!
 //! ```text
 //!  decide ─▶ Record ─┬▶ Book::apply ─▶ the book            step, now
 //!                    └▶ the store ─▶ Record ─▶ Book::apply ─▶ the same book      a start, later
 //! ```
 //!
-//! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
-//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again; it claims
-//! nothing any more, and is found among those that are away. Of a machine that was forgotten its record's name is kept, for
-//! the newest few thousand.
+//! Indexes find a machine by its ids ([`super::claims`]) and by its key. The book builds them as it takes machines in, so
+//! a replay has them too. A removed machine stays in the book, so that the server knows it when it comes again. It claims
+//! no name any more, and is found in the index of removed machines. Of the newest few thousand forgotten machines the
+//! book keeps the record's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -29,21 +29,21 @@ use super::machine::{Machine, Removal};
 use super::record::{Enrolled, KeptLeg, Record};
 use super::trace::Trace;
 
-/// So many names of forgotten machines are kept: the certificates of those before have ended, but for a fleet that is replaced
-/// more than twice a day.
+/// The number of forgotten machines whose names are kept. The certificates of older ones have expired, unless a fleet is
+/// replaced more than twice a day.
 const FORGOTTEN_MAX: usize = 4096;
 
-/// Keys that a machine may come with next. One is enough for whoever comes with it soon; a machine whose node was removed renews
-/// for as long as that lasts and is welcomed with none of them.
+/// The number of next keys of a machine. One is enough for a machine that soon begins a session with it. A machine whose
+/// Node was removed renews for as long as the removal lasts, and is welcomed with none of these keys.
 const NEXT_KEYS_MAX: usize = 4;
 
-/// Everything durable.
+/// The durable state.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Book {
     invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Machine>,
     claims: Claims,
-    /// What those are known by that were removed: they claim it no more.
+    /// The ids of removed machines: they do not claim them any more.
     away: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
     forgotten: BTreeSet<(Time, MachineId)>,
@@ -82,8 +82,9 @@ impl Book {
         self.machines.range::<MachineId, _>((from, Bound::Unbounded)).map(|(_, machine)| machine)
     }
 
-    /// The machine that a text names: by its record, or by a lasting part of its identity or its node, where no other claims the
-    /// same. A machine says what it is called by itself: a name of another's that it takes is nobody's from then on, not its own.
+    /// The machine that a text names: by its record, by a lasting part of its identity, or by its Node, where no other
+    /// machine claims the same. A machine chooses its own name: if it takes the name of another, that name finds neither
+    /// of them from then on.
     pub fn find(&self, text: &str) -> Option<&Machine> {
         if let Some(known) = self.machines.get(&MachineId::new(text)) {
             return Some(known);
@@ -93,7 +94,8 @@ impl Book {
         named.all(|id| id == first).then(|| self.machines.get(first))?
     }
 
-    /// All machines that a text names, those that were removed, too: a person who takes a removal back writes what he wrote then.
+    /// All machines that a text names, removed ones included: an operator who takes a removal back writes the name used
+    /// for the removal.
     pub fn named(&self, text: &str) -> Vec<&Machine> {
         if let Some(known) = self.machines.get(&MachineId::new(text)) {
             return vec![known];
@@ -103,24 +105,24 @@ impl Book {
         ids.into_iter().filter_map(|id| self.machines.get(id)).collect()
     }
 
-    /// Removed machines that have one of these ids, whatever kind of id it is to them.
+    /// Removed machines that have one of these ids, as any kind of id.
     pub(super) fn away_with(&self, identity: &Identity) -> impl Iterator<Item = &MachineId> {
         let owners = identity.lasting().flat_map(|(_, word)| self.away.of(word));
         owners.filter(|(_, part)| *part != Part::NodeName).map(|(id, _)| id)
     }
 
-    /// It was known, and its instance was gone for good.
+    /// The server knew the machine, and forgot it after its instance was gone for good.
     pub fn was_forgotten(&self, id: &MachineId) -> bool {
         self.forgotten.iter().any(|(_, forgotten)| forgotten == id)
     }
 
-    /// The machine that has this key, or may have it next.
+    /// The machine that has this key, or has it as a next key.
     pub fn holder(&self, key: &KeyHash) -> Option<&Machine> {
         self.by_key.get(key).and_then(|id| self.machines.get(id))
     }
 
-    /// Machines that are known by one of these names, whatever kind of name it is to them; two names of nodes are one only within
-    /// one roster. Each with the name that is claimed, in the order of these.
+    /// Machines that have one of these names, as any kind of name; names of Nodes conflict only within one roster. Each
+    /// comes with the name that is claimed, in the order of the names.
     pub fn rivals(
         &self,
         identity: &Identity,
@@ -138,12 +140,12 @@ impl Book {
         rivals
     }
 
-    /// How many invitations and machines there are.
+    /// The number of invitations and of machines.
     pub fn counts(&self) -> (usize, usize) {
         (self.invitations.len(), self.machines.len())
     }
 
-    /// Takes a change in. What names something unknown changes nothing.
+    /// Applies a change. A record that names an unknown machine or invitation changes nothing.
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Invited(invited) => {
@@ -222,7 +224,7 @@ impl Book {
         }
     }
 
-    /// Records from which the same book is made.
+    /// Records that rebuild the same book.
     pub fn checkpoint(&self) -> Vec<Record> {
         let mut records: Vec<Record> = self.invitations.values().cloned().map(Record::Invited).collect();
         for machine in self.machines.values() {
@@ -313,7 +315,7 @@ impl Book {
             invitation: enrolled.invitation.clone(),
             removed: None,
             departed: None,
-            // The next plan has a higher version than any before, also for a machine that was made anew.
+            // The next plan has a higher version than any before, also for a machine that was reimaged.
             plan: Held { version: before.map_or(0, |before| before.plan.version), ..Held::default() },
             trace,
             course: enrolled.used.then(|| Box::new(Course::enrolled(at))),
@@ -323,7 +325,7 @@ impl Book {
         self.machines.insert(id.clone(), machine);
     }
 
-    /// It is the newest from now on, also if it is there; where there are too many the oldest counts no more.
+    /// Makes the key the newest next key, also if it was one already; beyond the limit the oldest one is dropped.
     fn offer(&mut self, machine: &MachineId, key: KeyHash) {
         let Some(known) = self.machines.get_mut(machine) else { return };
         known.next_keys.retain(|before| *before != key);
@@ -364,7 +366,7 @@ impl Book {
         }
     }
 
-    /// What is another machine's by now stays with it.
+    /// A key or name that belongs to another machine by now stays with that machine.
     fn unindex(&mut self, machine: &Machine) {
         let ours = |id: Option<&MachineId>| id == Some(&machine.id);
         for key in machine.next_keys.iter().chain([&machine.key]) {

@@ -1,14 +1,14 @@
-//! By which names machines are known: one index, over every kind of id and the names of nodes.
+//! The names of machines: one index over every kind of id and over the names of Nodes.
 //!
 //! ```text
 //!  instance id, machine id, system UUID, node name ─▶ normal form ─▶ (machine, which of its names)
 //! ```
 //!
-//! A name is looked for without its kind, because those who read it do not tell kinds apart: OpenStack's instance id is the
-//! system UUID of the guest, the engine links a report by whichever id fits, and a person types what stands on the screen.
-//! Spelling does not count either ([`normal`]). A ledger of before may have let two machines in under one name: then it has two
-//! owners, and finds neither. Names of nodes count against each other within their roster; the book knows of which roster a
-//! machine is. A name that is another machine's id is that machine's in every roster.
+//! The index finds a name without its kind, because its readers do not tell kinds apart. OpenStack's instance id is the
+//! system UUID of the guest; the engine links a report by any id that fits; an operator types what the screen shows.
+//! Spelling does not count either ([`normal`]). A ledger of an earlier version may hold two machines with one name: that
+//! name then finds neither. Names of Nodes conflict only within their roster; the book knows the roster of a machine. A
+//! name that is another machine's id belongs to that machine in every roster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use reveille_wire::agent::text::Word;
 use super::ids::MachineId;
 use super::machine::Machine;
 
-/// The longest name of a Node, and of one part of it between dots (RFC 1123).
+/// The longest name of a Node, and of one label in it (RFC 1123).
 const NODE_NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// The index.
+/// The index from names to machines.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(super) struct Claims(BTreeMap<Arc<str>, BTreeSet<(MachineId, Part)>>);
 
 impl Claims {
-    /// Who is known by this, and by which of its names.
+    /// The machines that have this name, and which of their names it is.
     pub(super) fn of(&self, word: &str) -> impl Iterator<Item = &(MachineId, Part)> {
         self.0.get(normal(word).as_str()).into_iter().flatten()
     }
@@ -52,7 +52,7 @@ impl Claims {
     }
 }
 
-/// All that a machine is known by.
+/// All names of a machine.
 pub(super) fn names<'n>(
     identity: &'n Identity,
     node_name: &'n Word,
@@ -60,8 +60,8 @@ pub(super) fn names<'n>(
     identity.lasting().chain([(Part::NodeName, node_name.as_str())])
 }
 
-/// The name that the kubelet gives the Node: in lower case, without spaces around it. None where no Node can have it: names are
-/// RFC 1123 subdomains.
+/// The name that the kubelet gives the Node: in lower case, without surrounding spaces. None where no Node can have the
+/// name: Node names are RFC 1123 subdomains.
 pub fn node_name(wished: &Word) -> Option<Word> {
     let name = wished.trim().to_ascii_lowercase();
     let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
@@ -74,21 +74,22 @@ pub fn node_name(wished: &Word) -> Option<Word> {
     is_name.then(|| Word::cut(&name))
 }
 
-/// Two names of one Node: the same, or one is the first label of the other, as a machine's own name is of the one in its cloud.
+/// True when the two names can be of one Node: they are equal, or one is the first label of the other, as a host name is
+/// of an FQDN.
 pub fn is_one_name(one: &str, other: &str) -> bool {
     let (one, other) = (normal(one), normal(other));
     let is_label_of = |label: &str, name: &str| name.split_once('.').is_some_and(|(first, _)| first == label);
     one == other || is_label_of(&one, &other) || is_label_of(&other, &one)
 }
 
-/// One with these names is called by the word that an invitation is for.
+/// A machine with these names is the one that the invitation names.
 pub(super) fn is_called(identity: &Identity, node_name: &Word, bound: &str) -> bool {
     names(identity, node_name).any(|(part, word)| is_meant_as(bound, part) && normal(word) == normal(bound))
 }
 
-/// The word that an invitation is for can be meant as this kind of name. It is given without its kind, and a machine writes into
-/// its ids what it likes: an id counts only where the word has the form of one, or else an invitation for the Node `w-1` would
-/// let in whoever has that name in its `/etc/machine-id`.
+/// The word in an invitation can be this kind of name. The invitation does not say the kind, and a machine chooses what
+/// its ids say. So an id counts only where the word has the form of an id. Otherwise an invitation for the Node `w-1`
+/// would admit any machine that has `w-1` in its `/etc/machine-id`.
 fn is_meant_as(bound: &str, part: Part) -> bool {
     match part {
         Part::MachineId | Part::SystemUuid => is_uuid(bound),
@@ -97,7 +98,7 @@ fn is_meant_as(bound: &str, part: Part) -> bool {
     }
 }
 
-/// The form in which clouds number instances, where it is no UUID: `i-` and a word, or digits alone.
+/// The form of an instance id that is not a UUID: `i-` and a word, or only digits.
 fn is_of_cloud(word: &str) -> bool {
     let word = normal(word);
     let number = word.strip_prefix("i-").unwrap_or(&word);
@@ -105,14 +106,14 @@ fn is_of_cloud(word: &str) -> bool {
     is_word && (word.len() > number.len() || number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The id of an instance that a node is called by, where its name begins with one: a UUID, or an id as EC2 has it. Whoever reads
-/// such a name takes it for that instance, so that no other machine may have it.
+/// The instance id at the beginning of a Node's name, if there is one: a UUID, or an id in the form of EC2. Readers of
+/// such a name take the Node for that instance, so no other machine may have the name.
 pub(super) fn instance_in(node_name: &str) -> Option<&str> {
     let label = node_name.split('.').next()?;
     (is_uuid(label) || is_of_ec2(label)).then_some(label)
 }
 
-/// An invitation for this word names an instance, and this one is another. A UUID without dashes is a machine id.
+/// The invitation names an instance, and this is another one. A UUID without dashes is a machine id.
 pub(super) fn is_for_another(bound: &str, instance: &str) -> bool {
     let is_one_kind =
         bound.contains('-') && is_uuid(bound) && is_uuid(instance) || is_of_ec2(bound) && is_of_ec2(instance);
@@ -132,15 +133,15 @@ fn is_of_ec2(word: &str) -> bool {
     word.strip_prefix("i-").is_some_and(|id| [8, 17].contains(&id.len()) && is_hex(id))
 }
 
-/// Machine id and system UUID have the form that systemd (machine-id(5)) and firmware give them: 128 bits in hex digits. Nobody
-/// can say that the name of another machine is one, also of a machine that comes only later. An instance id has a form of its own
-/// in each cloud.
+/// Machine id and system UUID have the form that systemd (machine-id(5)) and firmware give them: 128 bits in hex digits.
+/// So no machine can claim another machine's name as such an id, not even the name of a machine that comes later. The
+/// form of an instance id depends on the cloud.
 pub(super) fn have_forms(identity: &Identity) -> bool {
     identity.lasting().all(|(part, word)| part == Part::InstanceId || is_uuid(word))
 }
 
-/// Each word of it shows as what it is: printable ASCII. What does not show, or looks like another letter, is a name that no
-/// person can compare.
+/// Each word of the identity consists of printable ASCII. An operator cannot compare a name with characters that are
+/// invisible or look like others.
 pub(super) fn shows(identity: &Identity) -> bool {
     let words = [&identity.instance_id, &identity.machine_id, &identity.system_uuid];
     let shows = |word: &Word| word.trim().bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());

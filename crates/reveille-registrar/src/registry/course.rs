@@ -1,13 +1,14 @@
-//! A join from its beginning to its end: what is told of it once, when it is over.
+//! A join from its beginning to its end, and the one report about it when it has ended.
 //!
 //! ```text
 //!  Enrolled, or a stage from authenticate to register is entered ─▶ Course ─▶ reports, notes, silences ─▶ its end ─▶ JoinOver
 //! ```
 //!
-//! The trace says where a machine is; a course says what one join was like: what went wrong in a stage stays in it when the
-//! stage is left. A machine that lost its node or its credentials joins again; one whose node is not Ready for a while, or whose
-//! agent was started again, does not. It changes by records alone, so that a start has the same course, and its end is a
-//! record, so that no join is told of twice. It is bounded: fourteen stages, and the first of its silences.
+//! The trace says where a machine is; a course says how one join went: an error in a stage stays in the course when the
+//! stage is left. A machine that lost its Node or its credentials joins again. A machine whose Node is not Ready for a
+//! while, or whose agent was restarted, does not. Only records change a course, so a restart rebuilds the same one. Its
+//! end is a record, so the server reports each join once. A course is bounded: fourteen stages, and the first few
+//! silences.
 
 use std::collections::BTreeMap;
 
@@ -24,103 +25,103 @@ use super::settings::stage_within;
 use super::trace::Report;
 use super::{Registry, Turn, What};
 
-/// Silences that are kept of one join; the others are counted.
+/// The number of silences that a course keeps; later ones are only counted.
 const SILENCES_MAX: usize = 16;
-/// The code by which an agent says that it will not try again by itself.
+/// The code with which an agent says that it will not try again on its own.
 const GAVE_UP: &str = "GAVE_UP";
 
-/// A join that is not over.
+/// A join that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Course {
-    /// When it began.
+    /// The beginning of the join.
     pub began: Time,
-    /// By so much the clock was set since.
+    /// The clock was set by this much since the beginning.
     #[serde(default)]
     pub set_by: Span,
-    /// The stages that were entered.
+    /// The stages that the machine entered.
     stretches: BTreeMap<StageWord, Stretch>,
-    /// The first times at which nothing was heard of it.
+    /// The first silences of the machine during the join.
     pub silences: Vec<Silence>,
-    /// How often that was.
+    /// The number of all silences.
     pub silences_count: u32,
 }
 
-/// A stage of it.
+/// A stage of a join.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// When it was entered first.
+    /// The first time at which the machine entered the stage.
     pub entered: Time,
-    /// When it was entered last.
+    /// The last time at which the machine entered the stage.
     pub entered_last: Time,
-    /// When it was left last; none while it is not.
+    /// The last time at which the machine left the stage; none while it is in it.
     pub left: Option<Time>,
-    /// How often it was entered.
+    /// How often the machine entered the stage.
     pub entries: u32,
-    /// How often it was tried, the most that the machine said.
+    /// The highest number of attempts that the machine reported.
     pub attempts: u32,
-    /// The last that the machine said went wrong.
+    /// The last error that the machine reported.
     pub agent_said: Option<Said>,
-    /// The last that this server said went wrong.
+    /// The last error that this server reported.
     pub server_said: Option<Said>,
 }
 
-/// What went wrong, and when it was heard or said.
+/// An error, and when the server received or reported it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// What.
+    /// The error.
     pub trouble: Trouble,
 }
 
-/// A time without a word.
+/// A time without a message from the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Silence {
-    /// When it was heard last before.
+    /// The last message before the silence.
     pub since: Time,
-    /// When it was heard again.
+    /// The first message after the silence.
     pub until: Option<Time>,
-    /// In which stage.
+    /// The machine's stage.
     pub stage: Option<StageWord>,
 }
 
-/// How a join ended.
+/// The end of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JoinEnd {
-    /// Its node is there and has stayed.
+    /// The Node is Ready and has stayed so.
     Held,
-    /// The agent gave up; a person has to look.
+    /// The agent gave up; an operator has to look.
     GaveUp,
-    /// It was not over in time. What becomes of it later is told no more.
+    /// The join did not end in time. The server reports nothing about it later.
     TimedOut,
-    /// The machine, or its node, is to stay away.
+    /// The machine, or its Node, was removed.
     Removed,
-    /// The machine was made anew meanwhile.
+    /// The machine was reimaged during the join.
     BegunAnew,
 }
 
-/// A join that is over, with what is known of its machine beside [`super::Who`].
+/// A join that has ended, with facts about its machine that [`super::Who`] does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinOver {
-    /// It.
+    /// The join.
     pub course: Course,
-    /// When it was over.
+    /// The end of the join.
     pub ended: Time,
-    /// How.
+    /// How the join ended.
     pub end: JoinEnd,
-    /// Of which pool.
+    /// The machine's pool.
     pub pool: String,
-    /// With what it was to join, where a plan says so.
+    /// The distribution that the plan names, where there is a plan.
     pub distribution: Option<Distribution>,
 }
 
 impl JoinEnd {
-    /// Its name.
+    /// The name of the end.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Held => "held",
@@ -133,14 +134,14 @@ impl JoinEnd {
 }
 
 impl Stretch {
-    /// When it was to be over.
+    /// The time at which the stage should have been left.
     pub fn deadline(&self, stage: Stage) -> Time {
         self.entered_last + stage_within(stage)
     }
 }
 
 impl Course {
-    /// A machine was enrolled: this server saw it pass two stages.
+    /// The machine was enrolled: this server saw it pass two stages.
     pub(super) fn enrolled(at: Time) -> Self {
         let mut course = Self::empty(at);
         for stage in [Stage::Trust, Stage::Authenticate] {
@@ -149,7 +150,7 @@ impl Course {
         course
     }
 
-    /// The course that a report begins, where none is under way.
+    /// The course that a report begins, where no join is under way.
     pub(super) fn begun_by(at: Time, report: &Report) -> Option<Self> {
         let begins = report.step == StageStep::Entered
             && (Stage::Authenticate..=Stage::Register).contains(&report.stage);
@@ -166,7 +167,7 @@ impl Course {
         }
     }
 
-    /// The stages that were entered, in order.
+    /// The stages that the machine entered, in order.
     pub fn stretches(&self) -> impl Iterator<Item = (Stage, &Stretch)> {
         self.stretches.iter().map(|(stage, stretch)| (stage.0, stretch))
     }
@@ -174,7 +175,7 @@ impl Course {
     fn enter(&mut self, at: Time, stage: Stage) -> &mut Stretch {
         for (other, stretch) in &mut self.stretches {
             if other.0 != stage {
-                // Who is here is not there any more, also where nobody said that it left.
+                // A machine that is in this stage has left the later ones, even if it never reported that.
                 stretch.left.get_or_insert(at);
             }
         }
@@ -210,7 +211,8 @@ impl Course {
         match self.stretches.get_mut(&StageWord(stage)) {
             Some(stretch) => stretch.server_said = said,
             None => {
-                // Said by this server of a stage of which the machine has not spoken yet: it is over when that goes on.
+                // This server reported an error of a stage that the machine has not reported yet: the stage ends when the
+                // machine goes on.
                 let (entries, attempts, agent_said) = (1, 0, None);
                 let stretch = Stretch {
                     entered: at,
@@ -247,7 +249,7 @@ impl Course {
 }
 
 impl Registry {
-    /// The join of this machine is over, if one is under way: remembered, and told once.
+    /// Ends the join of this machine, if one is under way: records the end, and reports it once.
     pub(super) fn end_join(&mut self, turn: &mut Turn, machine: &MachineId, end: JoinEnd) {
         let Some(known) = self.book.machine(machine) else { return };
         let Some(course) = known.course.clone() else { return };
@@ -258,12 +260,12 @@ impl Registry {
         turn.tell(&known, What::JoinOver(Box::new(over)));
     }
 
-    /// A report after which the agent does no more by itself.
+    /// The end of the join, if the agent does nothing more on its own after this report.
     pub(super) fn ends_by(report: &Report) -> Option<JoinEnd> {
         report.error.as_ref().filter(|error| error.code.as_str() == GAVE_UP).map(|_| JoinEnd::GaveUp)
     }
 
-    /// Joins that were not over in time.
+    /// Ends joins that did not end in time.
     pub(super) fn end_late_joins(&mut self, turn: &mut Turn) {
         let within: Span = self.settings.join_within;
         let late = |course: &Course| turn.now.since(course.began + course.set_by) >= within;
@@ -277,7 +279,7 @@ impl Registry {
         }
     }
 
-    /// The clock was set: a join has as much time as it had.
+    /// The clock was set: each join keeps its remaining time.
     pub(super) fn joins_clock_set(&mut self, turn: &mut Turn, by: Span) {
         let set = |known: &Machine| {
             let mut course = known.course.clone()?;
@@ -288,7 +290,7 @@ impl Registry {
         joining.into_iter().for_each(|joining| self.record(turn, joining));
     }
 
-    /// Nothing was heard of a machine that joins.
+    /// The machine is silent while it joins.
     pub(super) fn note_silence(&mut self, turn: &mut Turn, machine: &MachineId, since: Time) {
         let joins = self.book.machine(machine).and_then(|known| known.course.as_deref());
         if joins.is_some_and(|course| !course.is_silent()) {
@@ -297,7 +299,7 @@ impl Registry {
         }
     }
 
-    /// And now something was.
+    /// The machine was heard again.
     pub(super) fn note_heard(&mut self, turn: &mut Turn, machine: &MachineId) {
         let joins = self.book.machine(machine).and_then(|known| known.course.as_deref());
         if joins.is_some_and(Course::is_silent) {

@@ -1,11 +1,12 @@
-//! Why what a person asked for is not done: for whoever sits at a screen on the server, never for a machine.
+//! Why the server refuses what an operator asked for. These texts are for an operator at the server's command line, never
+//! for a machine.
 //!
 //! ```text
 //!  reveille invite --remove w-3 ─▶ the socket ─▶ Registry::step ─▶ Reply::Denied ─▶ a sentence with what to write instead
 //! ```
 //!
-//! Machines are refused by the closed list of the protocol ([`reveille_wire::agent::Reason`]), whose words are for whoever looks
-//! at an agent. A person who mistyped a name needs neither a code nor a word about versions.
+//! Machines are refused by the closed list of the protocol ([`reveille_wire::agent::Reason`]), whose words are for an
+//! operator who reads an agent's log. An operator who mistyped a name needs neither a code nor a word about versions.
 
 use reveille_core::model::id::RosterName;
 use reveille_wire::agent::identity::Part;
@@ -15,19 +16,19 @@ use thiserror::Error;
 use super::ids::{InvitationId, MachineId};
 use super::machine::Machine;
 
-/// Records that an answer names; how many more there are is said.
+/// The number of records that an answer names; the answer counts the others.
 const NAMED_MAX: usize = 8;
 
-/// Why not, and what to do.
+/// Why the server refuses, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Denied {
-    /// A name that nobody has.
+    /// No machine has this name.
     #[error("No machine is known as {:?}. Use its record (m-...), instance id, machine id or Node name", .0.as_str())]
     NoMachine(Word),
-    /// A name that several have.
+    /// Several machines have this name.
     #[error("{} machines are known as {:?}: {}. Use the record of the one that is meant", .1.len(), .0.as_str(), listed(.1))]
     Several(Word, Vec<Named>),
-    /// Another one has taken its place.
+    /// Another machine has taken the place of this one.
     #[error(
         "{machine} cannot come again: by now its {} is that of {by}. Remove that one first, if this one is meant",
         part.name()
@@ -35,42 +36,42 @@ pub enum Denied {
     Taken {
         /// The machine.
         machine: MachineId,
-        /// What the other one has.
+        /// The name that the other machine has.
         part: Part,
-        /// The other one.
+        /// The other machine.
         by: Named,
     },
-    /// An id that no invitation has.
+    /// No invitation has this id.
     #[error("There is no invitation {:?}. Its id is the middle of its token; reveille invite --list shows all", .0.as_str())]
     NoInvitation(InvitationId),
-    /// An invitation that nobody could use.
+    /// An invitation that no machine could use.
     #[error("the invitation could not be used: it lasts no time, or has no uses; ask for another one")]
     Unusable,
-    /// A machine is made anew by its own invitation.
+    /// Reimaging a machine needs an invitation of its own.
     #[error(
-        "one machine is made anew once, in its own roster, {0}: leave --uses out, and name that roster with --of"
+        "one machine is reimaged once, in its own roster, {0}: leave --uses out, and name that roster with --of"
     )]
     NotOneMachine(RosterName),
-    /// Its node stays away.
+    /// The Node is removed.
     #[error("the Node of {} was removed on purpose: let it in again first, reveille invite --readmit {}", .0, .0.machine)]
     NodeAway(Named),
-    /// The registry has its bound.
+    /// The registry keeps its maximum of invitations.
     #[error(
         "{0} invitations are kept, and no more: wait until those that are over are forgotten, a week after their end"
     )]
     Full(usize),
 }
 
-/// A machine in an answer.
+/// A machine as an answer names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Its record.
+    /// The machine's record.
     pub machine: MachineId,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// Of which roster.
+    /// The machine's roster.
     pub roster: RosterName,
-    /// It is to stay away.
+    /// The machine was removed.
     pub is_removed: bool,
 }
 

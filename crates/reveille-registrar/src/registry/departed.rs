@@ -1,13 +1,15 @@
-//! Machines whose instances are gone for good: their records are forgotten, after a grace, and their certificates with them.
+//! Machines whose instances are gone for good: after a grace period the server forgets their records and refuses their
+//! certificates.
 //!
 //! ```text
 //!  the engine: gone for good ─▶ Departed ─▶ a day without a session or a word ─▶ Forgotten ─▶ MACHINE_FORGOTTEN from then on
-//!  the engine: in sight again ─▶ Returned        enrolled anew ─▶ the mark is gone with the record before
+//!  the engine: in sight again ─▶ Returned        enrolled again ─▶ the mark is gone with the record before
 //! ```
 //!
-//! That an instance is gone the engine knows and nobody here: it asked the cloud by its id. What a machine says of itself neither
-//! makes its mark nor takes it away; but one that is heard is not forgotten, whatever is said of it. An instance's id is never
-//! given twice, so that nothing is lost with the record but who had that key; that much is kept of the last few thousand.
+//! Only the engine knows that an instance is gone: it asked the cloud for the id. A machine's own messages neither set
+//! nor remove the mark, but the server does not forget a machine that still sends messages. Clouds never reuse an
+//! instance id, so the record holds nothing else of use but the key's owner. The server keeps that for the last few
+//! thousand machines.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +26,7 @@ use super::record::Record;
 use super::{Registry, Turn};
 
 impl Registry {
-    /// These are gone for good, or in sight again.
+    /// The cloud says that these instances are gone for good, or in sight again.
     pub(super) fn instances_seen(
         &mut self,
         turn: &mut Turn,
@@ -32,7 +34,8 @@ impl Registry {
         instances: &[Word],
         gone: bool,
     ) {
-        // Not over the index: a machine that was removed claims nothing in it, and goes with its instance like any other.
+        // This does not use the index: a removed machine claims no name in it, and departs with its instance like any
+        // other.
         let instances: BTreeSet<String> = instances.iter().map(|instance| normal(instance)).collect();
         let is_meant = |known: &&Machine| {
             known.roster == *roster
@@ -50,7 +53,7 @@ impl Registry {
         }
     }
 
-    /// Those that have been gone for long, and of which nothing was heard since.
+    /// Forgets machines whose instances have been gone for long, and that were silent since.
     pub(super) fn forget_departed(&mut self, turn: &mut Turn) {
         let over = |known: &&Machine| {
             let heard_at = self.heard_at(&known.id).unwrap_or(self.started_at);
@@ -72,7 +75,7 @@ impl Registry {
         }
     }
 
-    /// Why a certificate's machine is not known.
+    /// Why the server does not know the machine of a certificate.
     pub(super) fn unknown(&self, machine: &MachineId) -> Reason {
         if self.book.was_forgotten(machine) { Reason::MachineForgotten } else { Reason::CertificateUnknown }
     }

@@ -1,9 +1,10 @@
-//! Who becomes known, and as whom: the token is judged, then the identity, then the machine is remembered.
+//! Which machine is enrolled, and under which identity: the registry judges the token, then the identity, and then
+//! records the machine.
 //!
 //! ```text
 //!  token ─ unknown, expired, taken back, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
-//!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key ([`super::anew`])
+//!           ─ a known machine, and an invitation to reimage it ─▶ its record gets the new key ([`super::anew`])
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ one that was removed, and an invitation that does not name it ─▶ refused ([`super::away`])
@@ -11,8 +12,8 @@
 //!           ─ new ─▶ a record of its own
 //! ```
 //!
-//! Of two that claim one identity the second is refused, because the first has something to lose. The host name counts only
-//! where it becomes the node's name: an identity is nothing that a person can type.
+//! When two machines claim one identity, the registry refuses the second one, because the first has something to lose.
+//! The host name counts only where it becomes the name of the Node: a value that an operator can type is no identity.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
@@ -33,7 +34,7 @@ use super::record::{Enrolled, Record};
 use super::whereabouts;
 use super::{Effect, Event, Peer, Registry, Turn};
 
-/// Whoever asks to be known.
+/// A machine that asks to be enrolled.
 pub(super) struct Claim {
     pub(super) identity: Identity,
     facts: Facts,
@@ -42,13 +43,13 @@ pub(super) struct Claim {
     key: KeyHash,
 }
 
-/// What it says of itself can be compared with what others say.
+/// The ids have a form in which the registry can compare them with other ids.
 fn is_sound(identity: &Identity) -> bool {
     !identity.boot_id.is_empty() && claims::shows(identity) && claims::have_forms(identity)
 }
 
 impl Claim {
-    /// What it says can be compared and can be the name of a Node.
+    /// The ids can be compared, and the name can be the name of a Node.
     fn is_sound(&self) -> Result<(), Reason> {
         if self.node_name.is_empty() {
             let what = "no Node can have this name (RFC 1123): set the host name, or the node name, to lower case letters, \
@@ -62,7 +63,7 @@ impl Claim {
         Ok(())
     }
 
-    /// It is not called by the id of an instance that it does not say to be.
+    /// The claimed name does not name an instance other than the machine's own.
     fn is_called_by_its_own(&self) -> Result<(), Reason> {
         let is_own = |id: &str| self.identity.lasting().any(|(_, own)| normal(own) == normal(id));
         if claims::instance_in(&self.node_name).is_none_or(is_own) {
@@ -73,8 +74,8 @@ impl Claim {
         Err(super::invite::bad("node_name", what))
     }
 
-    /// This Node is its own, as far as an invitation proves it: it has its name, an id of it, and contradicts no other; or a
-    /// person named the Node when it was invited, and an id is the same.
+    /// True when this Node is the machine's own, as far as an invitation proves it. The Node has its name and an id of it
+    /// and contradicts no other id, or an operator named the Node and an id matches.
     fn is_of(&self, node: &NodeIds, vouched_for: Option<&Word>) -> bool {
         let of_node = Identity {
             instance_id: node.instance.clone(),
@@ -89,7 +90,7 @@ impl Claim {
         }
         let is_vouched_for = vouched_for.is_some_and(|bound| claims::is_called(&of_node, &node.name, bound));
         let differs = |part| of_node.part(part).zip(self.identity.part(part)).is_some_and(|(a, b)| !is(a, b));
-        // The kubelet takes the machine id where the firmware has no UUID.
+        // The kubelet reports the machine id as system UUID where the firmware has no UUID.
         let is_machine_id = self
             .identity
             .part(Part::MachineId)
@@ -98,7 +99,7 @@ impl Claim {
         is_vouched_for || claims::is_one_name(&node.name, &self.node_name) && !contradicts
     }
 
-    /// What this Node has of what is claimed.
+    /// The part of the claim that this Node has.
     fn part_of(&self, node: &NodeIds) -> Part {
         let ids = [&node.instance, &node.system_uuid];
         let carries = |word: &str| ids.into_iter().flatten().any(|id| normal(id) == normal(word));
@@ -107,19 +108,19 @@ impl Claim {
         claimed.find(|(_, word)| has(word)).map_or(Part::NodeName, |(part, _)| part)
     }
 
-    /// It says that it has the name of this Node, as a name or as an id.
+    /// The claim has the name of this Node, as a name or as an id.
     fn takes_name_of(&self, node: &NodeIds) -> bool {
         claims::names(&self.identity, &self.node_name).any(|(_, word)| claims::is_one_name(word, &node.name))
     }
 }
 
-/// As whom it is taken in.
+/// The identity under which the registry admits a machine.
 enum As {
-    /// As the one that it already is.
+    /// The machine that it already is.
     Itself(MachineId),
-    /// As a known one with a new key.
+    /// A known machine with a new key.
     Anew(MachineId),
-    /// As a new one.
+    /// A new machine.
     New,
 }
 
@@ -129,10 +130,10 @@ impl Registry {
             return;
         };
         let wished = node_name.unwrap_or_else(|| facts.hostname.clone());
-        // What is no name is held against the invitation first: whoever has none learns nothing.
+        // The registry checks the invitation before the name, so a client without an invitation learns nothing.
         let node_name = claims::node_name(&wished).unwrap_or_default();
         let mut claim = Claim { identity, facts, node_name, node, key };
-        // It says so again with each hello, and is told of then.
+        // The machine sends this address again with each hello, and the registry reports it then.
         whereabouts::believed(&mut claim.facts, self.settings.peers_on_loopback);
         let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
             return turn.reply(ask, Reason::TokenUnknown);
@@ -147,10 +148,10 @@ impl Registry {
                 if let Err(reason) = self.spend(turn.now, &machine, Costs::Certificate) {
                     return turn.reply(ask, reason);
                 }
-                // The same answer once more: nothing is used up, and nothing changes.
+                // The same answer once more: it uses nothing up and changes nothing.
                 return self.certify(turn, ask, &machine, claim.key);
             }
-            // The clusters are asked about nobody who is refused without them, and not past the rate of whoever has the token.
+            // The registry asks the clusters only about a machine that it may admit, and within the invitation's rate.
             As::Anew(_) | As::New if claim.node == Some(NodeSaid::Unasked) => {
                 return match self.spend_question(turn.now, &invitation) {
                     Ok(()) => turn.reply(ask, Reply::NodesToAsk(invitation.roster)),
@@ -189,11 +190,12 @@ impl Registry {
         self.certify(turn, ask, &machine, claim.key);
     }
 
-    /// The next certificate. Nobody says here who it is, so that it takes no key away from whoever does: what was asked for
-    /// counts beside the key before, and the first welcome with it ends that.
+    /// The next certificate. A renewal proves only the key, not the machine's ids, so it does not void the machine's key.
+    /// The new key counts beside the key before, until the first welcome with the new one.
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
         let stands = match self.stands(peer) {
-            // It is to stay, and to be asked, when its node is let in again: that may be in more than a certificate's time.
+            // A removed Node keeps its certificate, which the machine needs when its Node is readmitted: that may take
+            // longer than a certificate lasts.
             Err(Reason::NodeRemoved) => Ok(()),
             other => other,
         };
@@ -205,7 +207,7 @@ impl Registry {
             return turn.reply(ask, super::invite::bad("csr", "this key is another machine's"));
         }
         if holder.is_none() {
-            // The key that it has stays among the newest: the answer may be lost on its way.
+            // The key that the machine shows stays among the newest: the answer may be lost on its way.
             let is_older = self
                 .book
                 .machine(&peer.machine)
@@ -229,7 +231,7 @@ impl Registry {
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
-        // An answer that was lost: no other machine has this key, and the machine is the one that came with it before.
+        // An answer was lost: no other machine has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
             && known.key == claim.key
             && known.invitation == invitation.id
@@ -262,11 +264,11 @@ impl Registry {
                 return Err(Reason::TokenForeign { bound_to: "machine".into() }.into());
             }
         }
-        // Made anew it may keep all names of its own, and take nobody else's.
+        // A reimaged machine may keep all its own names, and take none of another machine.
         let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
         match (others.cloned(), rivals.into_iter().next()) {
             (Some((part, first)), _) if self.is_to_be_anew(invitation, &first) => {
-                // No conflict of the invitation: it is for this machine, and comes again until the one before is silent.
+                // No conflict of the invitation: its machine comes again until the machine before is silent.
                 let reason = self.refuse_rival(turn, part, &first, &claim.identity, &claim.facts);
                 Err(self.still_heard(turn.now, &first, reason))
             }
@@ -290,24 +292,25 @@ impl Registry {
         }
     }
 
-    /// The answer with its certificate may have been lost: it was let in when the invitation stood, began no session since, and
-    /// what it was given would count still. That it hears so later makes no other machine of it. Otherwise a copy of its disk,
-    /// whose certificate and token are both over, would be given another certificate for the two.
+    /// The answer with the machine's certificate may have been lost: it was admitted while the invitation was open, began
+    /// no session since, and its certificate would still be valid. That the answer comes so late makes it no other
+    /// machine. Without this check, a copy of its disk whose certificate and token have both expired would get another
+    /// certificate for the two.
     fn may_have_missed(&self, known: &Machine, now: Time) -> bool {
         known.shown_by.is_none() && now < known.enrolled_at + self.settings.certificate_ttl
     }
 
-    /// The invitation is for an instance, and whoever has it says to be on another one. That it carries the word elsewhere (as a
-    /// machine id) makes it no less another: its record would speak for the instance that it says. Of a machine that is known by
-    /// the word its instance is known, too.
+    /// The invitation is for an instance, and the claim comes from another one. That the claim carries the invited id
+    /// elsewhere (as a machine id) does not change that: its record would speak for the instance that it claims. For a
+    /// machine that the word of the invitation names, the instance is known, too.
     fn is_on_another(&self, bound: &str, identity: &Identity) -> bool {
         instance_of(identity).is_some_and(|own| {
             claims::is_for_another(bound, own) && !self.book.named(bound).iter().any(|known| known.is_on(own))
         })
     }
 
-    /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before
-    /// it was invited; or, of one that is made anew, what is left of it.
+    /// A Node that already exists with this name or with a claimed id must belong to this machine, and have existed
+    /// before the invitation. For a reimaged machine it may also be the machine's leftover Node.
     fn held_against_node(
         &mut self,
         turn: &mut Turn,
@@ -327,15 +330,17 @@ impl Registry {
                 let others: Vec<&NodeIds> = nodes.iter().filter(|node| !is_own(node)).collect();
                 let Some(another) = others.first() else { return Ok(()) };
                 let refused = super::rivals::of_node(claim.part_of(another), &invitation.pool);
-                // A Node's name is its own. Its ids its kubelet says, and one that lies voids no other machine's invitation.
+                // A Node's name is certain. Its ids come from its kubelet, and a kubelet that lies must not void another
+                // machine's invitation.
                 if others.iter().any(|node| claim.takes_name_of(node)) {
                     self.conflicted(turn, invitation);
                 }
                 Err(refused)
             }
-            // It could be asked whose Node that is: whoever came before it had said so would be let in unseen.
+            // An API server answers, but not completely yet: admitting the claim now would skip the check.
             Some(NodeSaid::Partly) => Err(Reason::Unavailable.into()),
-            // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
+            // Before the first control plane there is no API server, and no Node that a machine could take. Where the
+            // roster's API server answered before, the machine has to ask again.
             Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
                 Some(Some(_)) => Err(Reason::Unavailable.into()),
                 Some(None) | None => Ok(()),
@@ -343,7 +348,7 @@ impl Registry {
         }
     }
 
-    /// Refused for what another machine is known by. It counts against the invitation, which is void in the end.
+    /// Refuses a claim to a name of another machine. This counts against the invitation, which becomes void in the end.
     fn refuse_claim(
         &mut self,
         turn: &mut Turn,
@@ -366,7 +371,7 @@ impl Registry {
         turn.out.extend(over.map(Effect::InvitationOver));
     }
 
-    /// What this server has to say of a stage, if it is something new.
+    /// Records what this server says about a stage, if it is new.
     pub(super) fn note(
         &mut self,
         turn: &mut Turn,
@@ -382,7 +387,7 @@ impl Registry {
         }
     }
 
-    /// Ends what the one before has.
+    /// Ends the session and token of the machine before.
     fn dismiss(&mut self, turn: &mut Turn, machine: &MachineId) {
         self.drop_token(turn, machine);
         if let Some(conn) = self.conn_of.get(machine).copied() {

@@ -1,4 +1,4 @@
-//! What can come in, what can go out: two closed lists.
+//! What the registry takes in and what it puts out: two closed lists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,153 +21,154 @@ use super::plans::Plans;
 use super::record::Record;
 use super::trace::Report;
 
-/// What happened.
+/// An input of the registry.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Time passed.
     Tick,
-    /// Plans were read.
+    /// The plans were read.
     PlansRead(Plans),
-    /// A person wants an invitation; the id and the secret were drawn outside.
+    /// An operator wants an invitation; the id and the secret were drawn outside.
     Invite {
-        /// Who waits.
+        /// The request to answer.
         ask: Ask,
-        /// What for.
+        /// The wanted invitation.
         wish: Wish,
-        /// The public half.
+        /// The token's public half.
         id: InvitationId,
-        /// The hash of the secret half.
+        /// The hash of the token's secret half.
         hash: TokenHash,
     },
-    /// A machine wants to be known.
+    /// A machine asks to be enrolled.
     Enrol {
-        /// Who waits.
+        /// The request to answer.
         ask: Ask,
         /// The token's public half.
         id: InvitationId,
-        /// The hash of the secret that it came with.
+        /// The hash of the secret that the machine showed.
         hash: TokenHash,
-        /// Who it is.
+        /// The machine's identity.
         identity: Identity,
-        /// What it says of itself.
+        /// What the machine says about itself.
         facts: Facts,
-        /// The name that its node is to have.
+        /// The name that the machine's Node should have.
         node_name: Option<Word>,
-        /// What the clusters say of Nodes of this name or with these ids; none where there is no cluster to ask.
+        /// What the clusters say about Nodes with this name or these ids; none where there is no cluster to ask.
         node: Option<NodeSaid>,
-        /// Its key; it proved to have it.
+        /// The machine's key; the machine proved that it has it.
         key: KeyHash,
-        /// A record that was drawn, if one is needed.
+        /// A record name that was drawn, if one is needed.
         fresh: MachineId,
     },
-    /// A machine wants its next certificate.
+    /// A machine asks for its next certificate.
     Renew {
-        /// Who waits.
+        /// The request to answer.
         ask: Ask,
-        /// Who it is, as the connection proved.
+        /// The machine, as the connection proved.
         peer: Peer,
-        /// The key of the next one; it proved to have it.
+        /// The next key; the machine proved that it has it.
         key: KeyHash,
     },
-    /// These authorities are over: whoever comes by one of them is not known, also whoever was judged before and waited since.
+    /// These authorities are retired: a machine with a certificate of one of them is unknown, also one that was checked
+    /// before and has waited since.
     Retired(Vec<AuthorityHash>),
-    /// A machine says hello.
+    /// A machine sent a hello.
     Arrived {
-        /// Over which connection.
+        /// The connection.
         conn: Conn,
-        /// Who it is, as the connection proved.
+        /// The machine, as the connection proved.
         peer: Peer,
-        /// What it says.
+        /// The hello.
         hello: Hello,
     },
-    /// A machine said something.
+    /// A machine sent a frame.
     Said {
-        /// Over which connection.
+        /// The connection.
         conn: Conn,
         /// The frame's number.
         n: u64,
-        /// It.
+        /// The frame.
         frame: AgentFrame,
     },
-    /// A connection is over.
+    /// A connection has ended.
     Gone(Conn),
-    /// What roles of machines are there and Ready in a roster's cluster.
+    /// Which roles of machines exist and are Ready in a roster's cluster.
     ClusterSaid {
-        /// Which roster's.
+        /// The roster.
         roster: RosterName,
-        /// Which; none when nobody could say.
+        /// The roles; none when the API server did not answer.
         present: Option<BTreeSet<Role>>,
     },
-    /// A token was made, or was not.
+    /// A token was made, or could not be made.
     TokenMade {
-        /// For which machine.
+        /// The machine.
         machine: MachineId,
-        /// Why not.
+        /// The reason why not.
         outcome: Result<(), Sentence>,
     },
-    /// Somebody gives a machine an order.
+    /// The engine or an operator gives a machine an order.
     Order {
-        /// Its number.
+        /// The order's number.
         id: OrderId,
-        /// Which machine.
+        /// The machine.
         machine: MachineId,
-        /// What.
+        /// The order.
         verb: Verb,
-        /// An answer after this is not waited for.
+        /// The registry does not wait for an answer after this.
         within: Span,
     },
-    /// Instances are gone for good, as whoever asks the clouds knows, or are in sight again.
+    /// Instances are gone for good, as the engine knows from the cloud, or are in sight again.
     InstancesSeen {
-        /// Of which roster.
+        /// The roster.
         roster: RosterName,
-        /// Which.
+        /// The instances.
         instances: Vec<Word>,
-        /// They are gone.
+        /// True: the instances are gone.
         gone: bool,
     },
-    /// The clock was set, or this process stood still: the next event is so much later than it would have been.
+    /// The clock was set, or this process stood still: the time of the next event is shifted by this much.
     ClockSet {
-        /// By so much; less than nothing when it was set back.
+        /// The shift; negative when the clock was set back.
         by: Span,
     },
-    /// A person takes an invitation back.
+    /// An operator takes an invitation back.
     Revoke {
-        /// Who waits.
+        /// The request to answer.
         ask: Ask,
-        /// Which.
+        /// The invitation.
         id: InvitationId,
     },
-    /// A machine, or its node, is to stay away.
+    /// An operator removes a machine or its Node, or takes the removal back.
     Remove {
-        /// Who waits.
+        /// The request to answer.
         ask: Ask,
-        /// Which: its record, a part of its identity, or its node's name.
+        /// The machine: its record, a part of its identity, or the name of its Node.
         machine: Word,
-        /// What of it; none: it may come again.
+        /// What to remove; none: the machine may come again.
         what: Option<Removal>,
     },
 }
 
-/// What clusters say of the Nodes that have a name or one of some ids.
+/// What clusters say about Nodes that have a name or one of some ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSaid {
-    /// There is none.
+    /// There is no such Node.
     Absent,
-    /// There are these.
+    /// These Nodes exist.
     Present(Vec<NodeIds>),
-    /// An API server answers, and has not said all that was asked: its first list may not be there yet.
+    /// An API server answers, but has not answered everything: its first list may not be complete yet.
     Partly,
-    /// The API server did not say.
+    /// The API server did not answer.
     Unknown,
-    /// There are clusters to ask, and none was asked yet: what needs no answer of theirs is judged first.
+    /// There are clusters to ask, and none was asked yet: the registry first judges what needs no cluster.
     Unasked,
 }
 
-/// By what a Node knows its machine. What it does not carry is none. Its boot id is not here: every container on it can read
-/// that.
+/// The ids by which a Node identifies its machine. An id that the Node does not carry is none. The boot id is left out:
+/// every container on the Node can read it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct NodeIds {
-    /// Its name.
+    /// The Node's name.
     pub name: Word,
     /// The instance of `spec.providerID`.
     pub instance: Option<Word>,
@@ -175,85 +176,85 @@ pub struct NodeIds {
     pub system_uuid: Option<Word>,
 }
 
-/// A machine as a connection's certificate proved it.
+/// A machine as the certificate of a connection proved it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The certificate's name.
+    /// The machine in the certificate.
     pub machine: MachineId,
     /// The certificate's key.
     pub key: KeyHash,
-    /// Who signed the certificate.
+    /// The authority that signed the certificate.
     pub authority: AuthorityHash,
-    /// The certificate counts until then.
+    /// The end of the certificate.
     pub not_after: Time,
 }
 
-/// What is to be done. Records are durable before anything else of the same step is.
+/// An output of the registry. The server makes records durable before it performs anything else of the same step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Keep this.
+    /// Make this record durable.
     Record(Record),
-    /// Answer.
+    /// Answer a request.
     Reply(Ask, Reply),
-    /// Say this over a connection.
+    /// Send this frame over a connection.
     Send(Conn, ServerFrame),
-    /// Say the machine's token over a connection. The registry does not know it.
+    /// Send the machine's token over a connection. The registry does not know the token.
     SendToken(Conn, MachineId),
-    /// End a connection, with the reason as its last frame.
+    /// Close a connection, with the reason as the last frame.
     Close(Conn, Refused),
     /// Make a token for the machine's join.
     MakeToken {
-        /// For which machine.
+        /// The machine.
         machine: MachineId,
-        /// In which roster's cluster.
+        /// The roster of the cluster.
         roster: RosterName,
-        /// It lasts so long.
+        /// The token's lifetime.
         ttl: Span,
     },
-    /// Take the machine's tokens away, those that were replaced, too.
+    /// Delete the machine's tokens, replaced ones included.
     DropToken {
-        /// Whose.
+        /// The machine.
         machine: MachineId,
-        /// In which roster's cluster.
+        /// The roster of the cluster.
         roster: RosterName,
     },
-    /// An invitation opens nothing any more, because of who came with it. Said once.
+    /// An invitation is used up or void, because of the machines that used it. Sent once.
     InvitationOver(InvitationOver),
-    /// Tell whoever listens.
+    /// Tell the controller.
     Tell(Heard),
 }
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// The invitation stands.
+    /// The invitation is open.
     Invited {
-        /// It.
+        /// The invitation's id.
         id: InvitationId,
-        /// It lasts so long.
+        /// The invitation's lifetime.
         ttl: Span,
     },
-    /// The invitation is taken back. These were let in by it, and stay.
+    /// The invitation is revoked. These machines were admitted by it, and stay.
     Revoked(Vec<Named>),
     /// Sign a certificate for this key.
     Certify {
-        /// The name in it.
+        /// The machine in the certificate.
         machine: MachineId,
         /// The key.
         key: KeyHash,
-        /// The node's name.
+        /// The name of the Node.
         node_name: Word,
-        /// It lasts so long.
+        /// The certificate's lifetime.
         ttl: Span,
     },
-    /// All that needs no cluster is judged, and was found right: ask for its Nodes, of which this roster's are its own, and ask
-    /// again with what is said.
+    /// The claim is right as far as the registry can judge without the clusters. Ask the clusters for Nodes, of which
+    /// this roster's Nodes are the machine's own, and send the claim again with the answer.
     NodesToAsk(RosterName),
-    /// The machine, or its node, stays away; or may come again.
+    /// The machine or its Node is removed, or readmitted.
     Done(MachineId),
-    /// No, to a machine.
+    /// A refusal for a machine.
     Refused(Refused),
-    /// No, to a person.
+    /// A refusal for an operator.
     Denied(Denied),
 }
 
@@ -269,84 +270,84 @@ impl From<Reason> for Reply {
     }
 }
 
-/// What was heard of a machine.
+/// A message about a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
-    /// Which machine.
+    /// The machine.
     pub who: Arc<Who>,
-    /// What.
+    /// The message.
     pub what: What,
 }
 
-/// A machine, by all that others may know it by.
+/// A machine, with all ids by which other parts know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// Its record.
+    /// The machine's record.
     pub machine: MachineId,
-    /// Of which roster.
+    /// The machine's roster.
     pub roster: RosterName,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// Who it is.
+    /// The machine's identity.
     pub identity: Identity,
 }
 
-/// What was heard.
+/// The kinds of messages about a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// It is known from now on.
+    /// The machine is enrolled.
     Enrolled,
-    /// Its session stands.
+    /// The machine's session has begun.
     Arrived {
-        /// Which one.
+        /// The session's number.
         session: u64,
-        /// Its node is in the API.
+        /// The machine's Node is in the API.
         joined: bool,
     },
-    /// Its session is over.
+    /// The machine's session has ended.
     Left,
-    /// It was not heard for too long.
+    /// The machine has been silent for too long.
     Silent,
-    /// Its instance is gone for good, and its record is forgotten.
+    /// The machine's instance is gone for good, and its record is forgotten.
     Forgotten,
-    /// It said something of a stage.
+    /// The machine reported a stage.
     Staged(Report),
-    /// Its join is over. Said once of each.
+    /// The machine's join has ended. Sent once for each join.
     JoinOver(Box<JoinOver>),
     /// A heartbeat.
     Alive {
-        /// Where it is.
+        /// The machine's stage.
         stage: Option<Stage>,
-        /// Its node is in the API.
+        /// The machine's Node is in the API.
         joined: bool,
-        /// What it says of itself beyond that.
+        /// The agent's account of itself.
         account: Option<Box<Account>>,
     },
-    /// How a step of its plan is going.
+    /// The progress of a step of the machine's plan.
     Stepped(StepOutcome),
-    /// What became of an order.
+    /// The result of an order.
     Answered(OrderId, Done),
-    /// An order has no answer.
+    /// An order stays without an answer.
     Unanswered(OrderId, NoAnswer),
     /// A part of the evidence.
     Evidence(OrderId, EvidencePart),
-    /// It says that it answers its peers where no peer can be; nobody is told.
+    /// The machine says that it answers peers at an address where no peer can be; the registry tells no peer about it.
     NoPeerAt(Word),
-    /// Another machine claims to be this one, and was refused.
+    /// Another machine claimed the identity of this one, and was refused.
     Rival(Part, Box<Identity>, Box<Facts>),
 }
 
-/// Why an order has no answer.
+/// Why an order stays without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// It was not given: the machine has no session, or too many orders.
+    /// The order was not sent: the machine has no session, or too many orders.
     NotGiven(&'static str),
-    /// It was given, and whether the machine took it is not known.
+    /// The order was sent, and the server does not know whether the machine took it.
     Unknown(&'static str),
 }
 
 impl NoAnswer {
-    /// In words.
+    /// The reason in words.
     pub const fn why(self) -> &'static str {
         match self {
             Self::NotGiven(why) | Self::Unknown(why) => why,

@@ -12,7 +12,7 @@ macro_rules! words {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Wraps it.
+            /// Wraps the text.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
@@ -79,7 +79,7 @@ macro_rules! digests {
 }
 
 digests! {
-    /// SHA-256 of an invitation's secret half. All that is kept of it.
+    /// SHA-256 of an invitation's secret half. The server keeps nothing else of the secret.
     TokenHash,
     /// SHA-256 of a machine's public key.
     KeyHash,
@@ -96,7 +96,7 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// Somebody who waits for a reply.
+/// A request that waits for a reply.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ask(pub u64);
 
@@ -104,6 +104,6 @@ pub struct Ask(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Conn(pub u64);
 
-/// An order to a machine; whoever gives orders counts them.
+/// An order to a machine; the sender of orders numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OrderId(pub u64);

@@ -1,14 +1,14 @@
 //! What must hold after every step, judged by a book of its own that never looks into the registry.
 //!
-//! 1. Nobody is certified or welcomed who was not made durable, and for no other key than that.
+//! 1. No machine is certified or welcomed that was not made durable, and none for another key than the durable one.
 //! 2. No invitation is used without its secret, after its end, after it was taken back, or more often than it allows.
 //! 3. Two machines never share a key, a lasting part of an identity in any spelling or as any kind of id, or the name of a
 //!    node in one roster.
-//! 4. A connection gets nothing before its welcome but a close, and nothing after it.
+//! 4. A connection gets only a close before its welcome, and nothing after a close.
 //! 5. A machine has one session.
-//! 6. A plan or a token goes to its own machine's session, and none to a machine that was removed.
+//! 6. A plan or a token goes to the session of its own machine, and none to a removed machine.
 //! 7. An order ends once.
-//! 8. No machine is forgotten that has a session.
+//! 8. The registry forgets no machine that has a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use super::invitation::Invitation;
 use super::machine::Removal;
 use super::record::{Enrolled, Record};
 
-/// What was broken.
+/// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which of the eight.
+    /// The invariant's number, 1 to 8.
     pub invariant: u8,
-    /// How.
+    /// What broke the invariant.
     pub how: String,
 }
 
-/// The book.
+/// The witness's own book.
 #[derive(Clone, Debug, Default)]
 pub struct Witness {
     invitations: BTreeMap<InvitationId, Invitation>,
@@ -61,7 +61,7 @@ impl Witness {
     ///
     /// # Errors
     ///
-    /// The first invariant that it breaks.
+    /// The first invariant that the step breaks.
     pub fn check(&mut self, now: Time, event: &Event, effects: &[Effect]) -> Result<(), Broken> {
         let mut token = None;
         match event {
@@ -106,7 +106,7 @@ impl Witness {
             }
             Effect::Tell(Heard { what: What::Answered(id, _) | What::Unanswered(id, _), .. }) => {
                 ensure(self.orders.remove(id).is_some(), 7, || {
-                    format!("{id:?} ends, and nobody waits for it")
+                    format!("{id:?} ends, and no sender waits for it")
                 })
             }
             _ => Ok(()),

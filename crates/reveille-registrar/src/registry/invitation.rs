@@ -1,13 +1,14 @@
-//! Invitations: who may come, as what, for how long, how often.
+//! Invitations: which machines may come, with which roles, for how long, and how often.
 //!
-//! A token is `rvi1.ID.SECRET`. The id is public and finds the invitation; the secret is 32 random bytes, of which the hash is
-//! kept and compared in constant time. An unknown id and a wrong secret are one answer, so that nobody learns from it which ids
-//! there are; what else is wrong with an invitation is said to whoever has its secret, and to nobody else.
+//! A token is `rvi1.ID.SECRET`. The id is public and finds the invitation. The secret is 32 random bytes; the server
+//! keeps its hash and compares in constant time. An unknown id and a wrong secret have the same answer, so that a client
+//! cannot find out which ids exist. Other problems of an invitation are told only to a client that has its secret.
 //!
-//! Who has a token can try names: each refusal tells what the machine that is known says of itself, and tells that one, too.
-//! So an invitation is void after a few conflicts.
+//! A token's holder can try names: each refusal tells what the known machine says about itself, and the known machine is
+//! told of the attempt. So an invitation becomes void after a few conflicts.
 //!
-//! One that a person took back is kept until it is forgotten like any other: whoever has its secret is told so.
+//! A revoked invitation is kept until it is forgotten like any other: a client that has its secret is told that it was
+//! revoked.
 
 use std::collections::BTreeSet;
 
@@ -19,26 +20,26 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{InvitationId, MachineId, TokenHash};
 
-/// Conflicts of identity that an invitation may lead to, beside one for each of its uses: a machine whose name is taken is
-/// corrected and comes again, and a rack of a hundred has its clones.
+/// The number of identity conflicts that an invitation allows, beyond one for each use. A machine whose name is taken is
+/// corrected and comes again, and a rack of a hundred machines has its clones.
 const CONFLICTS_MAX: u32 = 4;
 
-/// What somebody wants an invitation for.
+/// The invitation that an operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Of which roster.
+    /// The roster.
     pub roster: RosterName,
-    /// For which pool.
+    /// The pool.
     pub pool: PoolName,
-    /// As what.
+    /// The machine's roles.
     pub roles: BTreeSet<Role>,
-    /// For this machine alone: its record, a lasting part of its identity, or the name of its node.
+    /// For this machine alone: its record, a lasting part of its identity, or the name of its Node.
     pub machine: Option<Word>,
-    /// It may be a machine that is known, made anew.
+    /// The invitation may reimage a known machine.
     pub reimage: Option<Reimage>,
-    /// How long it lasts.
+    /// The invitation's lifetime.
     pub ttl: Span,
-    /// How often it may be used.
+    /// The number of allowed uses.
     pub uses: u32,
 }
 
@@ -46,9 +47,9 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reimage {
-    /// When the one that is known has been silent for a while: two that live are two machines.
+    /// When the known machine has been silent for a while: two machines that both send messages are two machines.
     WhenSilent,
-    /// At once: a person said that the one that is known is no more.
+    /// At once: an operator said that the known machine does not exist any more.
     AtOnce,
 }
 
@@ -56,74 +57,74 @@ pub enum Reimage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invitation {
-    /// When it was given.
+    /// The time at which it was made.
     pub at: Time,
-    /// Its public half.
+    /// The token's public half.
     #[serde(rename = "invitation")]
     pub id: InvitationId,
-    /// The hash of its secret half.
+    /// The hash of the token's secret half.
     pub hash: TokenHash,
-    /// Of which roster.
+    /// The roster.
     pub roster: RosterName,
-    /// For which pool.
+    /// The pool.
     pub pool: PoolName,
-    /// As what.
+    /// The machine's roles.
     pub roles: BTreeSet<Role>,
     /// For this machine alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<Word>,
-    /// The record that was meant by that, where one was known when the invitation was given: another machine may be called alike
-    /// since. None in a line of before.
+    /// The record of the named machine, where one was known when the invitation was made: another machine may have got
+    /// the same name since. None in a record of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<MachineId>,
-    /// It may be one that is known.
+    /// The invitation may reimage a known machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reimage: Option<Reimage>,
-    /// It ends then; for one that was given by a clock that was ahead, see [`Invitation::ends`].
+    /// The end of the invitation. For an invitation that was made while the clock was ahead, see [`Invitation::ends`].
     pub until: Time,
-    /// Since when it is known to be given at a time that is still to come.
+    /// Since when the server knows that the invitation's date is in the future.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_since: Option<Time>,
-    /// Since when it is over for good: it had been given all of its time. A clock that is set opens it no more.
+    /// Since when the invitation has ended for good: it had its whole lifetime. Setting the clock does not open it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_since: Option<Time>,
-    /// How often it may be used.
+    /// The number of allowed uses.
     pub uses_max: u32,
-    /// How often it was.
+    /// The number of uses so far.
     #[serde(default)]
     pub uses: u32,
-    /// How often somebody came with it who claimed what another machine is known by.
+    /// How often a machine came with the invitation and claimed a name of another machine.
     #[serde(default)]
     pub conflicts: u32,
-    /// A person took it back.
+    /// An operator revoked the invitation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_revoked: bool,
 }
 
-/// An invitation that was used for the last time, or is void.
+/// An invitation that was used for the last time, or became void.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvitationOver {
-    /// Its public half.
+    /// The token's public half.
     pub id: InvitationId,
-    /// Of which roster.
+    /// The roster.
     pub roster: RosterName,
-    /// For which pool.
+    /// The pool.
     pub pool: PoolName,
-    /// How often it was used.
+    /// The number of uses.
     pub uses: u32,
-    /// The conflicts that made it void; none when it was used up.
+    /// The number of conflicts that made the invitation void; none when it was used up.
     pub conflicts: Option<u32>,
 }
 
 impl InvitationOver {
-    /// It is void, and not only used up.
+    /// The invitation is void, and not only used up.
     pub const fn is_void(&self) -> bool {
         self.conflicts.is_some()
     }
 }
 
 impl Invitation {
-    /// It has just been used for the last time, or met the conflict that makes it void.
+    /// The result if the invitation has just been used for the last time, or had the conflict that makes it void.
     pub(super) fn over(&self, by_conflict: bool) -> Option<InvitationOver> {
         let is_over = if by_conflict { self.is_void() } else { self.uses == self.uses_max };
         is_over.then(|| InvitationOver {
@@ -135,14 +136,15 @@ impl Invitation {
         })
     }
 
-    /// It opens with this secret.
+    /// The secret with this hash opens the invitation.
     pub fn opens(&self, hash: &TokenHash) -> bool {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash.0, &hash.0).is_ok()
     }
 
-    /// When it ends. Given at a time that is still to come, it lasts as long as it was to from when that was seen: the clock was
-    /// ahead, and an hour that ends in half a year is time enough to find a token. Or the clock is behind, for a moment: then
-    /// what was given stays as it was when the clock is mended.
+    /// The end of the invitation. An invitation with a date in the future lasts for its lifetime, counted from when the
+    /// server noticed the date. Then the clock was ahead, and an invitation that ends in half a year gives an attacker
+    /// time to find its token. Or the clock is behind for a moment; then the invitation keeps its own end once the clock
+    /// is right again.
     pub fn ends(&self, now: Time) -> Time {
         let end = match self.ahead_since {
             Some(since) if self.at > now => since + self.lasts(),
@@ -151,17 +153,17 @@ impl Invitation {
         self.over_since.map_or(end, |over| end.min(over))
     }
 
-    /// How long it was to last.
+    /// The lifetime of the invitation.
     pub(super) fn lasts(&self) -> Span {
         self.until.since(self.at)
     }
 
-    /// Its time is over.
+    /// The invitation has ended.
     pub fn is_expired(&self, now: Time) -> bool {
         self.over_since.is_some() || now >= self.ends(now)
     }
 
-    /// What is wrong with it; to be said only to whoever has its secret.
+    /// The problem of the invitation, told only to a client that has its secret.
     pub fn trouble(&self, now: Time) -> Option<Reason> {
         if self.is_revoked {
             return Some(Reason::TokenRevoked);
@@ -175,7 +177,7 @@ impl Invitation {
         (self.uses >= self.uses_max).then_some(Reason::TokenUsedUp)
     }
 
-    /// Too often somebody came with it who claimed to be another machine.
+    /// Too often a machine came with the invitation and claimed to be another machine.
     pub fn is_void(&self) -> bool {
         self.conflicts >= self.uses_max.saturating_add(CONFLICTS_MAX)
     }

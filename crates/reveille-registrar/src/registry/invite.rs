@@ -1,4 +1,5 @@
-//! Invitations given and forgotten, machines sent away and let in again: what people ask for.
+//! What operators ask for: making and revoking invitations, removing and readmitting machines; and the forgetting of old
+//! invitations.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::machine::{Machine, Removal};
 use super::record::Record;
 use super::{Book, Effect, Registry, Turn};
 
-/// A clock that is wrong when this server starts, as one without a battery is, is set by then.
+/// A clock that is wrong when this server starts, as on a machine without a battery, is set within this time.
 const CLOCK_SET_WITHIN: Span = Span::from_min(10);
 
 impl Registry {
@@ -59,7 +60,7 @@ impl Registry {
         turn.reply(ask, Reply::Invited { id, ttl: wish.ttl });
     }
 
-    /// Who was let in by it stays: a person removes whom he does not know.
+    /// Machines that the invitation admitted stay: an operator removes the machines that should not be there.
     pub(super) fn revoke(&mut self, turn: &mut Turn, ask: Ask, id: &InvitationId) {
         let Some(invitation) = self.book.invitation(id) else {
             return turn.reply(ask, Denied::NoInvitation(id.clone()));
@@ -72,7 +73,7 @@ impl Registry {
         turn.reply(ask, Reply::Revoked(let_in));
     }
 
-    /// The machine that is meant, where it is known. Only one that is known can be made anew.
+    /// The named machine, where it is known. Only a known machine can be reimaged.
     fn meant_by_wish(&self, wish: &Wish) -> Result<Option<MachineId>, Denied> {
         let Some(name) = &wish.machine else {
             let nobody = || Denied::NoMachine(Word::default());
@@ -92,11 +93,11 @@ impl Registry {
         if is_its_own { Ok(Some(known.id.clone())) } else { Err(Denied::NotOneMachine(known.roster.clone())) }
     }
 
-    /// The machine that a person means by a name: of several that have it, the one that can be meant.
+    /// The machine that an operator means by a name: of several machines with the name, the one that `can_be` accepts.
     ///
     /// # Errors
     ///
-    /// Nobody has this name, or several have that can be meant.
+    /// No machine has this name, or several have it that `can_be` accepts.
     pub fn meant(&self, name: &Word, can_be: impl Fn(&Machine) -> bool) -> Result<&Machine, Denied> {
         let all = self.book.named(name);
         let able: Vec<&Machine> = all.iter().copied().filter(|known| can_be(known)).collect();
@@ -120,7 +121,7 @@ impl Registry {
         if known.removed == what {
             return turn.reply(ask, Reply::Done(id));
         }
-        // Whoever took its place meanwhile would have to go first.
+        // A machine that took the place of this one in the meantime has to be removed first.
         let rivals = self.book.rivals(&known.identity, &known.node_name, &known.roster);
         let taken = rivals.into_iter().find(|(_, rival)| rival.id != id);
         if let (None | Some(Removal::Node), Some((part, rival))) = (what, taken) {
@@ -142,20 +143,21 @@ impl Registry {
         turn.reply(ask, Reply::Done(id));
     }
 
-    /// When each has had its time, as a clock counts that nobody sets: from then on it is over, whatever the other one says.
+    /// The end of each invitation's lifetime, by a monotonic clock: from then on the invitation has ended, whatever the
+    /// wall clock says.
     pub(super) fn ends_of(book: &Book, now: Time) -> BTreeMap<InvitationId, Time> {
         let end = |invitation: &Invitation| match invitation.over_since {
             Some(over) => over.min(now),
-            // One that is over at a start is so for good a while later: the clock may be set before. But no date that comes then
-            // opens it again.
+            // An invitation that has ended at the start has ended for good after a while: the clock may be set before
+            // that. A later change of the clock does not open it again.
             None if invitation.is_expired(now) && invitation.at <= now => now + CLOCK_SET_WITHIN,
             None => invitation.ends(now),
         };
         book.invitations().map(|invitation| (invitation.id.clone(), end(invitation))).collect()
     }
 
-    /// Marks those that were given at a time that is still to come, and takes the mark off when it has come; and those that have
-    /// had their time.
+    /// Marks invitations with a date in the future, removes the mark when the date has come, and marks invitations that
+    /// had their whole lifetime.
     pub(super) fn mark_invitations(&mut self, turn: &mut Turn) {
         let (now, ends) = (turn.now, &mut self.invitation_ends);
         let marked = |invitation: &Invitation| {
@@ -175,7 +177,7 @@ impl Registry {
         }
     }
 
-    /// Those that have been over for long.
+    /// Forgets invitations that ended long ago.
     pub(super) fn forget_invitations(&mut self, turn: &mut Turn) {
         let kept = self.settings.invitation_kept;
         let over = |end: Time| turn.now.since(end) >= kept;

@@ -1,4 +1,4 @@
-//! A machine as this server knows it, durably.
+//! A machine as this server knows it; durable.
 
 use std::collections::BTreeSet;
 
@@ -17,86 +17,88 @@ use super::trace::Trace;
 /// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Its record.
+    /// The machine's record.
     pub id: MachineId,
-    /// Of which roster.
+    /// The machine's roster.
     pub roster: RosterName,
-    /// In which pool.
+    /// The machine's pool.
     pub pool: PoolName,
-    /// As what.
+    /// The machine's roles.
     pub roles: BTreeSet<Role>,
-    /// Who it is.
+    /// The machine's identity.
     pub identity: Identity,
-    /// What it said of itself last.
+    /// What the machine last said about itself.
     pub facts: Facts,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// Its key.
+    /// The machine's key.
     pub key: KeyHash,
-    /// Keys that it asked a certificate for, the newest last. Each counts beside its key until it is welcomed with one of them.
+    /// Keys for which the machine asked a certificate, the newest last. Each counts beside its key until a welcome with
+    /// one of them.
     pub next_keys: Vec<KeyHash>,
-    /// By which authority the certificate is that its last session came with; none before the first one with this key. What is
-    /// shown without a welcome is not here: it may be a copy of the key that shows it.
+    /// The authority of the certificate with which the last session began; none before the first session with this key. A
+    /// certificate that was shown without a welcome does not count: the client may hold a copy of the key.
     pub shown_by: Option<AuthorityHash>,
-    /// When it was enrolled last.
+    /// The time of the last enrolment.
     pub enrolled_at: Time,
-    /// By which invitation.
+    /// The invitation of the last enrolment.
     pub invitation: InvitationId,
-    /// It is to stay away.
+    /// The machine or its Node was removed.
     pub removed: Option<Removal>,
-    /// Since when its instance is known to be gone for good.
+    /// Since when the machine's instance is known to be gone for good.
     pub departed: Option<Time>,
-    /// Its plan; version 0 when it has none.
+    /// The machine's plan; version 0 when it has none.
     pub plan: Held,
-    /// How far it came.
+    /// The stages that the machine has reached.
     pub trace: Trace,
-    /// Its join, while one is under way.
+    /// The machine's join, while one is under way.
     pub course: Option<Box<Course>>,
-    /// The highest report that was kept.
+    /// The highest number of a kept report.
     pub reports_kept: u64,
 }
 
 impl Machine {
-    /// The instance that it is on: its instance id, or its system UUID where it knows no instance.
+    /// The machine's instance: its instance id, or its system UUID where no instance id is known.
     pub fn instance(&self) -> Option<&str> {
         instance_of(&self.identity)
     }
 
-    /// A certificate for this key is one of its own.
+    /// A certificate for this key belongs to the machine.
     pub fn has_key(&self, key: &KeyHash) -> bool {
         self.key == *key || self.next_keys.contains(key)
     }
 
-    /// It has to have a certificate of this authority before those before are ended: nothing of it was seen since, and it is
-    /// one that is to come again. One of which only the Node stays away keeps its certificate, and needs it when it is let in.
+    /// The machine needs a certificate of this authority before the older ones are retired: it has not shown one, and it
+    /// is expected to come again. A machine of which only the Node was removed keeps its certificate, and needs it when
+    /// it is readmitted.
     pub fn waits_for(&self, newest: &AuthorityHash) -> bool {
         let is_to_come = self.removed != Some(Removal::Machine) && self.departed.is_none();
         is_to_come && self.shown_by.as_ref() != Some(newest)
     }
 
-    /// It is on this instance.
+    /// The machine runs on this instance.
     pub fn is_on(&self, instance: &str) -> bool {
         self.instance().is_some_and(|id| normal(id) == normal(instance))
     }
 }
 
-/// The instance that one with this identity is on.
+/// The instance of a machine with this identity.
 pub(super) fn instance_of(identity: &Identity) -> Option<&str> {
     identity.part(Part::InstanceId).or_else(|| identity.part(Part::SystemUuid))
 }
 
-/// What of a machine is to stay away.
+/// What was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Removal {
-    /// Its node; the machine may stay and be asked.
+    /// The Node; the machine may stay connected and answer.
     Node,
-    /// All of it.
+    /// The machine itself.
     Machine,
 }
 
 impl Removal {
-    /// What the machine is told.
+    /// The reason that the server tells the machine.
     pub const fn reason(self) -> Reason {
         match self {
             Self::Node => Reason::NodeRemoved,

@@ -1,7 +1,7 @@
-//! What a machine says, without secrets: before the record, the log and the engine have it.
+//! Masks secrets in a machine's messages, before the record, the log and the engine get them.
 //!
-//! An agent masks what it says by itself. One that does not, because it is of another maker or was taken over, would otherwise
-//! write a neighbour's token into this server's records by quoting a log. Words for programs (codes, stages, ids) are left as
+//! An agent masks its own messages. An agent of another maker, or one under an attacker's control, may not. It would
+//! write a neighbour's token into this server's records by quoting a log. Words for programs (codes, stages, ids) stay as
 //! they are.
 
 use reveille_core::diagnose::console::mask_secrets;
@@ -15,7 +15,7 @@ fn mask<const MAX: usize, const LINES: bool>(text: &mut Text<MAX, LINES>) {
     }
 }
 
-/// The same frame; a secret in a sentence of it is blotted out.
+/// The same frame, with secrets in its sentences masked.
 pub(super) fn masked(mut frame: AgentFrame) -> AgentFrame {
     match &mut frame {
         AgentFrame::Stage(report) => {

@@ -1,19 +1,20 @@
-//! The registry: who may join, who is known, what each is told. One function: an event in, effects out.
+//! The registry: which machines may join, which are known, and what each is told. One function: an event comes in,
+//! effects go out.
 //!
 //! ```text
 //!  Invite, Remove ─▶ invite ────┐
 //!  Enrol, Renew ───▶ enrol ─────┼─▶ Record ─▶ Book::apply       durable: invitations, machines, ways
 //!  Arrived, Said ──▶ session ───┤
-//!  PlansRead, ClusterSaid, TokenMade ─▶ provide ─▶ Plan, Token, Wait      what a machine lacks, to whoever has a session
+//!  PlansRead, ClusterSaid, TokenMade ─▶ provide ─▶ Plan, Token, Wait      what a machine lacks, to each machine with a session
 //!  Order ──────────▶ orders ────┤
-//!  Tick ───────────▶ what is over: invitations, tokens, orders, silence
+//!  Tick ───────────▶ what has ended: invitations, tokens, orders, silence
 //!                   Registry::step(now, event) -> Vec<Effect>
 //! ```
 //!
-//! The book is what is remembered, changed by records alone; what connections, tokens and orders are like at the moment is not
-//! remembered: a start forgets it, agents come again and say what they hold. Time, random bytes and what the cluster says are
-//! arguments. All that can grow has a bound ([`Settings`]). The registry never sees a token of either kind: of an invitation it
-//! knows a hash, of a join's token that there is one.
+//! The book is what the registry remembers; only records change it. The registry does not remember connections, tokens
+//! and orders: a start forgets them, and agents come again and say what they hold. Time, random bytes and what the
+//! cluster says are arguments. Everything that can grow has a bound ([`Settings`]). The registry never sees a token: of
+//! an invitation's token it knows the hash, of a join's token that there is one.
 
 mod anew;
 mod away;
@@ -65,7 +66,7 @@ use orders::Given;
 use provide::Token;
 use session::Session;
 
-/// The registry, whole.
+/// The whole registry.
 #[derive(Clone, Debug)]
 pub struct Registry {
     settings: Settings,
@@ -84,11 +85,12 @@ pub struct Registry {
     rates: rates::Rates,
     last_session: u64,
     round: neighbours::Round,
-    /// Authorities that were retired since this process began. Those of before are known to nobody here.
+    /// Authorities that were retired since this process started. The process never loads authorities that were retired
+    /// before.
     retired: BTreeSet<AuthorityHash>,
 }
 
-/// One step: its time, and what comes of it.
+/// One step: its time, and its effects.
 struct Turn {
     now: Time,
     out: Vec<Effect>,
@@ -115,7 +117,7 @@ impl Turn {
 }
 
 impl Registry {
-    /// A registry that begins, with what was remembered.
+    /// A registry that starts with the given records.
     pub fn restore(settings: Settings, now: Time, records: &[Record]) -> Self {
         let mut book = Book::default();
         records.iter().for_each(|record| book.apply(record));
@@ -140,7 +142,7 @@ impl Registry {
         }
     }
 
-    /// Takes an event in and says what is to be done.
+    /// Takes an event in and returns the effects.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         let mut turn = Turn { now, out: Vec::new() };
         match event {
@@ -172,7 +174,7 @@ impl Registry {
         turn.out
     }
 
-    /// What is remembered.
+    /// What the registry remembers.
     pub const fn book(&self) -> &Book {
         &self.book
     }
@@ -182,22 +184,22 @@ impl Registry {
         &self.settings
     }
 
-    /// The session of a machine, where one stands.
+    /// The number of the machine's session, where it has one.
     pub fn session_of(&self, machine: &MachineId) -> Option<u64> {
         let conn = self.conn_of.get(machine)?;
         self.sessions.get(conn).map(|session| session.number)
     }
 
-    /// When a machine was heard last since this server's start.
+    /// The last message of a machine since this server's start.
     pub fn heard_at(&self, machine: &MachineId) -> Option<Time> {
         self.heard_at.get(machine).copied()
     }
 
-    /// Whether a session of this machine would be let in, without letting it in.
+    /// Checks whether a session of this machine would be admitted, without admitting it.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why not.
     pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
         if self.retired.contains(&peer.authority) {
             return Err(Reason::CertificateUnknown);
@@ -209,29 +211,30 @@ impl Registry {
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
     }
 
-    /// It is the token of an invitation that is remembered, in force or not.
+    /// The token is of an invitation that the book holds, open or not.
     pub fn knows(&self, id: &InvitationId, hash: &TokenHash) -> bool {
         self.book.invitation(id).is_some_and(|invitation| invitation.opens(hash))
     }
 
-    /// This token would let somebody in now.
+    /// This token would admit a machine now.
     pub fn opens(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> bool {
         let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash));
         invitation.is_some_and(|invitation| invitation.trouble(now).is_none())
     }
 
-    /// How many sessions stand.
+    /// The number of sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Silent since then: nothing was heard of it for so long, counted from our own start at the earliest.
+    /// Since when the machine is silent, if it has been silent for too long; counted from this server's start at the
+    /// earliest.
     pub fn silent_since(&self, now: Time, machine: &MachineId) -> Option<Time> {
         let since = self.heard_at(machine).unwrap_or(self.started_at);
         (now.since(since) >= self.settings.silent_after).then_some(since)
     }
 
-    /// A change: remembered now, and told to be made durable.
+    /// Applies a change to the book, and asks the server to make it durable.
     fn record(&mut self, turn: &mut Turn, record: Record) {
         self.book.apply(&record);
         turn.out.push(Effect::Record(record));
@@ -252,7 +255,7 @@ impl Registry {
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {
-        // Also who has not been heard since our start: it may have gone while nobody listened.
+        // This includes machines that were silent since this server's start: they may have left while no server ran.
         let fresh: Vec<(MachineId, Time)> = self
             .book
             .machines()
@@ -261,7 +264,7 @@ impl Registry {
             .collect();
         for (id, since) in fresh {
             if let Some(conn) = self.conn_of.get(&id).copied() {
-                // A connection on which nothing comes any more is none, whatever its socket says.
+                // The server closes a connection without messages, whatever the state of its socket.
                 turn.close(conn, Reason::Unavailable);
                 self.gone(turn, conn);
             }
@@ -273,9 +276,10 @@ impl Registry {
         }
     }
 
-    /// The clock was set: what passed between two events is what passed, and no machine is silent, or heard in the future,
-    /// because somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends
-    /// then; but no invitation is over for good, and no join too late, that has not had its time.
+    /// The clock was set. The registry shifts its times, so that no machine becomes silent, or was heard in the future,
+    /// because an operator or NTP set the clock. Ends that other parties count as well (of tokens, invitations,
+    /// certificates) stay as they are. But no invitation ends for good, and no join is late, before it had its whole
+    /// time.
     fn clock_set(&mut self, turn: &mut Turn, by: Span) {
         let orders = self.orders.values_mut().map(|order| &mut order.until);
         let times = self.heard_at.values_mut().chain(orders).chain([&mut self.started_at]);

@@ -1,12 +1,13 @@
-//! Who else is there: each machine is told of its neighbours, when it comes and whenever they are others.
+//! The registry tells each machine about its neighbours: when the machine begins a session, and whenever the neighbours
+//! change.
 //!
 //! ```text
-//!  somebody came, went or moved ─▶ due in 10 s, however many do ─▶ a round: 256 sessions each second ─▶ Peers, where they differ
+//!  a machine came, went or moved ─▶ due in 10 s, however many do ─▶ a round: 256 sessions a second ─▶ Peers, where they differ
 //! ```
 //!
-//! The neighbours of a machine are those of its roster that stand next after it, in a circle: everyone is asked by as many as it
-//! asks, and whoever goes is missed by a few. A whole rack that comes at once is one round. What changes within a round is the
-//! next one's.
+//! The neighbours of a machine are the machines that follow it in a circle over its roster. So each machine is asked by
+//! as many machines as it asks, and only a few miss a machine that leaves. A whole rack that comes at once causes one
+//! round. Changes during a round are for the next round.
 
 use std::ops::Bound;
 
@@ -20,17 +21,17 @@ use super::machine::Machine;
 use super::whereabouts::is_of_a_peer;
 use super::{Effect, Registry, Turn};
 
-/// From a change to its round.
+/// The delay from a change to its round.
 const SETTLES: Span = Span::from_s(10);
-/// Sessions that are looked at in one tick.
+/// The number of sessions that one tick handles.
 const EACH_TICK: usize = 256;
 
-/// How far telling has come.
+/// The state of the rounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
-    /// A round is due then.
+    /// The time of the next round.
     due: Option<Time>,
-    /// One is under way, and goes on after this machine.
+    /// A round is under way, and continues after this machine.
     after: Option<Option<MachineId>>,
 }
 
@@ -41,12 +42,12 @@ impl Round {
 }
 
 impl Registry {
-    /// Somebody came, went, or says something else of itself.
+    /// A machine began or ended a session, or changed what it says about itself.
     pub(super) fn neighbours_changed(&mut self, turn: &Turn) {
         self.round.due.get_or_insert(turn.now + SETTLES);
     }
 
-    /// Goes on with the round that is under way, or begins the one that is due.
+    /// Continues the round that is under way, or begins the one that is due.
     pub(super) fn tell_neighbours(&mut self, turn: &mut Turn) {
         if self.round.after.is_none() && self.round.due.is_some_and(|due| due <= turn.now) {
             self.round = Round { due: None, after: Some(None) };
@@ -66,7 +67,7 @@ impl Registry {
         self.round.after = last.map(|(machine, _)| Some(machine.clone()));
     }
 
-    /// Tells a machine of its neighbours, unless it knows them.
+    /// Tells a machine about its neighbours, unless it knows them.
     pub(super) fn tell_peers(&mut self, turn: &mut Turn, conn: Conn) {
         let Some(machine) = self.sessions.get(&conn).map(|session| session.machine.clone()) else { return };
         let peers = self.neighbours(&machine);
@@ -94,7 +95,7 @@ fn neighbour(of: &Machine, also_loopback: bool) -> Neighbour {
         node_name: of.node_name.clone(),
         zone: of.facts.zone.clone(),
         addresses: List::first(of.facts.addresses.iter().cloned()),
-        // Asked again here: a ledger of before may hold any word.
+        // The address is checked again here: a ledger of an earlier version may hold any word.
         answers_at: of.facts.answers_at.clone().filter(|at| is_of_a_peer(at, also_loopback)),
     }
 }

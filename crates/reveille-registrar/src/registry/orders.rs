@@ -1,8 +1,9 @@
-//! Orders to machines: given once, answered once, or said to have no answer.
+//! Orders to machines: each is sent once, and is either answered once or reported as unanswered.
 //!
-//! An order goes to the session that stands; it is not kept for one that may come. Whoever gave it hears of its end in every
-//! case: the answer, or why there is none, and whether the machine may have it all the same. What the agent of one boot was
-//! told it is still told when its next session takes over from a broken one: it goes on with it, and answers over that.
+//! An order goes to the current session; the registry does not keep it for a later one. The sender of an order hears of
+//! its end in every case: the answer, or why there is none, and whether the machine may have the order all the same. If
+//! the next session of the same boot takes over from a broken one, the agent keeps its orders and answers over the new
+//! session.
 
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::{EvidencePart, Order};
@@ -12,13 +13,13 @@ use super::event::{NoAnswer, What};
 use super::ids::{MachineId, OrderId};
 use super::{Effect, Registry, Turn};
 
-/// An order that was given.
+/// An order that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     machine: MachineId,
     verb: Verb,
     pub(super) until: Time,
-    /// The next part of the evidence, and how many its first one said that there are.
+    /// The next part of the evidence, and how many parts the first one announced.
     part: u32,
     of: Option<u32>,
 }
@@ -52,7 +53,7 @@ impl Registry {
         turn.out.push(Effect::Send(conn, ServerFrame::Do(Order { id: id.0, verb, within_s })));
     }
 
-    /// True when somebody waits for this answer.
+    /// True when a sender waits for this answer.
     pub(super) fn order_done(&mut self, machine: &MachineId, id: OrderId) -> bool {
         let waits = self.orders.get(&id).is_some_and(|given| given.machine == *machine);
         if waits {
@@ -61,7 +62,7 @@ impl Registry {
         waits
     }
 
-    /// Evidence that was asked for, in order, and no more of it than its bound.
+    /// True for the next part of evidence that was asked for, within the limit of its size.
     pub(super) fn may_send_evidence(&mut self, machine: &MachineId, part: &EvidencePart) -> bool {
         let Some(given) = self.orders.get_mut(&OrderId(part.id)) else { return false };
         let asked = given.machine == *machine && given.verb == Verb::CollectEvidence;
@@ -78,7 +79,7 @@ impl Registry {
         self.end(turn, |given| given.machine == *machine, "its session ended");
     }
 
-    /// Another session of the same boot takes over. What is collected ends with its session; the rest goes on.
+    /// Another session of the same boot takes over. Collecting evidence ends with its session; other orders continue.
     pub(super) fn collecting_lost(&mut self, turn: &mut Turn, machine: &MachineId) {
         let collects = |given: &Given| matches!(given.verb, Verb::CollectEvidence | Verb::Probe);
         self.end(turn, |given| given.machine == *machine && collects(given), "its session ended");

@@ -1,7 +1,7 @@
-//! Plans: a template for each pool, made into the plan of each machine.
+//! Plans: a template for each pool, from which the registry makes the plan of each machine.
 //!
-//! A plan is counted anew whenever it is needed; its version rises when its checksum is another one. So a template that was
-//! edited and put back leaves machines with the plan they hold.
+//! The registry computes a plan whenever it needs it; the version rises when the checksum changes. So a template that was
+//! edited and restored leaves machines with the plan that they hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,24 +11,24 @@ use reveille_wire::agent::{Distribution, JoinOrder, Plan, Role, Step};
 
 use super::machine::Machine;
 
-/// What machines of a pool are to be.
+/// The configuration of the machines of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// With what they join.
+    /// The distribution with which they join.
     pub distribution: Distribution,
     /// The cluster's API server, `host:port`.
     pub server: Word,
-    /// Public keys that its chain must show one of.
+    /// Pins: the server's certificate chain must contain one of these public keys.
     pub ca_pins: Vec<Word>,
-    /// Labels of their nodes.
+    /// Labels of their Nodes.
     pub labels: BTreeMap<Word, Word>,
-    /// Taints of their nodes.
+    /// Taints of their Nodes.
     pub taints: Vec<Word>,
-    /// Files that they are to have, before they join.
+    /// Files that they need before they join.
     pub files: Vec<Step>,
-    /// Configuration of the distribution's own kind.
+    /// Configuration in the distribution's own format.
     pub config: Option<Content>,
-    /// Roles that the cluster needs to have before a machine of this pool can join.
+    /// Roles that must exist in the cluster before a machine of this pool can join.
     pub needs: BTreeSet<Role>,
 }
 
@@ -44,7 +44,7 @@ impl Plans {
 }
 
 impl Template {
-    /// The plan of a machine; its version is the one that it has, or the next one.
+    /// The plan of a machine; its version is the machine's current one, or the next one.
     pub fn plan(&self, machine: &Machine) -> Plan {
         let join = Step::Join(JoinOrder {
             distribution: self.distribution,

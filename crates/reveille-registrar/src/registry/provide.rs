@@ -1,13 +1,13 @@
-//! What a machine lacks: its plan, the roles that must be there before it, the token for its join.
+//! What a machine lacks: its plan, the roles that must exist before it, the token for its join.
 //!
 //! ```text
 //!  no template ─▶ WAIT_PLAN      plan it does not hold ─▶ Plan      its node is there ─▶ nothing more
 //!  cluster silent or roles missing ─▶ WAIT_ROLE      no token ─▶ MakeToken, WAIT_TOKEN ─▶ Token, and another before it ends
 //! ```
 //!
-//! A token is made when a machine waits for it, none beside one that is on its way, and all of a machine's are taken away when it
-//! has joined. The registry knows that there is one and when it ends; the token itself is kept by whoever made it, in memory, and
-//! is in no record.
+//! The registry asks for a token when a machine waits for one, and asks for only one at a time. All tokens of a machine
+//! are deleted when it has joined. The registry knows that there is a token and when it ends. The server's thread keeps
+//! the token itself, in memory, and no record holds it.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
@@ -21,7 +21,7 @@ use super::record::Record;
 use super::{Effect, Registry, Turn};
 
 const DAY: Span = Span::from_min(24 * 60);
-/// After a failed attempt to make a token, at first; doubled each time.
+/// The first pause after a failed attempt to make a token; it doubles each time.
 const TOKEN_BACKOFF: Span = Span::from_s(5);
 const TOKEN_BACKOFF_MAX: Span = Span::from_min(5);
 
@@ -31,25 +31,27 @@ pub(super) struct Token {
     state: State,
     failures: u32,
     why: Sentence,
-    /// So many were made since, or are being made. What failed is no token, and is held back by its backoff.
+    /// The number of tokens made since, or being made. A failed attempt does not count; its backoff limits it.
     count: u32,
     counted_since: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It is being made, and counts as failed after this. It is taken away when it is there where nobody wants it any more.
+    /// The token is being made, and counts as failed after `until`. It is deleted on arrival if no machine wants it any
+    /// more.
     Making { until: Time, before: Option<(Time, Time)>, is_wanted: bool },
-    /// It is there.
+    /// The token exists.
     Made { at: Time, until: Time },
-    /// It could not be made.
+    /// The token could not be made.
     Failed { again_at: Time },
-    /// It was taken away.
+    /// The token was deleted.
     None,
 }
 
 impl Token {
-    /// The pause after a failed attempt is as long as it was. A token that is there ends when it ends for others, too.
+    /// The pause after a failed attempt keeps its length. The end of an existing token does not move, because the cluster
+    /// counts it too.
     pub(super) fn clock_set(&mut self, by: Span) {
         self.counted_since = self.counted_since + by;
         match &mut self.state {
@@ -67,7 +69,7 @@ impl Token {
 }
 
 impl Registry {
-    /// Everyone that has a session and is meant.
+    /// Provides every machine that has a session and that `meant` accepts.
     pub(super) fn provide_all(&mut self, turn: &mut Turn, meant: impl Fn(&Machine) -> bool) {
         let conns: Vec<Conn> = self
             .conn_of
@@ -80,7 +82,7 @@ impl Registry {
         }
     }
 
-    /// What this machine lacks, and can be given.
+    /// Sends what this machine lacks and can get.
     pub(super) fn provide(&mut self, turn: &mut Turn, conn: Conn) {
         let Some(session) = self.sessions.get(&conn) else { return };
         let (id, joined) = (session.machine.clone(), session.joined);
@@ -129,7 +131,7 @@ impl Registry {
             None if needs.is_empty() => {}
             None => {
                 return Err(Reason::WaitPlan {
-                    why: "nobody can say what the cluster has: its API server does not answer".into(),
+                    why: "it is unknown what the cluster has: its API server does not answer".into(),
                 });
             }
         }
@@ -191,9 +193,9 @@ impl Registry {
         let state = self.tokens.get(id).map_or(State::None, |token| token.state);
         let is_unwanted = matches!(state, State::None | State::Making { is_wanted: false, .. });
         if outcome.is_ok() && (is_unwanted || self.needs_none(id)) {
-            // Nobody needs it any more.
+            // The machine does not need the token any more.
             if let Some(token) = self.tokens.get_mut(id) {
-                // One that was given up was not counted.
+                // A token that was given up was not counted.
                 token.count += u32::from(matches!(token.state, State::Failed { .. }));
                 token.state = State::None;
             }
@@ -202,10 +204,12 @@ impl Registry {
         let Some(token) = self.tokens.get_mut(id) else { return };
         let before = match (token.state, &outcome) {
             (State::Making { before, .. }, _) => before,
-            // It was taken away while it was made. Whoever waits for the next one waits after this failure, too.
+            // The token was deleted while it was being made. A machine that waits for the next one also waits out the
+            // pause of this failure.
             (State::None, Err(why)) => return token.failed(turn.now, why.clone()),
             (State::Failed { .. } | State::Made { .. }, Ok(())) => {
-                // It was given up, and is there after all: whoever makes tokens was slow, and may be the next time, too.
+                // The registry gave the token up, and it arrives after all: the token issuer was slow, and may be slow
+                // again.
                 token.count = token.count.saturating_add(1);
                 None
             }
@@ -219,13 +223,13 @@ impl Registry {
             Err(why) => {
                 token.failed(turn.now, why);
                 if let Some((_, until)) = before.filter(|(_, until)| turn.now < *until) {
-                    // Counted from now on, so that the next attempt has its time, too.
+                    // The time counts from now on, so that the next attempt has its time, too.
                     token.state = State::Made { at: turn.now, until };
                 }
                 token.count = token.count.saturating_sub(1);
             }
         }
-        // Where nobody waits for it any more it is given when the machine comes again, or ends by itself.
+        // If no machine waits for the token any more, it is sent when the machine comes again, or it expires.
         if let Some(conn) = self.conn_of.get(id).copied() {
             self.provide(turn, conn);
         }
@@ -234,9 +238,9 @@ impl Registry {
     pub(super) fn drop_token(&mut self, turn: &mut Turn, id: &MachineId) {
         let Some(token) = self.tokens.get_mut(id) else { return };
         match &mut token.state {
-            // Nothing is there to take away, and the pause after a failure is as long whatever a machine says meanwhile.
+            // There is nothing to delete, and a machine's messages do not shorten the pause after a failure.
             State::None | State::Failed { .. } | State::Making { is_wanted: false, .. } => return,
-            // A machine that joins and does not, over and over, has no other one made beside it.
+            // A machine that joins and leaves over and over does not get a second token made at the same time.
             State::Making { before, is_wanted, .. } => (*before, *is_wanted) = (None, false),
             State::Made { .. } => token.state = State::None,
         }
@@ -249,7 +253,7 @@ impl Registry {
         }
     }
 
-    /// Its node is there, or it is to stay away.
+    /// The Node exists, or the machine or its Node was removed.
     fn needs_none(&self, id: &MachineId) -> bool {
         let session = self.conn_of.get(id).and_then(|conn| self.sessions.get(conn));
         let is_away = self.book.machine(id).is_none_or(|known| known.removed.is_some());
@@ -262,13 +266,14 @@ impl Registry {
         }
     }
 
-    /// Those that end soon are made anew while somebody waits; those that nobody waits for are forgotten at their end.
+    /// Asks for new tokens in place of those that end soon while a machine waits; tokens without a waiting machine are
+    /// forgotten at their end.
     pub(super) fn tend_tokens(&mut self, turn: &mut Turn) {
         let (now, ttl) = (turn.now, self.settings.token_ttl);
         let mut due = Vec::new();
         for (id, token) in &mut self.tokens {
             match token.state {
-                // It is taken away when it comes after all.
+                // The token is deleted if it arrives after all.
                 State::Making { until, is_wanted: false, .. } if until <= now => token.state = State::None,
                 State::Making { until, .. } if until <= now => due.push((id.clone(), true)),
                 State::Made { at, .. } if now.since(at).ms >= ttl.ms * 2 / 3 => due.push((id.clone(), false)),
@@ -278,7 +283,7 @@ impl Registry {
         }
         for (id, late) in due {
             if late {
-                self.token_made(turn, &id, Err("nobody said that it was made".into()));
+                self.token_made(turn, &id, Err("the token issuer did not answer in time".into()));
                 continue;
             }
             let waits = self
@@ -289,7 +294,7 @@ impl Registry {
             match (waits, self.book.machine(&id).map(|known| known.roster.clone())) {
                 (Some(conn), Some(roster)) => {
                     let is_asked_for = self.make_token(turn, &id, roster).is_ok();
-                    // One that lasts is not sent again for that; whoever has none is told why.
+                    // A token that lasts is not sent again; a machine without one is told why.
                     if is_asked_for || !self.has_token(now, &id) {
                         self.provide(turn, conn);
                     }

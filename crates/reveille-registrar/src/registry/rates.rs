@@ -1,9 +1,10 @@
-//! How often a machine may ask for what costs this server something: a session, a certificate, a frame that is taken in; and how
-//! often whoever has a token may have the clusters asked for Nodes.
+//! How often a machine may ask for what costs this server something: a session, a certificate, a frame. Also how often
+//! the holder of an invitation's token may make the server ask the clusters for Nodes.
 //!
-//! A rate is so many at once, and one more after each span. Kept is one time for each machine and kind, the time at which all of
-//! it is free again, and only until then: a machine that is forgotten has long had none. What a rate refuses is told with
-//! `TOO_MANY` and leaves no record. They are the machine's, not its session's: whoever comes again has no more by that.
+//! A rate allows a burst, and one more after each span. The registry keeps one time for each machine and kind: when the
+//! whole burst is available again. It drops the entry at that time, so a forgotten machine has none. A request over the
+//! rate is refused with `TOO_MANY` and leaves no record. A rate belongs to the machine, not to its session: a machine
+//! that reconnects has no more of it.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +17,20 @@ use super::Registry;
 use super::ids::MachineId;
 use super::invitation::Invitation;
 
-/// What has a rate.
+/// What a rate limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Costs {
-    /// A session: an outlet, a welcome, all that a machine is told when it comes.
+    /// A session: an outlet, a welcome, and everything that a machine is told when it comes.
     Session,
-    /// A certificate: a signature, and a record that is synced.
+    /// A certificate: a signature, and a record that is synced to disk.
     Certificate,
-    /// A frame: what it says is masked, and may be a record.
+    /// A frame: the registry masks it, and it may become a record.
     Frame,
-    /// A question to each cluster; an invitation's.
+    /// A question to each cluster; this rate belongs to an invitation.
     Question,
 }
 
-/// When each machine or invitation has all of its rate again.
+/// When each machine or invitation has its whole burst again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rates(BTreeMap<(Arc<str>, Costs), Time>);
 
@@ -45,7 +46,7 @@ impl Rates {
     fn takes(&mut self, now: Time, whose: &str, costs: Costs, burst: u32, each: Span) -> bool {
         let whole = Span { ms: each.ms.saturating_mul(burst.into()) };
         let key = (whose.into(), costs);
-        // No later than all of it from now: a clock that was set back locks nobody out.
+        // The time is at most one whole burst from now, so that a clock that was set back locks no machine out.
         let free_at = self.0.get(&key).map_or(now, |at| (*at).clamp(now, now + whole)) + each;
         let is_free = free_at <= now + whole;
         if is_free {
@@ -56,12 +57,13 @@ impl Rates {
 }
 
 impl Registry {
-    /// One more of this, where the machine's rate has it.
+    /// Uses one of this kind, where the machine's rate allows it.
     pub(super) fn spend(&mut self, now: Time, machine: &MachineId, costs: Costs) -> Result<(), Reason> {
         self.spend_of(now, machine.as_str(), costs, 0)
     }
 
-    /// Clusters are to be asked once more. A rack of machines that come together with one token has as many questions at once.
+    /// Uses one question to the clusters. A rack of machines that come together with one token may ask as many questions
+    /// at once.
     pub(super) fn spend_question(&mut self, now: Time, invitation: &Invitation) -> Result<(), Reason> {
         let uses_left = invitation.uses_max.saturating_sub(invitation.uses);
         self.spend_of(now, invitation.id.as_str(), Costs::Question, uses_left)

@@ -1,11 +1,11 @@
 //! What the registry must not forget, as lines: `{"t":"enrolled","at":"2026-…",…}`.
 //!
-//! Every change of the [`super::book::Book`] is one of these, and is made durable before anybody is answered. Reading them back
-//! in order gives the same book. There is no secret in them: of a token its hash, of a key the hash of its public half, and the
-//! join's tokens not at all.
+//! Every change of the [`super::book::Book`] is one of these records, and is durable before the server answers a client.
+//! Replaying them in order gives the same book. A record holds no secret: of an invitation's token its hash, of a key the
+//! hash of its public half, and nothing of a join's token.
 //!
-//! A newer program may add fields, with a default; an older line is always read. A line of an unknown kind stops the start: what
-//! is passed over here could be a removal.
+//! A newer program may add fields, with a default; it can read every older line. A line of an unknown kind stops the
+//! start: a skipped line could be a removal.
 
 use std::collections::BTreeSet;
 
@@ -28,154 +28,154 @@ use super::trace::{Leg, Report};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Record {
-    /// Somebody was invited.
+    /// An invitation was made.
     Invited(Invitation),
-    /// An invitation was over for long, and is forgotten.
+    /// An invitation that ended long ago is forgotten.
     Uninvited {
-        /// Which.
+        /// The invitation.
         invitation: InvitationId,
     },
-    /// A person took an invitation back.
+    /// An operator revoked an invitation.
     Revoked {
         /// When.
         at: Time,
-        /// Which.
+        /// The invitation.
         invitation: InvitationId,
     },
-    /// Somebody came with it who claimed what another machine is known by.
+    /// A machine came with the invitation and claimed a name of another machine.
     Conflicted {
         /// When.
         at: Time,
-        /// Which.
+        /// The invitation.
         invitation: InvitationId,
     },
-    /// A machine is known from now on, or known anew with another key.
+    /// A machine is enrolled, or enrolled again with another key.
     Enrolled(Enrolled),
-    /// It says something else of itself than before.
+    /// The machine says something else about itself than before.
     Described {
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// Its boot.
+        /// The machine's boot id.
         boot_id: Word,
-        /// What it says.
+        /// What the machine says.
         facts: Facts,
     },
-    /// It asked for a certificate with another key, which counts from now on, beside those before.
+    /// The machine asked for a certificate with another key, which counts from now on beside the keys before.
     KeyOffered {
-        /// Which.
+        /// The machine.
         machine: MachineId,
         /// The key.
         key: KeyHash,
     },
-    /// It was welcomed with such a key; all others are void.
+    /// The machine was welcomed with such a key; all others are void.
     KeyTaken {
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// The key; none in a line of before, which means the newest.
+        /// The key; none in a line of an earlier version, which means the newest key.
         #[serde(default)]
         key: Option<KeyHash>,
     },
-    /// A session of it was welcomed with a certificate of another authority than before.
+    /// A session of the machine was welcomed with a certificate of another authority than before.
     Shown {
-        /// Which.
+        /// The machine.
         machine: MachineId,
         /// The authority.
         authority: AuthorityHash,
     },
-    /// It has another plan.
+    /// The machine has another plan.
     Planned {
-        /// Which.
+        /// The machine.
         machine: MachineId,
         /// Its plan.
         plan: Held,
     },
-    /// It said something of a stage.
+    /// The machine reported a stage.
     Staged(Staged),
-    /// This server said why a stage is not left, or that it is no longer in the way.
+    /// This server said why a stage is not left, or that it does not block it any more.
     Noted {
         /// When.
         at: Time,
-        /// Which machine.
+        /// The machine.
         machine: MachineId,
-        /// Which stage.
+        /// The stage.
         stage: StageWord,
-        /// Why.
+        /// The reason.
         trouble: Option<Trouble>,
     },
-    /// It, or its node, is to stay away.
+    /// The machine or its Node was removed.
     Removed {
         /// When.
         at: Time,
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// What of it.
+        /// What was removed.
         what: Removal,
     },
-    /// It may come again.
+    /// The machine was readmitted.
     Readmitted {
-        /// Which.
+        /// The machine.
         machine: MachineId,
     },
-    /// Its instance is gone for good.
+    /// The machine's instance is gone for good.
     Departed {
-        /// When that was heard.
+        /// When the server received that.
         at: Time,
-        /// Which.
+        /// The machine.
         machine: MachineId,
     },
-    /// And is in sight again.
+    /// The machine's instance is in sight again.
     Returned {
-        /// Which.
+        /// The machine.
         machine: MachineId,
     },
-    /// Nothing of it is kept any more but that it was.
+    /// The machine is forgotten: only its record's name is kept.
     Forgotten {
         /// When.
         at: Time,
-        /// Which.
+        /// The machine.
         machine: MachineId,
     },
-    /// Nothing was heard of it while it joins.
+    /// The machine fell silent while it joins.
     FellSilent {
-        /// When that was found.
+        /// When the server noticed the silence.
         at: Time,
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// When it was heard last.
+        /// The last message of the machine.
         since: Time,
     },
-    /// And then something was.
+    /// The machine was heard again.
     HeardAgain {
         /// When.
         at: Time,
-        /// Which.
+        /// The machine.
         machine: MachineId,
     },
-    /// Its join is over, and was told of.
+    /// The machine's join has ended, and was reported.
     JoinOver {
         /// When.
         at: Time,
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// How.
+        /// How the join ended.
         end: JoinEnd,
     },
-    /// Its join as a checkpoint keeps it.
+    /// The machine's join as a checkpoint keeps it.
     Joining {
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// It.
+        /// The join.
         course: Box<Course>,
     },
-    /// A leg of its way as a checkpoint keeps it.
+    /// A leg of the machine's way as a checkpoint keeps it.
     Leg(KeptLeg),
     /// What else a checkpoint keeps of a machine.
     Kept {
-        /// Which.
+        /// The machine.
         machine: MachineId,
-        /// The newest key that it may come with next.
+        /// The machine's newest next key.
         next_key: Option<KeyHash>,
-        /// The highest report that was kept.
+        /// The highest number of a kept report.
         reports_kept: u64,
     },
 }
@@ -186,25 +186,25 @@ pub enum Record {
 pub struct Enrolled {
     /// When.
     pub at: Time,
-    /// Its record.
+    /// The machine's record.
     pub machine: MachineId,
-    /// By which invitation.
+    /// The invitation.
     pub invitation: InvitationId,
-    /// Counts as a use of it. A checkpoint's line does not.
+    /// True: this counts as a use of the invitation. A line of a checkpoint does not.
     pub used: bool,
-    /// Of which roster.
+    /// The machine's roster.
     pub roster: RosterName,
-    /// In which pool.
+    /// The machine's pool.
     pub pool: PoolName,
-    /// As what.
+    /// The machine's roles.
     pub roles: BTreeSet<Role>,
-    /// Who it is.
+    /// The machine's identity.
     pub identity: Identity,
-    /// What it says of itself.
+    /// What the machine says about itself.
     pub facts: Facts,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// Its key.
+    /// The machine's key.
     pub key: KeyHash,
 }
 
@@ -212,22 +212,22 @@ pub struct Enrolled {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Staged {
-    /// When it was heard.
+    /// When the server received the report.
     pub at: Time,
-    /// Which machine.
+    /// The machine.
     pub machine: MachineId,
-    /// Its report's number.
+    /// The report's number.
     pub seq: u64,
-    /// Which stage.
+    /// The stage.
     pub stage: StageWord,
-    /// What happened with it.
+    /// What happened to the stage.
     pub step: StageStep,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Why it is not left.
+    /// Why the stage is not left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Trouble>,
-    /// When, on the machine's clock.
+    /// The time on the machine's clock.
     pub stamp: Word,
 }
 
@@ -235,21 +235,21 @@ pub struct Staged {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeptLeg {
-    /// Which machine.
+    /// The machine.
     pub machine: MachineId,
-    /// Which stage.
+    /// The stage.
     pub stage: StageWord,
-    /// Heard to have begun.
+    /// When the server heard that the stage was entered.
     pub entered: Option<Time>,
-    /// Heard to be over.
+    /// When the server heard that the stage was left.
     pub left: Option<Time>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// What the machine says.
+    /// What the machine says about it.
     pub agent_says: Option<Trouble>,
-    /// What this server says.
+    /// What this server says about it.
     pub server_says: Option<Trouble>,
-    /// When, on the machine's clock.
+    /// The time on the machine's clock.
     pub stamp: Word,
 }
 

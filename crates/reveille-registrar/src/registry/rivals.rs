@@ -1,12 +1,14 @@
-//! Of two that claim one identity the second is refused, and the first is told: once, however often it is claimed.
+//! When two machines claim one identity, the registry refuses the second and tells the first: once, however often it is
+//! claimed.
 //!
 //! ```text
 //!  a claim of what another is known by ─▶ refused, with that one's facts
 //!                                     └▶ not told in the last hour ─▶ Rival to its session, What::Rival, its record's note
 //! ```
 //!
-//! Who claims pays nothing for it, and the first one and its record must not pay either: a claim of the same part within the hour
-//! is refused and goes no further, whatever host name it comes with. What was told is not remembered over a restart.
+//! A claim costs the second machine nothing, so it must not cost the first machine and its record anything either. The
+//! registry refuses a second claim of the same part within the hour and does nothing else, whatever host name comes with
+//! it. It does not remember over a restart what it told.
 
 use std::collections::BTreeMap;
 
@@ -23,15 +25,16 @@ use super::ids::MachineId;
 use super::machine::{Machine, Removal};
 use super::{Effect, Registry, Turn};
 
-/// The same is news again after this: a clone that is still there may be another one.
+/// After this the registry tells the machine again: a clone that still exists may be another one.
 const AGAIN_AFTER: Span = Span::from_min(60);
 
-/// When which machine was told last that another one claims which part. At most six for a machine, and gone after an hour.
+/// When the registry last told a machine that another one claims a part of its identity. At most six entries for a
+/// machine, each for an hour.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told(BTreeMap<(MachineId, Part), Time>);
 
 impl Told {
-    /// True when it is news, which it is not again for a while.
+    /// True when the claim is news; within the hour after that it is not.
     fn is_news(&mut self, now: Time, machine: &MachineId, part: Part) -> bool {
         let key = (machine.clone(), part);
         let is_news = self.0.get(&key).is_none_or(|at| now.since(*at) >= AGAIN_AFTER);
@@ -51,7 +54,8 @@ impl Told {
 }
 
 impl Registry {
-    /// The second one is refused with the first one's facts; the first one is told of the second, and so is whoever listens.
+    /// Refuses the second machine with the first one's facts; tells the first machine and the controller about the
+    /// second.
     pub(super) fn refuse_rival(
         &mut self,
         turn: &mut Turn,
@@ -78,12 +82,12 @@ impl Registry {
 }
 
 impl Registry {
-    /// The invitation to make it anew is right, and the one before is not silent yet.
+    /// The invitation to reimage the machine is right, and the machine before is not silent yet.
     pub(super) fn still_heard(&self, now: Time, machine: &MachineId, reason: Reason) -> Refused {
         let after = self.settings.reimage_after;
         let is_there = self.conn_of.contains_key(machine);
         let (since, heard) = match self.heard_at(machine) {
-            Some(at) => (now.since(at), "the machine that is to be made anew was heard"),
+            Some(at) => (now.since(at), "the machine that is to be reimaged was heard"),
             None => (
                 now.since(self.started_at),
                 "this server was started, and listens for the old machine since,",
@@ -97,15 +101,16 @@ impl Registry {
         Refused {
             says: Sentence::cut(&format!("the invitation is right, but {heard} {since} ago")),
             next: Sentence::cut(&next),
-            // Often enough to come soon after the time is over, which each word of the old one begins anew.
+            // Often enough that the machine comes soon after the wait, which each message of the old machine starts
+            // again.
             retry_after_s: Some(again_s.min(60)),
             reason,
         }
     }
 }
 
-/// A Node of the cluster is another machine's, as far as is known. By what it knows its machine stays untold: whoever says it
-/// next time is taken for that machine.
+/// A Node of the cluster belongs to another machine, as far as the server knows. The refusal does not say the ids of that
+/// Node: a client that sent them the next time would be taken for its machine.
 pub(super) fn of_node(part: Part, pool: &PoolName) -> Refused {
     let says = format!("a Node of the cluster already has this {}", part.name());
     let next = format!(
@@ -116,8 +121,8 @@ pub(super) fn of_node(part: Part, pool: &PoolName) -> Refused {
     Refused { says: Sentence::cut(&says), next: Sentence::cut(&next), retry_after_s: None, reason }
 }
 
-/// The refusal, with the facts of the one that is known, and without its ids: a hello needs them beside the key, and whoever has
-/// a copy of the key would need no more than one refusal to come as that machine.
+/// The refusal, with the facts of the known machine but without its ids. A hello needs these ids beside the key, so a
+/// client with a copy of the key could otherwise come as that machine after a single refusal.
 pub(super) fn conflict(part: Part, known: &Machine) -> Reason {
     if known.removed == Some(Removal::Machine) {
         return Reason::MachineRemoved;

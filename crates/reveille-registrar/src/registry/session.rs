@@ -1,8 +1,8 @@
-//! Sessions: a machine that is there, over one connection at a time.
+//! Sessions: a connected machine, over one connection at a time.
 //!
-//! Whoever comes with the machine's certificate and the machine's identity is the machine, and a newer connection of the same
-//! boot takes over from the older one: the older one is what is left of a network that broke. A second boot while the first one
-//! is heard is a second machine with a copied key; it is refused until the first has been silent.
+//! A client that has the machine's certificate and its identity is the machine. A newer connection of the same boot takes
+//! over from the older one, which is left over from a broken network. A second boot while the first one sends messages is
+//! a second machine with a copied key. The registry refuses it until the first has been silent.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
@@ -26,21 +26,21 @@ use super::{Effect, Peer, Registry, Turn};
 /// No clock gives a report a higher number.
 const NUMBER_MOST: u64 = i64::MAX.unsigned_abs();
 
-/// A session.
+/// A session of a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) machine: MachineId,
     pub(super) number: u64,
-    /// The certificate that opened it counts until then.
+    /// The end of the certificate that opened the session.
     not_after: Time,
     boot_id: Word,
-    /// The highest frame that was taken.
+    /// The highest number of a frame that was taken.
     taken: u64,
     pub(super) holds: Held,
     pub(super) joined: bool,
-    /// The neighbours that it was told last.
+    /// The neighbours that the machine was told last.
     pub(super) told_peers: List<Neighbour, 256>,
-    /// The last wait that it was told, by its code and what it says.
+    /// The last wait that the machine was told, by its code and text.
     pub(super) told_wait: Option<Reason>,
 }
 
@@ -75,7 +75,7 @@ impl Registry {
         self.take_over(turn, peer, hello);
         self.remember(turn, peer, hello);
         let reports_kept = self.book.machine(&peer.machine).map_or(0, |known| known.reports_kept);
-        // Higher than before a restart, too: no two sessions of a machine have one number.
+        // The number is higher than those before a restart: no two sessions of a machine have the same one.
         self.last_session = self.last_session.saturating_add(1).max(u64::try_from(turn.now.ms).unwrap_or(0));
         let session = Session {
             machine: peer.machine.clone(),
@@ -95,7 +95,7 @@ impl Registry {
             machine: Word::cut(peer.machine.as_str()),
             session: self.last_session,
             heartbeat_s: u32::try_from(self.settings.heartbeat.ms / 1000).unwrap_or(u32::MAX),
-            // Whoever sends it knows the authorities.
+            // The server's thread fills the pins in: it knows the authorities.
             ca_pins: List::default(),
             reports_kept,
         };
@@ -103,8 +103,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Whoever has the certificate is its machine, in the boot that speaks for it. Nothing stays of one that is refused here:
-    /// until the machine itself is welcomed with its next key, the key before counts, whoever asked for that next one.
+    /// The client that holds the certificate is its machine, in the boot that sends the hello. A refusal here leaves no
+    /// trace. Until the machine itself is welcomed with its next key, the key before counts, whichever client asked for
+    /// the next one.
     fn is_itself(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) -> Result<(), Reason> {
         let machine = &peer.machine;
         let Some(known) = self.book.machine(machine) else { return Err(self.unknown(machine)) };
@@ -117,7 +118,7 @@ impl Registry {
         left_out.map_or(Ok(()), |part| Err(Reason::IdentityIncomplete { part }))
     }
 
-    /// Its session that stands is of another boot.
+    /// The machine's session is of another boot.
     fn is_other_boot(&self, machine: &MachineId, hello: &Hello) -> bool {
         let session = self.conn_of.get(machine).and_then(|conn| self.sessions.get(conn));
         session.is_some_and(|session| session.boot_id != hello.identity.boot_id)
@@ -136,7 +137,7 @@ impl Registry {
         self.taken_over(turn, before);
     }
 
-    /// What a welcome changes of the record.
+    /// Records what a welcome changes.
     fn remember(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) {
         let Some(known) = self.book.machine(&peer.machine) else { return };
         let machine = || peer.machine.clone();
@@ -154,14 +155,14 @@ impl Registry {
         records.into_iter().for_each(|record| self.record(turn, record));
     }
 
-    /// Heard within two heartbeats.
+    /// The machine sent a message within two heartbeats.
     fn is_lively(&self, now: Time, machine: &MachineId) -> bool {
         let period = self.settings.heartbeat;
         self.heard_at(machine).is_some_and(|at| now.since(at) < period + period)
     }
 
-    /// Ends sessions with the certificates that opened them. That it is over is not said as `CERTIFICATE_EXPIRED`: an agent that
-    /// has renewed since would use an invitation for that, and one that has not hears so when it comes again.
+    /// Ends sessions whose certificates have expired. The reason is not `CERTIFICATE_EXPIRED`: an agent that has renewed
+    /// since would use an invitation because of it. An agent that has not renewed hears that reason when it comes again.
     pub(super) fn end_with_certificates(&mut self, turn: &mut Turn) {
         let over = |(conn, session): (&Conn, &Session)| (session.not_after <= turn.now).then_some(*conn);
         let over: Vec<Conn> = self.sessions.iter().filter_map(over).collect();
@@ -183,7 +184,7 @@ impl Registry {
         self.taken_over(turn, conn);
     }
 
-    /// Over, but for its orders.
+    /// Ends the session, except for its orders.
     fn taken_over(&mut self, turn: &mut Turn, conn: Conn) {
         let Some(session) = self.sessions.remove(&conn) else { return };
         if self.conn_of.get(&session.machine) == Some(&conn) {
@@ -231,7 +232,7 @@ impl Registry {
                     },
                 );
                 self.joined(turn, conn, machine, beat.joined);
-                // The stage stands beside it: what an agent remembers of an earlier join is no word about this one.
+                // The stage must fit too: an agent that remembers an earlier join says nothing about this one.
                 if beat.joined && beat.stage.is_some_and(|stage| stage.0 == Stage::Stay) {
                     self.end_join(turn, machine, JoinEnd::Held);
                 }
@@ -269,8 +270,9 @@ impl Registry {
         if said.seq <= known.reports_kept {
             return;
         }
-        // A number is the agent's clock, or one more than the one before. What is beyond every clock is cut, so that there is
-        // always a higher one: whoever is the machine for a moment does not end its reports.
+        // A report's number is the agent's clock, or one more than the number before. Higher numbers than any clock gives
+        // are cut. So a higher number always exists, and an attacker who acts as the machine for a moment cannot end its
+        // reports.
         let most = NUMBER_MOST.max(known.reports_kept.saturating_add(1));
         let report = Report {
             seq: said.seq.min(most),
@@ -291,7 +293,7 @@ impl Registry {
         }
     }
 
-    /// Whether its node is there decides whether it needs a token.
+    /// The machine needs a token only while its Node does not exist.
     fn joined(&mut self, turn: &mut Turn, conn: Conn, machine: &MachineId, joined: bool) {
         let Some(session) = self.sessions.get_mut(&conn) else { return };
         let before = std::mem::replace(&mut session.joined, joined);

@@ -1,4 +1,4 @@
-//! What may be set, and every bound of the registry: one struct, passed explicitly.
+//! The settings and every bound of the registry: one struct, passed explicitly.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
@@ -6,49 +6,49 @@ use reveille_core::model::time::Span;
 /// Bounds and periods, with the defaults that [`Settings::default`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Invitations that are kept, those that are over included.
+    /// The maximum number of invitations, ended ones included.
     pub invitations_max: usize,
-    /// An invitation that is over is remembered for so long, so that its token is called expired and not unknown.
+    /// How long the server remembers an ended invitation, so that its token is called expired and not unknown.
     pub invitation_kept: Span,
-    /// Machines that are kept, removed ones included.
+    /// The maximum number of machines, removed ones included.
     pub machines_max: usize,
-    /// A machine's certificate lasts so long.
+    /// The lifetime of a machine's certificate.
     pub certificate_ttl: Span,
-    /// A heartbeat is expected this often.
+    /// The interval of heartbeats.
     pub heartbeat: Span,
-    /// A machine that was not heard for so long is silent.
+    /// A machine without a message for this long is silent.
     pub silent_after: Span,
-    /// The record of a machine whose instance is gone for good is kept for so long, counted from its last word.
+    /// How long the record of a machine whose instance is gone is kept, counted from its last message.
     pub departed_kept: Span,
-    /// A machine that is to be made anew has to have been silent for so long, unless a person says otherwise.
+    /// How long a machine must have been silent before it may be reimaged, unless an operator says otherwise.
     pub reimage_after: Span,
-    /// A join that takes longer is told of as one that was not over in time.
+    /// A join that takes longer is reported as one that did not end in time.
     pub join_within: Span,
-    /// Frames that a machine may send at once.
+    /// The burst of frames of a machine.
     pub frames_burst: u32,
-    /// And on the long run, one in so long.
+    /// The interval of further frames.
     pub frame_each: Span,
-    /// Sessions that a machine may begin at once: an agent whose network breaks again and again begins one in ten seconds.
+    /// The burst of sessions of a machine: an agent whose network breaks again and again begins one in ten seconds.
     pub sessions_burst: u32,
-    /// And on the long run, one in so long.
+    /// The interval of further sessions.
     pub session_each: Span,
-    /// Certificates that a machine may ask for at once; it needs one in twenty days.
+    /// The burst of certificates of a machine; it needs one in twenty days.
     pub certificates_burst: u32,
-    /// And on the long run, one in so long.
+    /// The interval of further certificates.
     pub certificate_each: Span,
-    /// Times that clusters may be asked for Nodes at once with one token, beside one for each use that it has left.
+    /// The burst of questions to the clusters with one token, beside one for each use that is left.
     pub questions_burst: u32,
-    /// And on the long run, one in so long.
+    /// The interval of further questions.
     pub question_each: Span,
-    /// The join's token lasts so long.
+    /// The lifetime of a join's token.
     pub token_ttl: Span,
-    /// Making a token may take so long.
+    /// The time limit for making a token.
     pub token_within: Span,
-    /// Tokens that a machine may be given in a day.
+    /// The maximum number of tokens for a machine in a day.
     pub tokens_a_day: u32,
-    /// Orders that a machine may have at once.
+    /// The maximum number of orders that a machine has at once.
     pub orders_max: usize,
-    /// Peers that a machine is told of.
+    /// The number of peers that a machine is told about.
     pub peers_told: usize,
     /// A peer may answer on the loopback address: all of them are on one host, as in a test.
     pub peers_on_loopback: bool,
@@ -84,8 +84,8 @@ impl Default for Settings {
     }
 }
 
-/// A stage that takes longer than this has not gone as it should. What Rancher's many reports of machines that wait for ever
-/// suggest, rounded up; it is shown, and nothing is done because of it here.
+/// A stage that takes longer than this has a problem. The numbers are rounded up from Rancher's many reports of machines
+/// that wait for ever. The server shows the problem and does nothing about it.
 pub const fn stage_within(stage: Stage) -> Span {
     match stage {
         Stage::Provision | Stage::OsBoot => Span::from_min(15),

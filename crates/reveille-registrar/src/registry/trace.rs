@@ -1,6 +1,7 @@
-//! How far a machine came: each of the fourteen stages with what both sides know of it.
+//! How far a machine came: each of the fourteen stages, with what the machine and the server know about it.
 //!
-//! Times are of the server's clock, when it heard. What the machine's own clock said is kept beside it as text.
+//! Times are of the server's clock, at which it received the report. The time on the machine's own clock is kept beside
+//! it as text.
 
 use std::collections::BTreeMap;
 
@@ -14,35 +15,35 @@ use super::settings::stage_within;
 /// One stage.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Leg {
-    /// Heard to have begun.
+    /// When the server heard that the stage was entered.
     pub entered: Option<Time>,
-    /// Heard to be over.
+    /// When the server heard that the stage was left.
     pub left: Option<Time>,
-    /// How often it was tried, as the machine counts.
+    /// The number of attempts, as the machine counts.
     pub attempts: u32,
-    /// Why it is not left, as the machine says; gone when it is left.
+    /// Why the stage is not left, as the machine says; cleared when the stage is left.
     pub agent_says: Option<Trouble>,
-    /// Why it is not left, as this server says; gone when it is left.
+    /// Why the stage is not left, as this server says; cleared when the stage is left.
     pub server_says: Option<Trouble>,
-    /// When, on the machine's own clock, at its last report.
+    /// The time on the machine's own clock, at its last report.
     pub stamp: Word,
 }
 
-/// The way of a machine.
+/// The stages of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Trace {
     legs: BTreeMap<Stage, Leg>,
 }
 
 impl Leg {
-    /// When it should be over; none when it is, or has not begun.
+    /// When the stage should be left; none when it is left, or was not entered.
     pub fn deadline(&self, stage: Stage) -> Option<Time> {
         self.entered.filter(|_| self.left.is_none()).map(|entered| entered + stage_within(stage))
     }
 }
 
 impl Trace {
-    /// The stages of which something is known, in order.
+    /// The known stages, in order.
     pub fn legs(&self) -> impl Iterator<Item = (Stage, &Leg)> {
         self.legs.iter().map(|(stage, leg)| (*stage, leg))
     }
@@ -52,13 +53,13 @@ impl Trace {
         self.legs.get(&stage)
     }
 
-    /// The furthest stage that was begun and is not over.
+    /// The furthest stage that was entered and is not left.
     pub fn at(&self) -> Option<Stage> {
         let open = |leg: &Leg| leg.entered.is_some() && leg.left.is_none();
         self.legs.iter().rev().find(|(_, leg)| open(leg)).map(|(stage, _)| *stage)
     }
 
-    /// The machine said.
+    /// Takes in a report of the machine.
     pub(super) fn reported(&mut self, at: Time, report: &Report) {
         let leg = self.legs.entry(report.stage).or_default();
         leg.attempts = report.attempts;
@@ -71,7 +72,7 @@ impl Trace {
                     stamp: leg.stamp.clone(),
                     ..Leg::default()
                 };
-                // Whoever is here has what comes after before it again, whatever it had passed.
+                // A machine that enters this stage has the later stages before it again, even if it had passed them.
                 self.legs.retain(|stage, _| *stage <= report.stage);
             }
             StageStep::Tried => {
@@ -87,12 +88,12 @@ impl Trace {
         }
     }
 
-    /// This server says why a stage is not left; none: it is no longer in the way.
+    /// Notes why a stage is not left, as this server says; none: this server does not block it any more.
     pub(super) fn noted(&mut self, stage: Stage, trouble: Option<Trouble>) {
         self.legs.entry(stage).or_default().server_says = trouble;
     }
 
-    /// A stage that this server itself sees to be over.
+    /// Notes that this server itself sees that the stage has ended.
     pub(super) fn passed(&mut self, at: Time, stage: Stage) {
         let leg = self.legs.entry(stage).or_default();
         leg.entered.get_or_insert(at);
@@ -100,25 +101,25 @@ impl Trace {
         (leg.agent_says, leg.server_says) = (None, None);
     }
 
-    /// As it was kept.
+    /// Restores a stage from its record.
     pub(super) fn restored(&mut self, stage: Stage, leg: Leg) {
         self.legs.insert(stage, leg);
     }
 }
 
-/// What a machine said of a stage.
+/// A machine's report about a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Its number, over all sessions.
+    /// The report's number, over all sessions.
     pub seq: u64,
     /// Which stage.
     pub stage: Stage,
-    /// What happened with it.
+    /// What happened to the stage.
     pub step: StageStep,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Why it is not left.
+    /// Why the stage is not left.
     pub error: Option<Trouble>,
-    /// When, on its own clock.
+    /// The time on the machine's own clock.
     pub stamp: Word,
 }

@@ -1,16 +1,16 @@
-//! Accepting, at every door of this server: what cannot be accepted is tried again after a pause.
+//! Accepting connections at every listener of this server: after a failed accept the server pauses and tries again.
 //!
-//! Where no descriptor is left, a connection stays pending and the next try fails at once, too: without a pause that is a whole
-//! processor for as long as it lasts. A row of failures is told once.
+//! Without a free descriptor, a connection stays pending and the next accept fails at once, too. Without a pause, that
+//! loop would use a whole processor for as long as it lasts. The server logs a row of failures once.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// After a failure before the next try. Short, because a descriptor may be free again in a moment, and machines wait.
+/// The pause after a failed accept. It is short, because a descriptor may be free again in a moment, and machines wait.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// What one door remembers of its last try.
+/// What one listener remembers about its last accept.
 #[derive(Debug)]
 pub(super) struct Accepting {
     door: &'static str,

@@ -1,12 +1,12 @@
-//! What people ask of a running server, over a socket that only its own account can open.
+//! What operators ask of a running server, over a socket that only the server's own account can open.
 //!
 //! ```text
 //!  reveille invite ─▶ DIR/admin.sock (0600) ─▶ {"ask":"invite",…}\n ─▶ the registry, the authorities ─▶ {"invited":…}\n
 //! ```
 //!
-//! A socket, not the ledger: the ledger has one writer, which keeps what it remembers and what is durable the same, and an
-//! invitation counts from the moment in which it is shown. Whoever can open the socket could as well read the authorities' keys
-//! beside it, so it asks for no further proof. A token is in the one answer and nowhere else.
+//! The command line uses a socket, not the ledger. The ledger has one writer, which keeps memory and disk the same, and
+//! an invitation counts from the moment in which it is shown. A process that can open the socket could also read the
+//! authorities' keys beside it, so the socket asks for no further proof. A token is in the one answer and nowhere else.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,76 +31,76 @@ use super::routes::Hall;
 use super::token;
 use crate::registry::{Denied, Event, Reimage, Removal, Reply, Wish};
 
-/// Longest for one exchange.
+/// The time limit of one exchange.
 const WITHIN: Duration = Duration::from_secs(20);
-/// Exchanges at once; who comes beyond that waits for one to end.
+/// The number of exchanges at once; a further client waits until one ends.
 const EXCHANGES_MAX: usize = 16;
-/// Longest question, bytes.
+/// The longest question, in bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Longest answer, bytes: a page of a list.
+/// The longest answer, in bytes: one page of a list.
 const ANSWER_BYTES_MAX: u64 = 2 << 20;
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
-    /// An invitation.
+    /// Make an invitation.
     Invite {
-        /// Of which roster; may be left out where there is one.
+        /// The roster; may be left out where only one has the pool.
         #[serde(default)]
         roster: Option<Word>,
-        /// For which pool.
+        /// The pool.
         pool: Word,
-        /// As what.
+        /// The machine's roles.
         roles: BTreeSet<Role>,
         /// For this machine alone.
         #[serde(default)]
         machine: Option<Word>,
-        /// It may be one that is known.
+        /// The invitation may reimage a known machine.
         #[serde(default)]
         reimage: Option<Reimage>,
-        /// It lasts so long, seconds.
+        /// The invitation's lifetime, in seconds.
         ttl_s: u32,
-        /// How often it may be used.
+        /// The number of allowed uses.
         uses: u32,
     },
-    /// Invitations, a page of them.
+    /// List invitations, one page.
     Invitations {
         /// Those after this id.
         #[serde(default)]
         after: Option<Word>,
     },
-    /// An invitation is to open nothing any more.
+    /// Revoke an invitation.
     Revoke {
-        /// Its id.
+        /// The invitation's id.
         id: Word,
     },
-    /// A machine, or its node, is to stay away, or may come again.
+    /// Remove a machine or its Node, or take the removal back.
     Remove {
-        /// Which.
+        /// The machine.
         machine: Word,
-        /// What of it.
+        /// What to remove.
         #[serde(default)]
         what: Option<Removal>,
     },
-    /// A machine is to say something of itself; nothing else is ordered here.
+    /// Ask a machine for facts about itself; the socket accepts no other order.
     Order {
-        /// Which.
+        /// The machine.
         machine: Word,
-        /// What: its evidence, or a probe.
+        /// The order: collect evidence, or run a probe.
         verb: Verb,
-        /// An answer after this is not waited for, seconds.
+        /// The server does not wait for an answer longer than this, in seconds.
         within_s: u32,
     },
     /// Introduce another authority.
     RotateCa {},
     /// Retire all authorities but the newest.
     FinishRotation {
-        /// Also when machines have no certificate of the newest one yet.
+        /// Retire them also when machines have no certificate of the newest one yet.
         #[serde(default)]
         force: bool,
     },
-    /// Machines, a page of them.
+    /// List machines, one page.
     Machines {
         /// Those after this record.
         #[serde(default)]
@@ -116,83 +116,83 @@ pub enum Answer {
     Invited(Invited),
     /// Some of the invitations.
     Invitations(Page<InvitationRow>),
-    /// The invitation opens nothing any more. Who was let in by it stays.
+    /// The invitation is revoked. Machines that it admitted stay.
     Revoked {
-        /// How many.
+        /// The number of these machines.
         count: u32,
-        /// The first of them.
+        /// The first of these machines.
         let_in: List<Sentence, 10>,
     },
-    /// The machine that stays away, or may come again.
+    /// The machine that was removed or readmitted.
     Removed(Word),
-    /// The order's number; what comes of it is told to whoever listens to the machines.
+    /// The order's number; the server sends its result to the controller.
     Ordered(u64),
     /// Some of the machines.
     Machines(Page<MachineRow>),
-    /// The rotation cannot be finished: these would be locked out.
+    /// The rotation cannot be finished: it would lock these machines out.
     Late {
-        /// How many.
+        /// The number of these machines.
         count: u32,
-        /// The first of them.
+        /// The first of these machines.
         machines: List<MachineRow, 10>,
     },
     /// The authorities' pins now.
     Pins(List<Word, 8>),
-    /// Why not, and what to do.
+    /// The reason of the refusal, and what to do.
     Refused(Sentence),
 }
 
-/// An invitation, and what its machine needs to know.
+/// An invitation, with what its machine needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invited {
-    /// Its token.
+    /// The token.
     pub token: Secret,
-    /// Its public half.
+    /// The token's public half.
     pub id: Word,
-    /// Of which roster.
+    /// The roster.
     pub roster: Word,
     /// The pins of this server.
     pub ca_pins: List<Word, 8>,
-    /// Where the server listens, `host:port`, as it would call itself.
+    /// The addresses at which the server listens, `host:port`, as the server knows them.
     pub listens: List<Word, 32>,
-    /// It lasts so long, seconds.
+    /// The invitation's lifetime, in seconds.
     pub ttl_s: u32,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody listens.
+    /// No server listens at the socket.
     #[error("no server listens at {}", path.display())]
     Nobody {
-        /// Where it would.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The socket is not for whoever asks.
+    /// The account that asks may not open the socket.
     #[error("the socket {} is another account's", path.display())]
     Forbidden {
-        /// Which.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// It was not answered.
+    /// The server did not answer.
     #[error("the server at {} did not answer", .0.display())]
     Silent(PathBuf),
 }
 
-/// Where a server's people are heard.
+/// The path of a server's socket.
 pub fn path(directory: &Path) -> PathBuf {
     directory.join("admin.sock")
 }
 
-/// Asks the server that runs with this state.
+/// Asks the server that runs with this state directory.
 ///
 /// # Errors
 ///
-/// Nobody runs with it, or does not answer.
+/// No server runs with this directory, or it does not answer.
 pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
     let path = path(directory);
     let stream = UnixStream::connect(&path).await.map_err(|source| {
@@ -214,7 +214,7 @@ pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
     timeout(WITHIN, exchange).await.ok().flatten().ok_or(AskError::Silent(path))
 }
 
-/// What this side knows beside the hall.
+/// What this side needs beside the hall.
 pub(super) struct Office {
     pub(super) hall: Arc<Hall>,
     pub(super) pools: BTreeSet<(RosterName, PoolName)>,
@@ -222,7 +222,7 @@ pub(super) struct Office {
     pub(super) port: u16,
 }
 
-/// Takes the socket. One that is left over is replaced: whoever holds the ledger is the only one who may listen.
+/// Binds the socket, and replaces a leftover one: only the process that holds the ledger may listen.
 pub(super) fn listen(directory: &Path) -> std::io::Result<UnixListener> {
     let path = path(directory);
     match std::fs::remove_file(&path) {
@@ -234,7 +234,7 @@ pub(super) fn listen(directory: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Answers until it is told to stop.
+/// Answers until the server stops.
 pub(super) async fn serve(listener: UnixListener, office: Arc<Office>, mut stop: watch::Receiver<bool>) {
     let (room, mut accepting) = (Arc::new(Semaphore::new(EXCHANGES_MAX)), Accepting::at("people"));
     loop {
@@ -250,7 +250,7 @@ pub(super) async fn serve(listener: UnixListener, office: Arc<Office>, mut stop:
         let Some((stream, permit)) = next else { continue };
         let office = office.clone();
         tokio::spawn(async move {
-            // Whoever asked and went away gets no answer.
+            // A client that asked and disconnected gets no answer.
             drop(timeout(WITHIN, office.exchange(stream)).await);
             drop(permit);
         });
@@ -306,7 +306,7 @@ impl Office {
 
     async fn order(&self, machine: &Word, verb: Verb, within_s: u32) -> Answer {
         if !matches!(verb, Verb::CollectEvidence | Verb::Probe) {
-            // What changes a machine is the engine's to ask, after its interlocks.
+            // Only the engine may change a machine, after its safety checks.
             return refused(format!("{} is not ordered by people", verb.name()));
         }
         let named = machine.clone();
@@ -345,7 +345,7 @@ impl Office {
         }
     }
 
-    /// The roster of a pool: the one that was named, or the only one that has it.
+    /// The roster of a pool: the named one, or the only one that has the pool.
     fn roster(&self, named: Option<&Word>, pool: &str) -> Result<RosterName, String> {
         let rosters: BTreeSet<&str> = self.pools.iter().map(|(roster, _)| roster.as_str()).collect();
         if let Some(named) = named.filter(|named| !rosters.contains(named.as_str())) {
@@ -376,7 +376,7 @@ impl Office {
     }
 }
 
-/// `host:port`, an IPv6 address in brackets.
+/// `host:port`, with an IPv6 address in brackets.
 fn address(name: &str, port: u16) -> String {
     if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
 }

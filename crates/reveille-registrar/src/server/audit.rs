@@ -1,19 +1,18 @@
-//! Who asked for what, as one line of the log each: what lets machines in or sends them away is found there later.
+//! Which account asked for what, as one log line each: an operator later finds there what admitted or removed machines.
 //!
 //! ```text
 //!  the socket's peer (SO_PEERCRED) ─▶ by      the question and its answer ─▶ what      ─▶ tracing, after it is durable
-//!  an invitation that opens nothing any more, whoever came last ─▶ over               ─┘
+//!  an invitation that opens nothing any more, by its last client ─▶ over              ─┘
 //! ```
 //!
-//! No line has a token in it: what is written of an invitation is its id. A question that was refused changed nothing and has
-//! no line.
+//! No line holds a token: of an invitation a line has the id. A refused question changed nothing and has no line.
 
 use tokio::net::UnixStream;
 
 use super::admin::{Answer, Ask};
 use crate::registry::{InvitationOver, Reimage, Removal};
 
-/// Whoever asked: the account of the process at the other end of the socket, where the system tells.
+/// The account of the process at the other end of the socket, where the operating system tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asker(Option<u32>);
 
@@ -27,12 +26,12 @@ impl std::fmt::Display for Asker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(uid) => write!(f, "uid {uid}"),
-            None => f.write_str("somebody"),
+            None => f.write_str("an unknown account"),
         }
     }
 }
 
-/// What was asked for and done.
+/// Logs what was asked for and done.
 pub(super) fn done(by: Asker, ask: &Ask, answer: &Answer) {
     match (ask, answer) {
         (Ask::Invite { pool, machine, reimage, ttl_s, uses, .. }, Answer::Invited(invited)) => {
@@ -66,13 +65,13 @@ pub(super) fn done(by: Asker, ask: &Ask, answer: &Answer) {
             tracing::info!(%by, "the authorities before the newest were retired");
         }
         (Ask::FinishRotation { force: true }, Answer::Pins(_)) => {
-            tracing::warn!(%by, "the authorities before the newest were retired, whoever is locked out by that");
+            tracing::warn!(%by, "the authorities before the newest were retired, even if that locks machines out");
         }
         _ => {}
     }
 }
 
-/// An invitation opens nothing any more, by what machines did with it.
+/// Logs that an invitation is used up or void, because of the machines that used it.
 pub(super) fn over(over: &InvitationOver) {
     let InvitationOver { id, roster, pool, uses, conflicts } = over;
     if over.is_void() {

@@ -1,16 +1,16 @@
-//! The server's own authorities: who signs machines' certificates, and by whom this server is known.
+//! The server's own certificate authorities: they sign machines' certificates, and agents identify this server by them.
 //!
 //! ```text
 //!  DIR/authority/0001.pem      key and certificate, 0600       the oldest signs the server's certificate: agents know it
 //!  DIR/authority/0002.pem      the next one, while it is being introduced       the newest signs machines' certificates
-//!  DIR/authority/0001.retired  one that is over
+//!  DIR/authority/0001.retired  one that is retired
 //!
 //!  first start ─▶ 0001      rotate ─▶ 0002 beside it: both pins are printed, both are accepted      finish ─▶ the oldest retire
 //! ```
 //!
-//! A rotation has two halves with days between them, so that every agent meets the next authority (a welcome names the pins)
-//! before the last one goes. What is there is told by the files alone. The server's own key is never written: it is made at each
-//! start, whenever two thirds of its certificate's time have passed, and when the clock was set.
+//! A rotation has two halves with days in between, so that every agent learns the next authority (a welcome names the
+//! pins) before the last one is retired. Only the files say which authorities exist. The server never writes its own key
+//! to disk: it makes a new one at each start, after two thirds of its certificate's lifetime, and when the clock was set.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -32,14 +32,15 @@ use super::request::key_hash;
 use super::tls::Signer;
 use crate::registry::{AuthorityHash, KeyHash, MachineId};
 
-/// An authority lasts this long, days: nobody should meet its end by surprise, and rotating is for the day that it leaks.
+/// The lifetime of an authority, in days: it should never expire by surprise, and a rotation is for the day on which its
+/// key leaks.
 const AUTHORITY_DAYS: i64 = 3650;
-/// The server's certificate, days.
+/// The lifetime of the server's certificate, in days.
 const SERVING_DAYS: i64 = 90;
-/// A certificate counts from so long before now: for machines whose clocks run behind, and for this server, whose clock may be
-/// ahead until somebody mends it and is then behind its own certificates.
+/// A certificate is valid from this long before now, for two reasons. Machines' clocks may be behind. This server's clock
+/// may be ahead until it is corrected, and is then behind its own certificates.
 const BACKDATED: Duration = Duration::days(1);
-/// More authorities than this at once mean that a rotation was begun again and again and never finished.
+/// More authorities than this at once mean that operators began rotations again and again and never finished one.
 const AUTHORITIES_MAX: usize = 4;
 
 /// Why there is no authority, or no certificate.
@@ -48,39 +49,39 @@ pub enum AuthorityError {
     /// The file system refused.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file is not a key and a certificate.
-    #[error("{} holds no key and certificate; put it back from a copy, or move it away and introduce the machines anew", .0.display())]
+    /// A file does not hold a key and a certificate.
+    #[error("{} holds no key and certificate; put it back from a copy, or move it away and enrol the machines again", .0.display())]
     Unreadable(PathBuf),
     /// A certificate could not be made.
     #[error("cannot make a certificate")]
     Make(#[source] rcgen::Error),
-    /// A name to listen under cannot stand in a certificate.
+    /// A name to listen under cannot be in a certificate.
     #[error("{0:?} is no host name and no address")]
     Name(String),
-    /// Too many at once.
+    /// Too many authorities at once.
     #[error(
         "there are {0} authorities already; finish the rotation that was begun: reveille invite --finish-rotation"
     )]
     TooMany(usize),
-    /// They are retired, and the disk did not say that it has that.
+    /// The authorities are retired, but the disk has not confirmed it.
     #[error(
         "the authorities before are retired and count no more, but the disk has not confirmed it in {}: a power loss may bring \
          them back; ask again: reveille invite --finish-rotation", path.display()
     )]
     Unconfirmed {
-        /// Where they are kept.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// There is no other one to go on with.
+    /// There is no second authority to go on with.
     #[error("there is one authority alone, and nothing to finish; begin with: reveille invite --rotate-ca")]
     NothingToFinish,
 }
@@ -93,22 +94,22 @@ struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// All that are in force, oldest first; at least one.
+/// All authorities in force, oldest first; at least one.
 pub(super) struct Authorities {
     directory: PathBuf,
     list: Vec<Authority>,
-    /// Some were retired, and the disk has not confirmed it.
+    /// Authorities were retired, and the disk has not confirmed it.
     is_unconfirmed: bool,
 }
 
-/// What the server shows to whoever connects.
+/// The certificate and key that the server shows to clients.
 pub(super) struct Serving {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
 }
 
 impl Authorities {
-    /// Reads them, and makes the first one where there is none.
+    /// Reads the authorities, and makes the first one where there is none.
     pub(super) fn open(state: &Path) -> Result<Self, AuthorityError> {
         let directory = state.join("authority");
         let refused = |doing, path: &Path| {
@@ -138,17 +139,17 @@ impl Authorities {
         Ok(authorities)
     }
 
-    /// Pins, oldest first, as kubeadm prints them.
+    /// The pins, oldest first, in kubeadm's format.
     pub(super) fn pins(&self) -> Vec<String> {
         self.list.iter().map(|authority| authority.key.to_string()).collect()
     }
 
-    /// The same, as the registry knows them.
+    /// The pins, in the registry's format.
     pub(super) fn keys(&self) -> Vec<AuthorityHash> {
         self.list.iter().map(|authority| AuthorityHash(authority.key.0)).collect()
     }
 
-    /// By which name in a certificate each of them is known.
+    /// The subject name that identifies each authority in a certificate.
     pub(super) fn signers(&self) -> Vec<Signer> {
         let named = self.list.iter().filter_map(|authority| {
             let (_, certificate) = X509Certificate::from_der(&authority.certificate).ok()?;
@@ -163,12 +164,12 @@ impl Authorities {
         self.list.iter().map(|authority| &authority.certificate)
     }
 
-    /// The same as PEM.
+    /// The certificates as PEM.
     pub(super) fn pem(&self) -> String {
         self.certificates().map(|certificate| pem("CERTIFICATE", certificate)).collect()
     }
 
-    /// Begins a rotation: one more, beside those that are there.
+    /// Begins a rotation: adds an authority.
     pub(super) fn add(&mut self) -> Result<(), AuthorityError> {
         if self.list.len() >= AUTHORITIES_MAX {
             return Err(AuthorityError::TooMany(self.list.len()));
@@ -194,7 +195,7 @@ impl Authorities {
         Ok(())
     }
 
-    /// Ends a rotation: all but the newest are over.
+    /// Ends a rotation: retires all authorities but the newest.
     pub(super) fn finish(&mut self) -> Result<(), AuthorityError> {
         self.retire(sync)
     }
@@ -214,7 +215,7 @@ impl Authorities {
             self.list.remove(0);
             self.is_unconfirmed = true;
         }
-        // Whoever retires one may do so because its key is in other hands: a host that loses its power must not bring it back.
+        // An operator may retire an authority because its key has leaked: a host that loses power must not bring it back.
         sync(&self.directory)
             .map_err(|source| AuthorityError::Unconfirmed { path: self.directory.clone(), source })?;
         self.is_unconfirmed = false;
@@ -243,7 +244,7 @@ impl Authorities {
         Ok(Serving { chain, key: PrivatePkcs8KeyDer::from(key.serialize_der()).into() })
     }
 
-    /// A machine's certificate. Nothing of the machine but its record is in it.
+    /// A machine's certificate. It holds nothing of the machine but its record's name.
     pub(super) fn certify(
         &self,
         machine: &MachineId,
@@ -289,13 +290,13 @@ fn number(path: &Path) -> u32 {
     path.file_stem().and_then(|stem| stem.to_str()?.parse().ok()).unwrap_or(0)
 }
 
-/// The highest number that was retired: a number names one authority for ever.
+/// The highest retired number: a number names one authority for ever.
 fn retired(directory: &Path) -> u32 {
     let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
     entries.filter_map(|entry| Some(number(&entry.ok()?.path()))).max().unwrap_or(0)
 }
 
-/// PEM of one document.
+/// One document as PEM.
 pub(super) fn pem(label: &str, der: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(der);
@@ -313,7 +314,7 @@ fn restrict(directory: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
 }
 
-/// A new file, whole and durable or not there; an existing one is never written over.
+/// Writes a new file, either whole and durable or not at all; it never overwrites an existing one.
 fn write_once(path: &Path, bytes: &[u8]) -> Result<(), AuthorityError> {
     let refused = |source| AuthorityError::Io { doing: "write", path: path.to_owned(), source };
     let draft = path.with_extension("draft");
@@ -326,7 +327,7 @@ fn write_once(path: &Path, bytes: &[u8]) -> Result<(), AuthorityError> {
     sync(path.parent().unwrap_or(path)).map_err(refused)
 }
 
-/// Makes what was made, renamed or removed in this directory durable.
+/// Makes creations, renames and removals in this directory durable.
 fn sync(directory: &Path) -> std::io::Result<()> {
     std::fs::File::open(directory)?.sync_all()
 }

@@ -1,17 +1,18 @@
-//! The server's reading of time: the only place of the crate that looks at a clock.
+//! The server's reading of time: the only place of the crate that reads a clock.
 //!
-//! Two clocks are looked at together. The wall clock is what others count by and what is remembered; it is set by whoever mends
-//! it. The other one goes on evenly. Where the two differ by more than clocks are slewed, the registry is told by how much, so
-//! that a mended clock is no silence of anybody. A tick comes each second: what is far more between two looks is time in which
-//! this process stood still, or its disk did, and what machines said meanwhile still waits to be read. That is no silence either.
+//! The server reads two clocks together. The wall clock is the one of other systems and of the records; an operator or
+//! NTP may set it. The monotonic clock runs evenly. Where the two differ by more than slewing explains, the registry is
+//! told the difference, so that setting the clock makes no machine silent. A tick comes each second. A much longer time
+//! between two reads means that this process or its disk stood still, and messages of machines still wait to be read.
+//! That makes no machine silent either.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use reveille_core::model::time::{Span, Time};
 
-/// Between two looks a clock is slewed by less than this, and set by more.
+/// Between two reads a clock is slewed by less than this, and set by more.
 const SET_BY: i64 = 2000;
-/// More than this between two looks, milliseconds, was not listened to.
+/// In a time between two reads longer than this, in milliseconds, the server did not listen.
 const LISTENED: i64 = 10_000;
 
 /// This machine's wall clock, milliseconds since the epoch.
@@ -20,14 +21,14 @@ pub(super) fn wall() -> Time {
     Time::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The wall clock beside one that nobody sets.
+/// The wall clock, and a monotonic clock beside it.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     before: Option<(Time, Instant)>,
 }
 
 impl Clocks {
-    /// What the wall clock says, and by how much more it moved since the last look than was listened to.
+    /// The wall clock's time, and how much more it moved since the last read than the time in which the server listened.
     pub(super) fn read(&mut self) -> (Time, Option<Span>) {
         let now = wall();
         (now, self.compare(now, Instant::now()))
@@ -42,7 +43,7 @@ impl Clocks {
     }
 }
 
-/// Something with dates in it, made when the clock said so.
+/// Something with dates in it, made at a time of the clock.
 #[derive(Debug)]
 pub(super) struct Made {
     at: Instant,
@@ -50,12 +51,12 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// At this moment.
+    /// Made now.
     pub(super) fn now() -> Self {
         Self::at(wall(), Instant::now())
     }
 
-    /// It is as old as that, or its dates are those of a clock that was set since.
+    /// True when it is older than that, or when the clock was set since it was made.
     pub(super) fn is_over(&mut self, lasts: Duration) -> bool {
         self.is_over_at(wall(), Instant::now(), lasts)
     }

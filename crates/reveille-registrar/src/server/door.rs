@@ -1,13 +1,13 @@
-//! Connections: accepted, shaken hands with, served, each step within its deadline.
+//! Connections: accept, TLS handshake, requests, each step within its deadline.
 //!
 //! ```text
-//!  accept ─▶ gate: a place ─▶ a ClientHello, TLS within 10 s ─▶ the place of a machine, or of whoever shows nothing
+//!  accept ─▶ gate: a place ─▶ a ClientHello, TLS within 10 s ─▶ the place of a machine, or of a client without a certificate
 //!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
-//! What a connection showed, and whose key it proved, goes with every request of it. Whether a key still is its machine's the
-//! registry says before the place counts as a machine's. A place that somebody newer needs ends its connection at whatever
-//! point it is.
+//! Each request of a connection carries the certificate that the client showed, and the key that it proved. The registry
+//! checks whether the key still belongs to its machine before the place counts as the machine's. If a newer connection
+//! needs the place, this connection ends, whatever it is doing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use super::pace::Pace;
 use super::routes::{Hall, Visitor, route};
 use super::tls::Shown;
 
-/// Longest head of a request.
+/// The longest head of a request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
-/// Accepts until it is told to stop.
+/// Accepts until the server stops.
 pub(super) async fn serve(
     listener: TcpListener,
     hall: Arc<Hall>,
@@ -48,7 +48,7 @@ pub(super) async fn serve(
             _ = stop.wait_for(|stop| *stop) => break,
         };
         let Some((stream, address)) = accepted else { continue };
-        // Nobody is kept waiting for room: a client that is refused at once comes again at its own pace.
+        // The server does not queue clients for room: a client that is refused at once comes again at its own pace.
         let Ok(permit) = room.clone().try_acquire_owned() else { continue };
         let (hall, gate, stop) = (hall.clone(), gate.clone(), stop.clone());
         tokio::spawn(async move {
@@ -57,7 +57,8 @@ pub(super) async fn serve(
         });
     }
     drop(listener);
-    // Until what was asked is answered and every session was told; whoever stops this knows for how long.
+    // The wait lasts until all requests are answered and all sessions are told. The caller that stops the server sets the
+    // time limit.
     for (places, all) in [(&room, all), (&hall.sessions, limits.connections_max)] {
         drop(places.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await);
     }
@@ -70,7 +71,7 @@ async fn connection(
     gate: &Gate,
     mut stop: watch::Receiver<bool>,
 ) {
-    // Small frames that answer each other: waiting for more to send would cost each of them 40 ms.
+    // Frames are small and answer each other: with Nagle's algorithm each of them would wait 40 ms.
     drop(stream.set_nodelay(true));
     let place = Arc::new(gate.enter(address.ip()));
     let doorman = hall.doorman();
@@ -109,7 +110,7 @@ async fn connection(
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        // Also how long a connection may idle between two requests.
+        // This also limits how long a connection may idle between two requests.
         .header_read_timeout(step_within)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
@@ -123,7 +124,7 @@ async fn connection(
             return;
         }
         () = told(&mut stop) => {
-            // What is asked is answered, and nothing more is.
+            // The connection finishes its current request and takes no other one.
             serving.as_mut().graceful_shutdown();
             serving.await
         }
@@ -133,8 +134,8 @@ async fn connection(
     }
 }
 
-/// Counts the place for a machine whose key still is one; else it is one of those without a certificate. A key that was replaced
-/// would push its machine's own connections out.
+/// Counts the place for a machine whose key is still valid; otherwise the connection counts as one without a certificate.
+/// Else a replaced key would push the machine's own connections out.
 async fn count(hall: &Hall, address: SocketAddr, who: Shown, place: &Place) {
     if who == Shown::Strange {
         hall.stranger(address, "a certificate of another authority was shown");
@@ -148,7 +149,7 @@ async fn count(hall: &Hall, address: SocketAddr, who: Shown, place: &Place) {
     }
 }
 
-/// Nobody left to tell is as good as being told.
+/// Also resolves when the sender of the stop signal is gone.
 async fn told(stop: &mut watch::Receiver<bool>) {
     drop(stop.wait_for(|stop| *stop).await);
 }

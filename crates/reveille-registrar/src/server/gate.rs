@@ -1,19 +1,19 @@
-//! Who may stand at the door: a place for each connection from its first byte to its end, counted for whom it is.
+//! The places for connections: each connection has a place from its first byte to its end, counted for its owner.
 //!
 //! ```text
 //!  enter ─▶ silent ─ a ClientHello ─▶ half-open ─┬ a key that counts ─▶ known, of a machine ─ a welcome ─▶ of its session
 //!           of an address             of an address └ none ─▶ anonymous, of an address ─ a token that opens ─▶ of an invitation
 //! ```
 //!
-//! Where there are too many of one kind, one of them goes, and not the newest, and it goes from the address that has the
-//! most: an address with thousands of connections pushes its own out. Of the silent and of the anonymous it is the oldest: a
-//! ClientHello comes with the connection, a request that is meant within milliseconds, and the place that has been taken
-//! longest is the one that will never be used. Of the half-open it is any of them: who is far away needs the time of a round
-//! trip, and a crowd behind the same address that comes a thousand times a second would push out each that waits for the
-//! other end of the world, were it always the oldest (0 of 10 machines got in at 100 ms). Known machines have places of their
-//! own that no number of others can take. A machine has a few, the oldest of which goes, and a few sessions, which stay: a
-//! copy of its key is no way to end what it has. When all are taken the next machine is told so. What is not here: how fast
-//! handshakes may come.
+//! Where one kind has too many connections, one of them is closed, never the newest one. It comes from the address that
+//! has the most, so an address with thousands of connections pushes its own out. Of the silent and of the anonymous it is
+//! the oldest. A ClientHello comes with the connection and an honest request within milliseconds, so the oldest place is
+//! the one that will never be used. Of the half-open it is any one. A distant client needs the time of a round trip, and
+//! a crowd behind its address may come a thousand times a second. Were it always the oldest, the crowd would push out
+//! every distant client (0 of 10 machines got in at 100 ms). Known machines have places of their own that no number of
+//! other clients can take. A machine has a few places, of which the oldest is closed, and a few sessions, which stay: a
+//! copy of its key cannot end its sessions. When all places are taken, the next machine is refused with the reason. Not
+//! in this module: how fast handshakes may come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -25,23 +25,23 @@ use tokio::sync::Semaphore;
 use super::limits::Limits;
 use crate::registry::{InvitationId, MachineId};
 
-/// Who a place is counted for.
+/// The owner for whom a place is counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
-    /// An address; of IPv6 its network of 64 bits, in which one host has as many addresses as it likes.
+    /// An address; for IPv6 its /64 network, in which one host has as many addresses as it likes.
     Address(IpAddr),
-    /// A machine, by a certificate whose key counts.
+    /// A machine, by a certificate with a valid key.
     Machine(MachineId),
-    /// A machine's WebSockets that were welcomed.
+    /// A machine's welcomed WebSockets.
     Session(MachineId),
-    /// Those who showed the token of an invitation that is in force.
+    /// The clients that showed the token of an open invitation.
     Invitation(InvitationId),
 }
 
 /// Places of one kind.
 #[derive(Debug, Default)]
 struct Row {
-    /// By the order in which they came.
+    /// In the order in which they came.
     all: BTreeMap<u64, (Owner, Arc<Semaphore>)>,
     by_owner: BTreeMap<Owner, BTreeSet<u64>>,
 }
@@ -75,7 +75,7 @@ impl Row {
         let Some(numbers) = self.by_owner.get(owner) else { return };
         let position = match which {
             Which::Oldest => 0,
-            // Not to be foreseen by who would use it: the state's keys are drawn anew.
+            // The choice must not be predictable for an attacker: `RandomState` draws new keys each time.
             Which::Any => (RandomState::new().hash_one(numbers.len()) % numbers.len().max(1) as u64) as usize,
         };
         if let Some(pushed) = numbers.iter().nth(position).copied().and_then(|number| self.take_out(number)) {
@@ -83,12 +83,13 @@ impl Row {
         }
     }
 
-    /// Room for one more: of the same owner where it has its share, else of the one that has the most.
+    /// Makes room for one more: closes a place of the same owner where it has its share, else of the owner that has the
+    /// most.
     fn make_room(&mut self, owner: &Owner, (all_max, each_max): (usize, usize), which: Which) {
         if self.count(owner) >= each_max {
             self.push(owner, which);
         } else if self.all.len() >= all_max {
-            // Of those that have as many, the one whose oldest has been here longest.
+            // Of owners with equally many places, the one whose oldest place is the oldest.
             let weight =
                 |numbers: &BTreeSet<u64>| (numbers.len(), std::cmp::Reverse(numbers.first().copied()));
             let most = self.by_owner.iter().max_by_key(|(_, numbers)| weight(numbers));
@@ -99,7 +100,7 @@ impl Row {
     }
 }
 
-/// Who gives way.
+/// Which place is closed.
 #[derive(Clone, Copy, Debug)]
 enum Which {
     Oldest,
@@ -122,7 +123,7 @@ pub(super) struct Gate {
     rows: Arc<Mutex<Rows>>,
 }
 
-/// A place at the gate; given back when dropped.
+/// A place at the gate, which is freed when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     number: u64,
@@ -136,7 +137,7 @@ impl Gate {
         Self { limits, rows: Arc::default() }
     }
 
-    /// Takes a place for a connection of which nothing is known.
+    /// Takes a place for a new connection.
     pub(super) fn enter(&self, address: IpAddr) -> Place {
         let (address, pushed) = (Owner::Address(network(address)), Arc::new(Semaphore::new(0)));
         let mut rows = self.lock();
@@ -154,7 +155,7 @@ impl Gate {
 }
 
 impl Place {
-    /// It begins a handshake.
+    /// The connection begins a handshake.
     pub(super) fn is_half_open_now(&self) {
         let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
         let Some(pushed) = rows.silent.take_out(self.number) else { return };
@@ -163,17 +164,17 @@ impl Place {
         rows.half_open.put(self.number, self.address.clone(), pushed);
     }
 
-    /// The handshake is over, and no certificate of ours was shown.
+    /// The handshake has ended, and the client showed no certificate of ours.
     pub(super) fn is_anonymous_now(&self) {
         let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
-        // One that was pushed out meanwhile has no place to change.
+        // A place that was closed meanwhile cannot change its kind.
         let Some(pushed) = rows.half_open.take_out(self.number) else { return };
         let most = (limits.anonymous_max, limits.anonymous_per_address_max);
         rows.anonymous.make_room(&self.address, most, Which::Oldest);
         rows.anonymous.put(self.number, self.address.clone(), pushed);
     }
 
-    /// It is known for whom this is, where there is still a place for it; false: it stays what it was.
+    /// The owner of the place is known; the place moves there if there is room. False: it stays what it was.
     pub(super) fn is_known_now(&self, owner: Owner) -> bool {
         let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
         if let Owner::Machine(_) = &owner
@@ -194,7 +195,8 @@ impl Place {
         true
     }
 
-    /// It is a session's from now on, and is not pushed out any more; false: the machine has as many, or this place is not known.
+    /// The place now belongs to a session, and is not closed for others any more. False: the machine has too many
+    /// sessions, or this place is not known.
     pub(super) fn is_session_now(&self, machine: MachineId) -> bool {
         let (mut rows, owner) = (self.gate.lock(), Owner::Session(machine));
         if rows.known.count(&owner) >= self.gate.limits.sessions_per_machine_max {
@@ -205,9 +207,9 @@ impl Place {
         true
     }
 
-    /// Resolves when somebody newer needs the place.
+    /// Resolves when a newer connection needs the place.
     pub(super) async fn pushed(&self) {
-        // It has no permits: waiting ends when it is closed, for all who wait and for who comes later.
+        // The semaphore has no permits: waiting ends when it is closed, for all waiting tasks and for later ones.
         drop(self.pushed.acquire().await);
     }
 }
@@ -222,7 +224,7 @@ impl Drop for Place {
     }
 }
 
-/// In which one host has as many addresses as it likes.
+/// The network in which one host has as many addresses as it likes.
 pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() & (u128::MAX << 64)).into(),
@@ -248,7 +250,7 @@ mod tests {
         ..Limits::STANDARD
     };
 
-    /// Somebody who has sent a ClientHello.
+    /// A client that has sent a ClientHello.
     fn shaking(gate: &Gate, last: u8) -> Place {
         let place = gate.enter(address(last));
         place.is_half_open_now();
@@ -259,7 +261,7 @@ mod tests {
         IpAddr::from([127, 0, 0, last])
     }
 
-    /// Which of them were pushed out.
+    /// The indexes of the places that were closed.
     fn pushed(places: &[Place]) -> Vec<usize> {
         let pushed = places.iter().enumerate().filter(|(_, place)| place.pushed.is_closed());
         pushed.map(|(number, _)| number).collect()
@@ -327,7 +329,7 @@ mod tests {
         assert_eq!(pushed(&places), [0, 1], "its own oldest go");
         let crowd: Vec<Place> = (0..50).map(|last| shaking(&gate, last)).collect();
         crowd.iter().for_each(Place::is_anonymous_now);
-        assert_eq!(pushed(&places), [0, 1], "and nobody else's");
+        assert_eq!(pushed(&places), [0, 1], "and no other client's");
         let (second, third) = (shaking(&gate, 1), shaking(&gate, 1));
         assert!(second.is_known_now(of("m-2")) && !third.is_known_now(of("m-3")), "all three are taken");
         drop(second);

@@ -1,13 +1,13 @@
-//! Sessions by requests that are held back.
+//! Sessions over long polls: the server holds a request until it has something to send.
 //!
 //! ```text
 //!  first poll, a hello ─▶ Hand::open ─▶ the welcome names the session ─▶ kept here by machine and session
 //!  next polls ─▶ frames to the registry ─▶ wait for something to say, or 25 s ─▶ what was not acknowledged
 //! ```
 //!
-//! One poll of a session at a time: a newer one ends the wait of the one before. What is not acknowledged is kept, up to a
-//! bound, so that an answer that was lost is given again. A session is its key's: one that its machine has no more, or has, too,
-//! opens nothing of it, whatever number it comes with.
+//! A session has one poll at a time: a newer one ends the wait of the older. The server keeps unacknowledged frames, up
+//! to a bound, so that it can repeat a lost answer. A session belongs to the key that began it: another key of the
+//! machine, old or new, cannot use it, whatever session number it sends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,16 +24,16 @@ use super::keeper::Hand;
 use super::outlets::Outgoing;
 use crate::registry::{Conn, Event, KeyHash, MachineId, Peer};
 
-/// The welcome follows the hello at once, and whether a key counts is said at once.
+/// The registry answers a hello at once, and checks a key at once.
 const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 
-/// What a session was to be told last is kept for so many sweeps; then whoever asks hears that it is over.
+/// The number of sweeps for which the last frames of a session are kept; a later poll hears that the session has ended.
 const SWEEPS_KEPT: u32 = 30;
 
-/// Sessions of one machine that are kept: the one that stands, and those whose last word may still be asked for.
+/// The number of sessions kept for one machine: the current one, and those whose last frame may still be fetched.
 const OF_A_MACHINE_MAX: usize = 4;
 
-/// All of them.
+/// All sessions over long polls.
 #[derive(Default)]
 pub(super) struct Held {
     sessions: Mutex<BTreeMap<(MachineId, u64), Arc<Session>>>,
@@ -41,12 +41,12 @@ pub(super) struct Held {
 
 struct Session {
     conn: Conn,
-    /// Which key began it.
+    /// The key that began the session.
     key: KeyHash,
-    /// Ends the wait of whoever has the line.
+    /// Ends the wait of the poll that holds the line.
     newer: Notify,
     line: Turn<Line>,
-    /// Sweeps that found it over, with a word that nobody came for.
+    /// The number of sweeps that found the session ended, with a last frame that no poll has fetched.
     over: AtomicU32,
 }
 
@@ -73,7 +73,7 @@ impl Held {
             if n > line.taken {
                 let said = hand.say(Event::Said { conn: session.conn, n, frame }).await;
                 said.map_err(|_| Reason::Unavailable)?;
-                // Not before: a poll that is given up while the registry is busy ends above, and its frames come again.
+                // Not earlier: a poll that is given up while the registry is busy ends above, and its frames come again.
                 line.taken = n;
             }
         }
@@ -130,7 +130,7 @@ impl Held {
         Ok(polled)
     }
 
-    /// Keeps it, and forgets the oldest of the machine where it has too many: the registry has closed those.
+    /// Keeps the session. Drops the machine's oldest one where it has too many: the registry has closed those.
     fn keep(&self, machine: MachineId, number: u64, session: Session) {
         let mut sessions = self.lock();
         let of_machine = (machine.clone(), 0)..=(machine.clone(), u64::MAX);
@@ -143,11 +143,11 @@ impl Held {
 
     async fn end(&self, hand: &Hand, key: &(MachineId, u64), conn: Conn) {
         self.lock().remove(key);
-        // A thread that has ended knows no sessions.
+        // A thread that has ended has no sessions.
         drop(hand.say(Event::Gone(conn)).await);
     }
 
-    /// Forgets those whose outlet the registry closed and nobody asks for.
+    /// Forgets sessions whose outlet the registry closed and whose last frames no poll fetches.
     pub(super) fn sweep(&self) {
         self.lock().retain(|_, session| !session.is_over());
     }
@@ -158,9 +158,9 @@ impl Held {
 }
 
 impl Session {
-    /// Its outlet is closed, and nothing is left in it, or nobody came for that.
+    /// True when the outlet is closed, and nothing is left in it, or no poll came for it.
     fn is_over(&self) -> bool {
-        // Whoever has the line asks for it.
+        // The poll that holds the line fetches it.
         let Ok(line) = self.line.try_lock() else { return false };
         let is_closed = line.outgoing.is_closed();
         is_closed && (line.outgoing.is_empty() || self.over.fetch_add(1, Ordering::Relaxed) >= SWEEPS_KEPT)
@@ -168,7 +168,7 @@ impl Session {
 }
 
 impl Line {
-    /// Waits for one thing to say.
+    /// Waits for one frame to send.
     async fn next(&mut self, hand: &Hand) -> Result<(), Reason> {
         match self.outgoing.recv().await {
             Some(out) => self.keep(out),
@@ -176,7 +176,7 @@ impl Line {
         }
     }
 
-    /// Takes what else is there.
+    /// Takes the other waiting frames.
     fn drain(&mut self) -> Result<(), Reason> {
         while self.kept.len() < POLL_FRAMES_MAX {
             let Ok(out) = self.outgoing.try_recv() else { break };
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(left_after(2 * SWEEPS_KEPT), 1, "it stands");
         outlet.try_send(Outgoing::Close(Reason::Replaced.into())).unwrap();
         drop(outlet);
-        assert_eq!(left_after(SWEEPS_KEPT), 1, "its last word waits for whoever asks");
+        assert_eq!(left_after(SWEEPS_KEPT), 1, "its last frame waits for a poll");
         assert_eq!(left_after(1), 0);
     }
 }

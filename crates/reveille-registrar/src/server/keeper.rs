@@ -1,15 +1,16 @@
-//! The one owner of the registry, on a thread of its own: it may wait for a disk, and nobody else has to.
+//! The one owner of the registry, on a thread of its own: this thread may wait for a disk, and no other task has to.
 //!
 //! ```text
 //!  routes, sockets, the binary ─▶ Word (bounded queue) ─▶ drain ─▶ step … step ─▶ records: one write, one fsync ─▶ the rest
 //! ```
 //!
-//! All that waits when the thread comes back from the disk is one batch. Replies, frames and tokens go out after the sync that
-//! their records were in. When the disk refuses, nothing of the batch goes out and the thread ends: whoever waits gets
-//! `UNAVAILABLE`, and the process is to be started again, because the registry remembers more than the ledger.
+//! Everything that waits when the thread comes back from the disk is one batch. Replies, frames and tokens go out after
+//! the sync of their records. When the disk fails, nothing of the batch goes out and the thread ends. Waiting clients get
+//! `UNAVAILABLE`. The process then has to be restarted, because the registry remembers more than the ledger.
 //!
-//! What a session is sent waits in its outlet ([`super::outlets`]). Tokens of joins live here, in memory, until they end: one
-//! that was replaced may be what a machine joins with just now, and is taken away with the one that replaced it.
+//! The frames of a session wait in its outlet ([`super::outlets`]). Tokens of joins live here, in memory, until they end.
+//! A machine may be joining with a replaced token just now, so that token is deleted together with the one that replaced
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,15 +30,15 @@ use super::outlets::{Outgoing, Outlet, Outlets, pair};
 use super::store::Store;
 use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Registry, Reply};
 
-/// Words that may wait for the thread.
+/// The number of words that may wait for the thread.
 const WORDS_MAX: usize = 4096;
-/// Events of one batch.
+/// The maximum number of events of one batch.
 const BATCH_MAX: usize = 512;
-/// Things heard that may wait for whoever listens, and tokens that may wait to be made.
+/// The number of messages that may wait for the controller, and of tokens that may wait for the token issuer.
 const EDGE_MAX: usize = 8192;
 
-/// Longest that whoever makes tokens is waited for; what he has not begun by then he need not begin. Longer than the registry
-/// itself waits before it asks again: a token that comes late is one.
+/// How long the thread waits for the token issuer, which may skip requests that are older than this. The limit is longer
+/// than the time after which the registry asks again: a late token is still a token.
 const MINT_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 /// The thread ended, or never answers.
@@ -45,25 +46,25 @@ const MINT_WITHIN: Duration = Duration::from_secs(5 * 60);
 #[error("the registry takes no more")]
 pub struct Over;
 
-/// What somebody outside is to do with tokens of joins, and answers to.
+/// A request about tokens of joins, for the token issuer outside of this crate.
 #[derive(Debug)]
 pub enum Mint {
-    /// Make one.
+    /// Make a token.
     Make {
-        /// In which roster's cluster.
+        /// The roster of the cluster.
         roster: RosterName,
-        /// For which machine.
+        /// The machine.
         machine: MachineId,
-        /// It lasts so long.
+        /// The token's lifetime.
         ttl: Span,
-        /// It, or why there is none. Closed when nobody waits for it any more.
+        /// The token, or why there is none. Closed when the server does not wait for the answer any more.
         reply: oneshot::Sender<Result<Secret, Sentence>>,
     },
-    /// Take one away; it ends by itself soon.
+    /// Delete a token, which would soon expire anyway.
     Drop {
-        /// From which roster's cluster.
+        /// The roster of the cluster.
         roster: RosterName,
-        /// It.
+        /// The token.
         token: Secret,
     },
 }
@@ -80,21 +81,21 @@ enum Word {
     End,
 }
 
-/// Speaks with the thread; cheap to clone.
+/// A handle to the thread; cheap to clone.
 #[derive(Clone)]
 pub struct Hand {
     words: mpsc::Sender<Word>,
     numbers: Arc<AtomicU64>,
 }
 
-/// What comes out of the thread, for whoever runs it.
+/// The outputs of the thread, for the process that runs the server.
 pub(super) struct Edges {
     pub(super) heard: mpsc::Receiver<Heard>,
     pub(super) mints: mpsc::Receiver<Mint>,
 }
 
 impl Hand {
-    /// Says that something happened; waits while the thread has too much to do.
+    /// Sends an event; waits while the thread has too much to do.
     ///
     /// # Errors
     ///
@@ -103,7 +104,7 @@ impl Hand {
         self.words.send(Word::Event(event)).await.map_err(|_| Over)
     }
 
-    /// Asks, and waits until the answer is durable.
+    /// Sends a request, and waits until its answer is durable.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl Hand {
         receiver.await.map_err(|_| Over)
     }
 
-    /// Looks at the registry between two events.
+    /// Reads the registry between two events.
     ///
     /// # Errors
     ///
@@ -125,13 +126,13 @@ impl Hand {
         look: impl FnOnce(&Registry, Time) -> T + Send + 'static,
     ) -> Result<T, Over> {
         let (sender, receiver) = oneshot::channel();
-        // Whoever asked may have gone away.
+        // The caller may have stopped waiting.
         let view: View = Box::new(move |registry, now| drop(sender.send(look(registry, now))));
         self.words.send(Word::View(view)).await.map_err(|_| Over)?;
         receiver.await.map_err(|_| Over)
     }
 
-    /// Why an outlet was closed without a word: the thread is over, or whoever has it took nothing for too long.
+    /// Why an outlet was closed without a frame: the thread has ended, or the client took no frames for too long.
     pub(super) fn why_closed(&self) -> Reason {
         if self.words.is_closed() {
             Reason::Unavailable
@@ -140,12 +141,12 @@ impl Hand {
         }
     }
 
-    /// A number for an order.
+    /// A new number for an order.
     pub fn order_id(&self) -> OrderId {
         OrderId(self.number())
     }
 
-    /// A connection's session begins; what it is sent comes out of the receiver.
+    /// Begins a connection's session; the receiver gets its frames.
     pub(super) async fn open(
         &self,
         event: impl FnOnce(Conn) -> Event,
@@ -156,14 +157,14 @@ impl Hand {
         Ok((conn, receiver))
     }
 
-    /// The authorities' pins from now on.
+    /// Sets the authorities' pins.
     pub(super) async fn pins(&self, pins: Vec<String>) -> Result<(), Over> {
         self.words.send(Word::Pins(pins)).await.map_err(|_| Over)
     }
 
-    /// Ends the thread after all that was said before.
+    /// Ends the thread after everything that was sent before.
     pub(super) async fn end(&self) {
-        // A thread that has ended already needs not be told.
+        // A thread that has already ended needs no message.
         drop(self.words.send(Word::End).await);
     }
 
@@ -181,7 +182,7 @@ pub(super) fn start(
     let (words, inbox) = mpsc::channel(WORDS_MAX);
     let (heard_out, heard) = mpsc::channel(EDGE_MAX);
     let (mints_out, mints) = mpsc::channel(EDGE_MAX);
-    // Numbers of orders must not be those of a process before: an agent passes over an order that it knows.
+    // Numbers of orders must not repeat those of an earlier process: an agent ignores an order that it knows.
     let first = u64::try_from(clock::wall().ms).unwrap_or(0) << 20;
     let hand = Hand { words: words.clone(), numbers: Arc::new(AtomicU64::new(first)) };
     let keeper = Keeper {
@@ -209,9 +210,9 @@ struct Keeper {
     words: mpsc::WeakSender<Word>,
     asks: BTreeMap<Ask, oneshot::Sender<Reply>>,
     outlets: Outlets,
-    /// The tokens of each machine that may not have ended yet, the newest last, and when they end by a clock that nobody sets.
+    /// The tokens of each machine that may still be valid, the newest last, and when they end by a monotonic clock.
     secrets: BTreeMap<MachineId, Vec<(Secret, Instant)>>,
-    /// Those that are to be taken away when the batch is durable.
+    /// The tokens to delete when the batch is durable.
     dropped: BTreeMap<MachineId, Vec<Secret>>,
     pins: Vec<String>,
     heard: mpsc::Sender<Heard>,
@@ -239,12 +240,12 @@ impl Keeper {
                 break;
             }
         }
-        // From here on it is over for everybody, before an outlet is closed.
+        // From here on no request succeeds; this comes before the first outlet is closed.
         inbox.close();
         self.outlets.farewell();
     }
 
-    /// True when it is the last word.
+    /// True for the last word.
     fn take(&mut self, word: Word, out: &mut Vec<Effect>) -> bool {
         let (now, set) = self.clocks.read();
         if let Some(by) = set {
@@ -284,7 +285,8 @@ impl Keeper {
             }
             Word::Pins(pins) => {
                 self.pins = pins;
-                // A welcome names them, and an agent that stays may not have another for weeks: whoever is there comes again now.
+                // A welcome names the pins, and an agent with a long session may not get another welcome for weeks: so
+                // each connected machine reconnects now.
                 self.outlets.farewell();
                 return false;
             }
@@ -298,7 +300,8 @@ impl Keeper {
         let effects = self.registry.step(now, event);
         for effect in &effects {
             if let Effect::DropToken { machine, .. } = effect {
-                // Those that are there now: one that comes later in the same batch is for whoever waits for it then.
+                // Only the tokens that exist now: a token that comes later in the same batch is for the machine that
+                // waits then.
                 let tokens = self.secrets.remove(machine).unwrap_or_default();
                 let dropped = self.dropped.entry(machine.clone()).or_default();
                 dropped.extend(tokens.into_iter().map(|(token, _)| token));
@@ -307,7 +310,7 @@ impl Keeper {
         out.extend(effects);
     }
 
-    /// Makes the records durable, then does the rest. False when the disk refused.
+    /// Makes the records durable, then performs the rest. False when the disk failed.
     fn settle(&mut self, out: Vec<Effect>) -> bool {
         let records = out.iter().filter_map(|effect| match effect {
             Effect::Record(record) => Some(record),
@@ -324,7 +327,7 @@ impl Keeper {
             self.forget_ended_tokens();
         }
         if let Err(why) = kept {
-            tracing::error!("the registrations' ledger takes nothing more, and nobody is let in: {why}");
+            tracing::error!("the registrations' ledger takes nothing more, and no machine is let in: {why}");
             return false;
         }
         for effect in out {
@@ -338,7 +341,7 @@ impl Keeper {
             Effect::Record(_) => {}
             Effect::Reply(ask, reply) => {
                 if let Some(sender) = self.asks.remove(&ask) {
-                    // Whoever asked may have gone away; what is durable is durable.
+                    // The client may have gone away; the record is durable all the same.
                     drop(sender.send(reply));
                 }
             }
@@ -360,7 +363,7 @@ impl Keeper {
             Effect::MakeToken { machine, roster, ttl } => self.make_token(machine, roster, ttl),
             Effect::DropToken { machine, roster } => {
                 for token in self.dropped.remove(&machine).unwrap_or_default() {
-                    // It ends by itself when nobody takes it away.
+                    // The token expires on its own if the token issuer does not delete it.
                     drop(self.mints.try_send(Mint::Drop { roster: roster.clone(), token }));
                 }
             }
@@ -368,7 +371,7 @@ impl Keeper {
             Effect::Tell(heard) => {
                 if self.heard.try_send(heard).is_err() && !self.heard.is_closed() {
                     tracing::warn!(
-                        "whoever listens to the machines does not keep up; something that was heard was lost to him"
+                        "the controller does not keep up with the machines; a message of a machine was lost"
                     );
                 }
             }
@@ -390,13 +393,13 @@ impl Keeper {
         self.runtime.spawn(async move {
             let made = match asked {
                 Ok(()) => match tokio::time::timeout(MINT_WITHIN, made).await {
-                    Ok(made) => made.unwrap_or_else(|_| Err("nobody here makes tokens".into())),
-                    Err(_) => Err("whoever makes tokens did not answer".into()),
+                    Ok(made) => made.unwrap_or_else(|_| Err("no token issuer runs here".into())),
+                    Err(_) => Err("the token issuer did not answer".into()),
                 },
                 Err(_) => Err("too many tokens wait to be made".into()),
             };
             if let Some(words) = words.upgrade() {
-                // The registry itself gives up on a token that nobody speaks of.
+                // The registry itself gives up on a token without an answer.
                 drop(words.send(Word::Minted(machine, made)).await);
             }
         });

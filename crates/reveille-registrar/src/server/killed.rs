@@ -1,5 +1,5 @@
-//! The server killed at every write of an enrolment and a join, over its real ledger: before it, in the middle, and after it,
-//! before anybody hears of it. Whoever waits asks again, as agents do.
+//! A test kills the server at every write of an enrolment and a join, over its real ledger. The kill comes before the
+//! write, in the middle, or after it, before a client gets the answer. A waiting client asks again, as agents do.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ struct Server<'d> {
     running: Option<(Store, Registry)>,
     now: Time,
     ask: u64,
-    /// Places to be killed at that are still passed over; none when it was killed.
+    /// The number of write points to pass before the kill; none after the kill.
     left: Option<usize>,
     /// Every record that was ever durable.
     durable: Vec<Record>,
@@ -62,7 +62,7 @@ impl<'d> Server<'d> {
             needs: BTreeSet::new(),
         };
         let plans = Plans([(("prod".into(), "workers".into()), template)].into());
-        // No machine is there: nothing follows from it.
+        // No machine exists yet, so nothing follows from it.
         self.registry().step(Time::from_ms(1_000_000), Event::PlansRead(plans));
     }
 
@@ -70,7 +70,7 @@ impl<'d> Server<'d> {
         &mut self.running.as_mut().unwrap().1
     }
 
-    /// A step, its records durable, and then what comes of it; or none: the server was killed, and runs again.
+    /// Runs a step, makes its records durable, and returns its effects; or none: the server was killed, and runs again.
     fn step(&mut self, event: Event) -> Option<Vec<Effect>> {
         self.now = self.now + Span::from_s(1);
         let now = self.now;
@@ -98,7 +98,7 @@ impl<'d> Server<'d> {
         self.running.as_mut().unwrap().0.keep(durable.iter()).unwrap();
         self.durable.extend_from_slice(durable);
         if kept.is_some() {
-            // Its lock goes with it, as a process's does.
+            // The ledger's lock ends with it, as the lock of a process does.
             self.running = None;
             self.start();
             return None;
@@ -114,7 +114,7 @@ impl<'d> Server<'d> {
     }
 }
 
-/// A machine's agent, which asks again until it is answered.
+/// A machine's agent, which asks again until it gets an answer.
 struct Agent {
     invitation: InvitationId,
     key: KeyHash,
@@ -144,13 +144,13 @@ impl Agent {
             node_name: None,
             node: None,
             key,
-            // Drawn anew for each request.
+            // A new id for each request.
             fresh: MachineId::new(format!("m-{}", ask.0)),
         })?;
         reply(effects, ask)
     }
 
-    /// A session, with what was not acknowledged said again.
+    /// A session, in which the agent repeats everything that was not acknowledged.
     fn connect(&mut self, server: &mut Server<'_>) -> Option<()> {
         let conn = Conn(server.next_ask().0);
         let hello = Hello {
@@ -195,7 +195,7 @@ impl Agent {
                     assert!(plan.version > before, "a plan is given once, and its version grows");
                     self.plan = Some(plan);
                 }
-                // Each is one frame here, said when the one before was answered.
+                // Each message is one frame here, sent after the answer to the one before.
                 Effect::Send(_, ServerFrame::Ack { .. }) => self.reports.clear(),
                 Effect::SendToken(..) => self.has_token = true,
                 Effect::MakeToken { machine, .. } => {
@@ -211,7 +211,7 @@ impl Agent {
         Some(())
     }
 
-    /// Says it until it was kept.
+    /// Repeats the report until it was kept.
     fn report(&mut self, server: &mut Server<'_>, seq: u64, stage: Stage, step: StageStep) {
         let stage = StageWord(stage);
         self.reports.push(StageReport { seq, stage, step, attempts: 1, error: None, stamp: "then".into() });
@@ -251,7 +251,7 @@ fn invite(server: &mut Server<'_>) -> InvitationId {
         ttl: Span::from_min(60),
         uses: 1,
     };
-    // A person who got no answer asks again; the token of an invitation that nobody saw is nobody's.
+    // An operator without an answer asks again; the token of an unanswered invitation is never used.
     loop {
         let (ask, wish) = (server.next_ask(), wish.clone());
         let (id, hash) = (InvitationId::new(format!("i{}", ask.0)), TokenHash([7; 32]));
@@ -264,7 +264,7 @@ fn invite(server: &mut Server<'_>) -> InvitationId {
     }
 }
 
-/// The whole way of a machine, the server killed once. False when it was over before.
+/// The whole way of a machine, with one kill of the server. False when the way ended before the kill.
 fn course(kill_at: usize) -> bool {
     let directory = tempfile::tempdir().unwrap();
     let mut server = Server::new(directory.path(), kill_at);
@@ -302,7 +302,7 @@ fn course(kill_at: usize) -> bool {
     while agent.say(&mut server, AgentFrame::Heartbeat(beat.clone())).is_none() {
         agent.again(&mut server);
     }
-    // Its next certificate, and the first use of it.
+    // The machine's next certificate, and its first use.
     let peer = Peer {
         machine: agent.machine.clone().unwrap(),
         key: first,
@@ -353,7 +353,7 @@ fn judge(mut server: Server<'_>, agent: &Agent, kill_at: usize) {
     assert_eq!(server.durable.iter().filter(over).count(), 1, "killed at {kill_at}: the join is over once");
     assert!(server.told_over <= 1, "killed at {kill_at}: and told at most once");
     server.left = None;
-    let refused = stranger.enrol(&mut server, KeyHash([9; 32])).expect("nobody is killed any more");
+    let refused = stranger.enrol(&mut server, KeyHash([9; 32])).expect("the server is not killed any more");
     assert!(
         matches!(&refused, Reply::Refused(refused) if refused.reason.code() == "TOKEN_USED_UP"),
         "killed at {kill_at}: {refused:?}"

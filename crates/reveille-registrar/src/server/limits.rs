@@ -1,56 +1,60 @@
-//! How many connections there may be, of which kind, and how many descriptors the process has for them.
+//! The number of connections of each kind, and the number of descriptors that the process has for them.
 //!
 //! ```text
 //!  Limits ─▶ the descriptors of the process, raised where the system allows ─▶ kept for itself ─▶ half-open, anonymous, known
 //! ```
 //!
-//! The rows are cut to what the process can open, so that it is never the system that refuses: that would refuse everybody,
-//! known machines, people at the admin socket and the ledger alike. Nothing here is measured again while the server runs.
+//! The limits are cut to what the process can open, so that the operating system never refuses a descriptor. It would
+//! refuse everything alike: known machines, operators at the admin socket, the ledger. The server does not measure again
+//! while it runs.
 
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Kept for what is no connection of a machine: the ledger, the admin socket, the clusters' and clouds' APIs.
+/// Descriptors kept for other uses than machines' connections: the ledger, the admin socket, the APIs of clusters and
+/// clouds.
 const OWN: usize = 256;
-/// Accepted at once before those that were pushed out are gone.
+/// Connections that may be accepted before closed ones have gone.
 pub(super) const SLACK: usize = 64;
 
-/// How many of what.
+/// The limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all. Where the process may not open as many, it has fewer of each kind.
+    /// Connections in total. Where the process may open fewer, each kind has fewer.
     pub connections_max: usize,
-    /// Connections that have sent no ClientHello, in all.
+    /// Connections without a ClientHello, in total.
     pub silent_max: usize,
-    /// The same from one address.
+    /// Connections without a ClientHello, from one address.
     pub silent_per_address_max: usize,
-    /// Handshakes under way in all.
+    /// Handshakes under way, in total.
     pub half_open_max: usize,
-    /// Handshakes under way from one address.
+    /// Handshakes under way, from one address.
     pub half_open_per_address_max: usize,
-    /// Connections that showed no certificate of a machine, in all.
+    /// Connections without a certificate of a machine, in total.
     pub anonymous_max: usize,
-    /// The same from one address.
+    /// Connections without a certificate of a machine, from one address.
     pub anonymous_per_address_max: usize,
-    /// Connections of machines with a certificate, and of those with a token that opens.
+    /// Connections of machines with a certificate, and of clients with the token of an open invitation.
     pub known_max: usize,
-    /// Connections of one machine that are no session: a poll and the one before, a renewal, and what a broken network left.
+    /// Connections of one machine that are not sessions: a poll and the one before, a renewal, and leftovers of a broken
+    /// network.
     pub per_machine_max: usize,
-    /// Sessions of one machine over a WebSocket: the newest that was welcomed ends the others.
+    /// Sessions of one machine over a WebSocket: the newest welcomed one ends the others.
     pub sessions_per_machine_max: usize,
-    /// Connections with one token at once: a rack that comes together.
+    /// Connections with one token at once: a rack of machines that come together.
     pub per_invitation_max: usize,
-    /// Longest for each step of whoever comes: the handshake, the headers of a request, its body, the first frame, a frame that
-    /// is sent.
+    /// The time limit of each step of a client: the handshake, the headers of a request, its body, the first frame, a
+    /// frame that the server sends.
     pub step_within: Duration,
-    /// Longest for a connection that did not become a WebSocket: who takes no answers, or asks again and again, leaves his place.
-    /// An agent asks one thing of each; what takes longest is a poll that is held back for 25 s.
+    /// The time limit of a connection that did not become a WebSocket: a client that takes no answers, or asks again and
+    /// again, loses its place. An agent makes one request on each connection; the longest is a poll that the server holds
+    /// for 25 s.
     pub connection_within: Duration,
 }
 
 impl Limits {
-    /// As they are where nobody says otherwise and the system allows.
+    /// The limits without other settings, where the operating system allows them.
     pub const STANDARD: Self = Self {
         connections_max: 20_000,
         silent_max: 512,
@@ -67,8 +71,8 @@ impl Limits {
         connection_within: Duration::from_secs(120),
     };
 
-    /// Cut to a process that may have so many descriptors: an eighth for those who are silent, an eighth for handshakes, an
-    /// eighth for those who show nothing, half of each for one address, and the rest for known machines.
+    /// The limits for a process with this many descriptors. An eighth is for silent connections, an eighth for
+    /// handshakes, an eighth for anonymous connections, half of each for one address. The rest is for known machines.
     pub(super) fn fitted(self, descriptors: usize) -> Self {
         let own = (OWN + SLACK).min(descriptors / 2);
         let connections_max = self.connections_max.min(descriptors - own).max(8);
@@ -97,7 +101,7 @@ impl Default for Limits {
     }
 }
 
-/// Raises the process's limit as far as these connections need and the system allows, and says what it is then.
+/// Raises the process's limit as far as these connections need and the operating system allows, and returns the limit.
 pub(super) fn descriptors(limits: &Limits) -> usize {
     let wished = (limits.connections_max + OWN + SLACK) as u64;
     let before = getrlimit(Resource::Nofile);

@@ -1,12 +1,12 @@
-//! What is known, as rows for people: a page at a time, and no secret in any of them.
+//! The known invitations and machines, as rows for operators: one page at a time, without any secret.
 //!
 //! ```text
 //!  {"ask":"invitations","after":"6f0c…"} ─▶ a view of the registry ─▶ Page {rows, more} ─▶ again after its last row, while more
 //! ```
 //!
-//! A page is bounded, so that fifty thousand machines neither fill an answer nor hold the registry's thread up. Pages are of
-//! different moments: what came or went between two of them may be in neither. Rows say how long something was ago or will
-//! last by this server's clock, because whoever reads them may have another.
+//! A page is bounded, so that fifty thousand machines neither fill an answer nor delay the registry's thread. Pages are
+//! of different moments: a row that was added or removed between two pages may be in neither. Rows give ages and
+//! remaining times by this server's clock, because the reader may have another clock.
 
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -21,15 +21,15 @@ use crate::registry::{
     AuthorityHash, Event, Invitation, InvitationId, Machine, MachineId, Registry, Removal, Reply,
 };
 
-/// Rows of a page. A row of words at their longest is some four kilobytes.
+/// Rows of a page. A row with words of maximum length has about four kilobytes.
 const ROWS_MAX: usize = 200;
 
 /// Some of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page<T> {
-    /// They, in the order of their ids.
+    /// The rows, in the order of their ids.
     pub rows: List<T, ROWS_MAX>,
-    /// There are more after the last one.
+    /// More rows follow after the last one.
     pub more: bool,
 }
 
@@ -37,50 +37,50 @@ pub struct Page<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvitationRow {
-    /// Its public half.
+    /// The token's public half.
     pub id: Word,
-    /// Of which roster.
+    /// The roster.
     pub roster: Word,
-    /// For which pool.
+    /// The pool.
     pub pool: Word,
-    /// As what.
+    /// The machine's roles.
     pub roles: BTreeSet<Role>,
     /// For this machine alone.
     pub machine: Option<Word>,
-    /// It makes a machine anew.
+    /// The invitation may reimage a machine.
     pub reimage: bool,
-    /// Whether it opens.
+    /// Whether the invitation is open.
     pub state: InvitationState,
-    /// How often it may still be used.
+    /// The number of uses that are left.
     pub uses_left: u32,
-    /// How often it might be used at first.
+    /// The number of allowed uses.
     pub uses: u32,
-    /// It ends then.
+    /// The end of the invitation.
     pub expires: Time,
-    /// In so many seconds; 0 when it has ended.
+    /// Seconds until the end; 0 when it has ended.
     pub expires_in_seconds: u64,
-    /// How often somebody came with it who claimed to be another machine.
+    /// How often a machine came with the invitation and claimed to be another one.
     pub conflicts: u32,
 }
 
-/// Whether an invitation opens, or why not.
+/// Whether an invitation is open, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InvitationState {
-    /// It does.
+    /// The invitation is open.
     Open,
-    /// It was used as often as it allows.
+    /// The invitation was used as often as it allows.
     UsedUp,
-    /// Too many came with it who claimed to be another machine.
+    /// Too many machines came with the invitation and claimed to be another one.
     Void,
-    /// A person took it back.
+    /// An operator revoked the invitation.
     Revoked,
-    /// Its time is over.
+    /// The invitation has ended.
     Expired,
 }
 
 impl InvitationState {
-    /// Its name.
+    /// The name of the state.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -129,44 +129,44 @@ impl InvitationRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineRow {
-    /// Its record.
+    /// The machine's record.
     pub machine: Word,
-    /// The name of its node.
+    /// The name of the machine's Node.
     pub node_name: Word,
-    /// Its instance, where it knows one.
+    /// The machine's instance, where it knows one.
     pub instance_id: Option<Word>,
-    /// Of which roster.
+    /// The machine's roster.
     pub roster: Word,
-    /// In which pool.
+    /// The machine's pool.
     pub pool: Word,
-    /// Seconds since it was heard last; none: not since this server's start.
+    /// Seconds since the machine's last message; none: no message since this server's start.
     pub last_heard_seconds: Option<u64>,
-    /// It has a session.
+    /// The machine has a session.
     pub connected: bool,
-    /// It, or its node, is to stay away.
+    /// The machine or its Node was removed.
     pub removed: Option<Removal>,
-    /// Its instance is gone for good.
+    /// The machine's instance is gone for good.
     pub departed: bool,
-    /// By whom its certificate is.
+    /// Which authority signed the machine's certificate.
     pub certificate: Signed,
 }
 
-/// By which authority the certificate is that a machine came with last.
+/// Which authority signed the certificate that a machine last showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signed {
-    /// By the newest.
+    /// The newest authority.
     Current,
-    /// By one before, which still counts.
+    /// An older authority, which is still in force.
     Before,
-    /// By one that counts no more.
+    /// A retired authority.
     Retired,
-    /// It has not come with its certificate yet.
+    /// The machine has not shown its certificate yet.
     NotShown,
 }
 
 impl Signed {
-    /// Its name.
+    /// The name of the value.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Current => "current",

@@ -1,12 +1,12 @@
-//! What a session is sent, counted before anything else reads it: frames of the WebSocket, whatever is in them.
+//! Counts the incoming frames of a session's WebSocket before any other code reads them, whatever their content.
 //!
 //! ```text
 //!  bytes ─▶ heads of frames ─▶ one of the allowance for each ─▶ the library, which puts messages together
 //! ```
 //!
-//! A fragment with nothing in it, a ping, a pong: each is six bytes and work for both sides, and none of them ever becomes a
-//! message, so that nobody above this would count it. An agent sends one frame for one message and few pongs; what is beyond
-//! twice of that ends the session. Only heads are read here. What is wrong in them is the library's to find.
+//! A fragment without content, a ping, a pong: each is six bytes and work for both sides. None of them ever becomes a
+//! message, so no code above this module would count it. An agent sends one frame for each message and few pongs; more
+//! than twice of that ends the session. This module reads only the heads of frames. The library finds errors in them.
 
 use std::io;
 use std::pin::Pin;
@@ -16,18 +16,18 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Frames at once: twice the messages that the registry takes.
+/// The burst of frames: twice the number of messages that the registry takes.
 const BURST: u32 = 240;
-/// One more after so long.
+/// The interval of further frames.
 const EACH: Duration = Duration::from_millis(50);
 
-/// More frames came than are taken.
+/// More frames came than the limit allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more frames than are taken")]
 pub(super) struct TooManyFrames;
 
 impl TooManyFrames {
-    /// Whether a connection ended because of that.
+    /// True when a connection ended because of this limit.
     pub(super) fn is_why(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>())
     }
@@ -37,7 +37,7 @@ impl TooManyFrames {
 pub(super) struct Metered<S> {
     inner: S,
     heads: Heads,
-    /// All of the allowance is there again then.
+    /// The time when the whole burst is available again.
     free_at: Instant,
 }
 
@@ -46,7 +46,7 @@ impl<S> Metered<S> {
         Self { inner, heads: Heads::default(), free_at: Instant::now() }
     }
 
-    /// So many frames more.
+    /// Uses this many frames.
     fn spend(&mut self, now: Instant, frames: u32) -> Result<(), TooManyFrames> {
         self.free_at = self.free_at.max(now) + EACH * frames;
         if self.free_at <= now + EACH * BURST { Ok(()) } else { Err(TooManyFrames) }
@@ -86,17 +86,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
 /// The longest head: two bytes, a length of eight, a mask of four (RFC 6455 §5.2).
 const HEAD_BYTES_MAX: usize = 14;
 
-/// Where in the stream of frames the last byte was.
+/// The position of the last byte in the stream of frames.
 #[derive(Debug, Default)]
 struct Heads {
     head: [u8; HEAD_BYTES_MAX],
     have: usize,
-    /// Bytes of the frame's content that are still to come.
+    /// Bytes of the frame's content that have not arrived yet.
     content: u64,
 }
 
 impl Heads {
-    /// How many frames' heads end within these bytes.
+    /// The number of frames whose heads end within these bytes.
     fn count(&mut self, mut bytes: &[u8]) -> u32 {
         let mut frames = 0_u32;
         while let Some((first, rest)) = bytes.split_first() {
@@ -117,7 +117,7 @@ impl Heads {
         frames
     }
 
-    /// The length of the content, when the head is whole.
+    /// The length of the content, when the head is complete.
     fn content_of(&self) -> Option<u64> {
         if self.have < 2 {
             return None;

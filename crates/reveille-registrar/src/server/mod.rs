@@ -1,4 +1,4 @@
-//! The server around the registry: what listens, what remembers, and the edge to whoever runs it.
+//! The server around the registry: its listeners, its ledger, and its interface to the process that runs it.
 //!
 //! ```text
 //!  door ─▶ gate ─▶ TLS ─▶ routes ─┬▶ ping, enrol, renew ─┐
@@ -7,12 +7,13 @@
 //!  admin (local socket) ──────────────────────────────────┘ ◀─ Hand: orders, plans, what the cluster says
 //! ```
 //!
-//! The edge is three receivers and a hand, all of typed values: what is heard of machines comes out, tokens to be made and
-//! names of Nodes to be looked up come out and are answered, orders and facts go in. Who listens to that, the server does not
-//! know.
+//! The interface is three receivers and a handle, all of typed values. Messages about machines come out. Tokens to make
+//! and names of Nodes to look up come out and are answered. Orders and facts go in. The server does not know which code
+//! uses this interface.
 //!
-//! hyper's own connection, not a framework: there are five routes, and what matters here (deadlines of each part, the proof of a
-//! connection, a body with every refusal) is what a framework hides. TLS 1.3 alone, because both ends are ours.
+//! The server uses hyper's connections directly, without a framework. There are five routes, and a framework hides what
+//! matters here: deadlines of each part, the proof of a connection, a body with every refusal. Only TLS 1.3 is allowed,
+//! because both ends are ours.
 
 mod accept;
 pub mod admin;
@@ -63,21 +64,21 @@ use told::Told;
 
 use crate::registry::{Event, Heard, Registry, Settings};
 
-/// Between two looks at what is over.
+/// The interval of checks for what has ended.
 const TICK: Duration = Duration::from_secs(1);
-/// Longest for telling everybody that this server stops.
+/// The time limit for telling all clients that this server stops.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
-/// The server's certificate is made anew after this: two thirds of its time.
+/// The server renews its certificate after this: two thirds of its lifetime.
 const CERTIFICATE_ANEW: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// What a server begins with.
+/// The settings with which a server starts.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where to listen.
+    /// The address to listen at.
     pub listen: SocketAddr,
-    /// Names and addresses that machines know it by; the address it listens at is one of them.
+    /// Names and addresses by which machines know the server; the address it listens at is one of them.
     pub names: Vec<String>,
-    /// Where it remembers: authorities, ledger, socket.
+    /// The directory of authorities, ledger and socket.
     pub directory: PathBuf,
     /// Pools that machines can be invited to.
     pub pools: BTreeSet<(RosterName, PoolName)>,
@@ -89,58 +90,58 @@ pub struct Setup {
     pub version: &'static str,
 }
 
-/// Why a server did not begin.
+/// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The state directory.
+    /// The state directory cannot be used.
     #[error("cannot use the directory {}", path.display())]
     Directory {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The authorities.
+    /// The authorities cannot be read or made.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// Their use.
+    /// TLS cannot use the authorities.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The ledger.
+    /// The ledger cannot be opened.
     #[error(transparent)]
     Ledger(#[from] reveille_record::OpenError),
-    /// The address.
+    /// The address cannot be bound.
     #[error("cannot listen at {address}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The thread.
+    /// The thread cannot be started.
     #[error("cannot start the registry's thread")]
     Thread(#[source] std::io::Error),
 }
 
-/// A server that was started, and its edge.
+/// A started server, and its interface.
 pub struct Server {
-    /// Where it listens.
+    /// The address at which the server listens.
     pub address: SocketAddr,
-    /// By which keys it is known.
+    /// The pins of the server's authorities.
     pub pins: Vec<String>,
-    /// Speaks with the registry.
+    /// The handle to the registry.
     pub hand: Hand,
-    /// What is heard of machines.
+    /// Messages about machines.
     pub heard: mpsc::Receiver<Heard>,
-    /// Tokens to be made and taken away.
+    /// Tokens to make and to delete.
     pub mints: mpsc::Receiver<Mint>,
-    /// Nodes that somebody wants to know of; to be dropped where there is no cluster.
+    /// Nodes that the server asks about; to be dropped where there is no cluster.
     pub nodes: mpsc::Receiver<NodeAsked>,
-    /// What listens.
+    /// The listeners.
     pub run: Run,
 }
 
-/// What listens, until it is told to stop.
+/// The listeners, which run until the server stops.
 pub struct Run {
     hall: Arc<routes::Hall>,
     listener: TcpListener,
@@ -152,11 +153,11 @@ pub struct Run {
     thread: std::thread::JoinHandle<()>,
 }
 
-/// Opens what is remembered and binds what is listened at. Nothing is answered before [`Run::until`].
+/// Opens the ledger and binds the listeners. The server answers only once [`Run::until`] runs.
 ///
 /// # Errors
 ///
-/// What cannot be opened, bound or read.
+/// A file that cannot be opened or read, or an address that cannot be bound.
 pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let directory = setup.directory;
     let limits = setup.limits.fitted(limits::descriptors(&setup.limits));
@@ -207,8 +208,8 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
 }
 
 impl Run {
-    /// Answers until it is told to stop. What was acknowledged is durable when it returns. False when the registry's thread ended
-    /// by itself: its disk refused, and the process is to be started again.
+    /// Answers until the server is told to stop. Everything acknowledged is durable when this returns. False when the
+    /// registry's thread ended on its own: its disk failed, and the process has to be restarted.
     pub async fn until(self, stop: watch::Receiver<bool>) -> bool {
         let Self { hall, listener, people, office, gate, limits, directory, thread } = self;
         let hand = hall.hand.clone();
@@ -219,7 +220,8 @@ impl Run {
         let told = tick(&hall, &names, stop).await;
         drop(std::fs::remove_file(admin::path(&directory)));
         hand.end().await;
-        // Whoever is there hears that this server stops, and when to ask again; whoever does not listen is not waited for.
+        // Connected machines are told that this server stops, and when to come again; the server does not wait for
+        // machines that do not read.
         let over = async { while parts.join_next().await.is_some() {} };
         drop(tokio::time::timeout(GOODBYE_WITHIN, over).await);
         parts.abort_all();
@@ -229,7 +231,7 @@ impl Run {
     }
 }
 
-/// Time passes for the registry. False when the registry is over.
+/// Passes the time to the registry. False when the registry's thread has ended.
 async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<bool>) -> bool {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -237,7 +239,7 @@ async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<b
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            // Nobody left to tell is as good as being told.
+            // Also resolves when the sender of the stop signal is gone.
             _ = stop.wait_for(|stop| *stop) => return true,
         }
         if hall.hand.say(Event::Tick).await.is_err() {
@@ -248,7 +250,7 @@ async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<b
         if certificate.is_over(CERTIFICATE_ANEW) {
             certificate = clock::Made::now();
             if let Err(why) = hall.reopen(names) {
-                tracing::error!("the server's certificate cannot be made anew: {why}");
+                tracing::error!("the server's certificate cannot be renewed: {why}");
             }
         }
     }

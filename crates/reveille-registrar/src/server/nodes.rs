@@ -1,15 +1,16 @@
-//! What the clusters say of the Nodes that a machine claims to be, asked before the machine is let in.
+//! Asks the clusters about the Nodes that a machine claims to be, before the machine is admitted.
 //!
 //! ```text
-//!  enrol ─▶ the registry judges ─▶ NodesToAsk ─▶ NodeAsked, one for each roster (bounded queue) ─▶ whoever has the clusters
+//!  enrol ─▶ the registry judges ─▶ NodesToAsk ─▶ NodeAsked, one for each roster (bounded queue) ─▶ the controller
 //!      ◀─ NodeSaid, one for all ◀──────────────────────────────── within 10 s ◀───────────────┘
 //! ```
 //!
-//! Nodes are read past every cache: enrolments are rare, and a Node that was made a moment ago counts. An id is one machine's in
-//! every roster, so that each roster's cluster is asked for it; a name is a Node's in its own roster alone.
-//! With one token few questions are under way at once: whoever asks with it over and over waits for himself, and other
-//! invitations' machines do not wait for him.
-//! Where nobody takes the questions there is no cluster to ask. What follows from an answer is the registry's to say.
+//! Nodes are read without any cache: enrolments are rare, and a Node that was created a moment ago counts. An id belongs
+//! to one machine in all rosters, so each roster's cluster is asked for it. A name belongs to a Node in its own roster
+//! only.
+//! With one token only few questions are under way at once. A client that asks with it over and over waits for its own
+//! questions, and machines with other invitations do not wait for that client.
+//! Where no process takes the questions, there is no cluster to ask. The registry decides what follows from an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,35 +24,35 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::registry::{InvitationId, NodeSaid};
 
-/// Questions that may wait; who comes beyond that hears that nobody knows.
+/// The number of questions that may wait; beyond that the answer is "unknown" at once.
 const QUESTIONS_MAX: usize = 256;
-/// Longest for an answer. An agent waits 30 s for its own.
+/// The time limit of an answer. An agent waits 30 s for the answer to its own request.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// A question for somebody outside.
+/// A question for the controller, which has the clusters.
 #[derive(Debug)]
 pub struct NodeAsked {
-    /// In which roster's cluster.
+    /// The roster of the cluster.
     pub roster: RosterName,
-    /// The machine comes to this roster.
+    /// True when this is the machine's own roster.
     pub is_own: bool,
-    /// The name that it wants, as a Node has it. The Node of this name is meant in its own roster, and one that carries it as an
-    /// id in every roster.
+    /// The wanted name, in the form of a Node name. The question is for the Node of this name in the machine's own
+    /// roster, and in every roster for a Node that has it as an id.
     pub name: Word,
-    /// The ids that it claims. A Node is meant that carries one of these, or is called so.
+    /// The claimed ids. The question is for a Node that has one of these ids or one of them as its name.
     pub ids: Vec<Word>,
-    /// The answer; one that is dropped is none.
+    /// The answer; a dropped sender means no answer.
     pub reply: oneshot::Sender<NodeSaid>,
 }
 
-/// Enrolments of one invitation that ask at once: fewer than are asked at once of a cluster.
+/// The number of enrolments of one invitation that ask at once: fewer than a cluster is asked at once.
 const OF_INVITATION_MAX: usize = 4;
 
-/// Asks.
+/// Sends the questions.
 pub(super) struct Nodes {
     to: mpsc::Sender<NodeAsked>,
     rosters: BTreeSet<RosterName>,
-    /// Those invitations of which somebody asks or waits to.
+    /// The invitations whose enrolments ask, or wait to ask.
     turns: Mutex<BTreeMap<InvitationId, Arc<Semaphore>>>,
 }
 
@@ -61,12 +62,12 @@ impl Nodes {
         (Self { to: sender, rosters, turns: Mutex::default() }, receiver)
     }
 
-    /// What the registry hears first: that none is asked yet, or none where there is nobody to ask.
+    /// The first value for the registry: no cluster was asked yet, or none where no process takes questions.
     pub(super) fn unasked(&self) -> Option<NodeSaid> {
         (!self.to.is_closed()).then_some(NodeSaid::Unasked)
     }
 
-    /// What the clusters say; none where there is nobody to ask.
+    /// The answer of the clusters; none where no process takes questions.
     pub(super) async fn said(
         &self,
         invitation: &InvitationId,
@@ -99,8 +100,8 @@ impl Nodes {
     }
 }
 
-/// What all clusters say. Where the others' Nodes are not known, or the machine's own are not while another cluster has some of
-/// what it claims, that is a part of the answer, and it comes again.
+/// Joins the answers of all clusters. The answer is partial where another cluster's Nodes are not known, or where the own
+/// cluster's Nodes are not known while another cluster has some of the claim. Then the machine comes again.
 fn together(own: NodeSaid, elsewhere: Vec<NodeSaid>) -> NodeSaid {
     let mut found = Vec::new();
     for said in elsewhere {
@@ -118,7 +119,7 @@ fn together(own: NodeSaid, elsewhere: Vec<NodeSaid>) -> NodeSaid {
     }
 }
 
-/// The turns of one invitation, for as long as somebody asks or waits to.
+/// The turns of one invitation, for as long as an enrolment asks or waits to ask.
 struct Turns<'a> {
     nodes: &'a Nodes,
     invitation: InvitationId,
@@ -137,7 +138,7 @@ impl<'a> Turns<'a> {
 impl Drop for Turns<'_> {
     fn drop(&mut self) {
         let mut all = self.nodes.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        // The table's own and this one: nobody else is left.
+        // Only the table and this value hold the semaphore: no other enrolment uses it.
         if Arc::strong_count(&self.places) == 2 {
             all.remove(&self.invitation);
         }
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(ask().await, Some(NodeSaid::Absent));
         assert_eq!(ask().await, Some(NodeSaid::Unknown));
         assert_eq!(answers.await.unwrap(), ("prod".to_owned(), "w-1".to_owned()));
-        assert_eq!(ask().await, None, "nobody takes questions any more");
+        assert_eq!(ask().await, None, "no process takes questions any more");
     }
 
     #[tokio::test]
@@ -187,7 +188,7 @@ mod tests {
                 question.reply.send(NodeSaid::Absent).unwrap();
                 break;
             }
-            // Held: the cluster is slow.
+            // The test holds the question: the cluster is slow.
             before.push(question);
         }
         assert!(before.len() <= OF_INVITATION_MAX, "{} came before", before.len());
@@ -196,7 +197,7 @@ mod tests {
             asking.abort();
             drop(asking.await);
         }
-        assert!(nodes.turns.lock().unwrap().is_empty(), "nobody asks any more");
+        assert!(nodes.turns.lock().unwrap().is_empty(), "no enrolment asks any more");
     }
 
     #[test]
@@ -209,7 +210,7 @@ mod tests {
             (present(&["a"]), vec![present(&["b"])], present(&["a", "b"])),
             (present(&["a"]), vec![NodeSaid::Unknown], NodeSaid::Partly),
             (NodeSaid::Absent, vec![NodeSaid::Partly], NodeSaid::Partly),
-            // Before the first control plane of its own cluster.
+            // Before the first control plane of the machine's own cluster.
             (NodeSaid::Unknown, vec![NodeSaid::Absent], NodeSaid::Unknown),
             (NodeSaid::Unknown, vec![present(&["a"])], NodeSaid::Partly),
         ];

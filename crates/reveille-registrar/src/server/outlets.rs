@@ -1,15 +1,15 @@
-//! Where each connection's frames go: one bounded queue for each, from its hello to its end.
+//! The outgoing frames of each connection: one bounded queue for each, from its hello to its end.
 //!
 //! ```text
 //!  open ─▶ an outlet ─┬▶ send: a frame, or the connection is closed that takes none
-//!                     └▶ close, gone, farewell: the outlet is no more
+//!                     └▶ close, gone, farewell: the outlet is removed
 //! ```
 //!
-//! An outlet ends with its connection, whichever side ended it. A queue is 7 KB, and a machine may begin a session every two
-//! seconds: outlets of connections that are over would be 300 MB a day of one machine.
+//! An outlet ends with its connection, whichever side ended it. A queue takes 7 KB, and a machine may begin a session
+//! every two seconds. Outlets of ended connections would take 300 MB a day for one machine.
 //!
-//! Whoever does not take what it is sent is closed. What others can make it be sent, a word that somebody claims its name, takes
-//! no more than half of an outlet and closes nothing.
+//! A connection whose client does not take its frames is closed. Other machines can cause frames too: the message that
+//! another machine claims this one's identity. Such frames fill no more than half of an outlet and close nothing.
 
 use std::collections::BTreeMap;
 
@@ -18,27 +18,27 @@ use tokio::sync::mpsc;
 
 use crate::registry::Conn;
 
-/// Frames that may wait for one session.
+/// The number of frames that may wait for one session.
 const OUTLET_MAX: usize = 64;
 
-/// What goes to a connection.
+/// An output to a connection.
 #[derive(Clone, Debug)]
 pub(super) enum Outgoing {
     /// A frame.
     Frame(ServerFrame),
-    /// The last one.
+    /// The last frame.
     Close(Refused),
 }
 
-/// The end of an outlet that is written to.
+/// The sending end of an outlet.
 pub(super) type Outlet = mpsc::Sender<Outgoing>;
 
-/// Both ends of one.
+/// Both ends of an outlet.
 pub(super) fn pair() -> (Outlet, mpsc::Receiver<Outgoing>) {
     mpsc::channel(OUTLET_MAX)
 }
 
-/// All of them.
+/// All outlets.
 #[derive(Debug, Default)]
 pub(super) struct Outlets(BTreeMap<Conn, Outlet>);
 
@@ -53,12 +53,12 @@ impl Outlets {
             return;
         }
         if outlet.try_send(Outgoing::Frame(frame)).is_err() {
-            // Whoever takes nothing loses its connection; its end of it says so to the registry.
+            // A client that takes no frames loses its connection; the connection's task reports that to the registry.
             self.0.remove(&conn);
         }
     }
 
-    /// The last frame of a connection.
+    /// Sends the last frame of a connection.
     pub(super) fn close(&mut self, conn: Conn, refused: Refused) {
         if let Some(outlet) = self.0.remove(&conn) {
             // A full outlet is closed by being dropped.
@@ -66,15 +66,15 @@ impl Outlets {
         }
     }
 
-    /// The connection is over: nobody is there to read.
+    /// The connection has ended: no client reads its frames.
     pub(super) fn gone(&mut self, conn: Conn) {
         self.0.remove(&conn);
     }
 
-    /// Whoever has a session hears why it ends, and when to ask again.
+    /// Tells each machine with a session why the session ends, and when to come again.
     pub(super) fn farewell(&mut self) {
         for outlet in std::mem::take(&mut self.0).into_values() {
-            // One that is full is dropped: its connection then finds that this thread is over.
+            // A full outlet is dropped: its connection then finds that this thread has ended.
             drop(outlet.try_send(Outgoing::Close(Reason::Unavailable.into())));
         }
     }
@@ -162,7 +162,7 @@ mod tests {
         let welcome = timeout(Duration::from_secs(10), outgoing.recv()).await.unwrap();
         assert!(matches!(welcome, Some(Outgoing::Frame(ServerFrame::Welcome(_)))), "{welcome:?}");
         hand.say(Event::Gone(conn)).await.unwrap();
-        // What was on its way is read; then nobody is left to write.
+        // The client reads the frames that were on their way; then no task is left to write.
         let over = async { while outgoing.recv().await.is_some() {} };
         let ended = timeout(Duration::from_secs(10), over).await;
         hand.end().await;
@@ -170,7 +170,7 @@ mod tests {
         assert!(ended.is_ok(), "the outlet stands, and its queue with it");
     }
 
-    /// That it joined, that it did not, and its token are read together.
+    /// The machine's messages that it joined and that it did not, and its token, are in one batch.
     #[tokio::test]
     async fn a_token_that_comes_in_the_batch_in_which_it_is_wanted_again_is_handed_over() {
         let folder = tempfile::tempdir().unwrap();
@@ -192,7 +192,7 @@ mod tests {
         let (conn, mut outgoing) = arrived(&hand).await;
         let making = timeout(Duration::from_secs(10), edges.mints.recv()).await.unwrap();
         let Some(keeper::Mint::Make { reply, .. }) = making else { panic!("{making:?}") };
-        // The thread stands still until all of it waits.
+        // The thread stands still until all of these wait.
         let (go_on, waits) = std::sync::mpsc::channel::<()>();
         let other = hand.clone();
         let still = tokio::spawn(async move { other.view(move |_, _| waits.recv().is_ok()).await });

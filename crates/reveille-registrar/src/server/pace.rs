@@ -1,8 +1,8 @@
-//! How fast one connection and one machine are answered: requests beyond their pace wait their turn.
+//! How fast one connection and one machine get answers: requests over the pace wait for their turn.
 //!
-//! An agent asks one thing of a connection, or polls twice a minute. Whoever asks as fast as it is answered would keep a core
-//! busy with one connection; made to wait, it asks ten times a second. A machine has that once, over all of its connections:
-//! one that comes anew after each burst would have as many bursts as connections.
+//! An agent makes one request on a connection, or polls twice a minute. A client that asks as fast as it gets answers
+//! would keep a core busy with one connection; with a pace it asks ten times a second. The pace counts for a machine over
+//! all its connections. Otherwise a machine that reconnects after each burst would have as many bursts as connections.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,19 +13,19 @@ use tokio::time::{Instant, sleep};
 
 use crate::registry::{KeyHash, MachineId, Peer};
 
-/// Requests at once: reports that waited for a network that was gone.
+/// The burst of requests: reports that waited for a broken network.
 const BURST: u32 = 60;
-/// And one more after so long.
+/// The interval of further requests.
 const EACH: Duration = Duration::from_millis(100);
 
-/// So many turns are waited for at once. A request that would wait longer is refused, and takes no turn: many that are given up
-/// while they wait would take the turns of those behind them.
+/// The number of turns that may wait at once. A request that would wait longer is refused, and takes no turn. Otherwise
+/// many requests that give up while they wait would take the turns of those behind them.
 const WAITS_MAX: u32 = 50;
 
 /// The pace of one connection.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// All of the burst is there again then.
+    /// The time when the whole burst is available again.
     free_at: Mutex<Instant>,
 }
 
@@ -34,7 +34,7 @@ impl Pace {
         Self { free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits for the turn of one request. A connection has one at a time.
+    /// Waits for the turn of one request. A connection has one request at a time.
     pub(super) async fn turn(&self) {
         sleep(self.wait(Instant::now())).await;
     }
@@ -46,8 +46,8 @@ impl Pace {
     }
 }
 
-/// The paces of machines, each with its key: whoever has a key that its machine gave up takes no turn from it. Kept until all of
-/// the burst is there again, so that a machine that is forgotten has none.
+/// The paces of machines, each with its key: a client with a key that the machine replaced takes no turn from the
+/// machine. An entry is kept until the whole burst is available again, so that a forgotten machine has none.
 #[derive(Debug, Default)]
 pub(super) struct Paces(Mutex<BTreeMap<(MachineId, KeyHash), Instant>>);
 
@@ -70,7 +70,7 @@ impl Paces {
         })
     }
 
-    /// Forgets those that have all of their burst again.
+    /// Drops entries whose whole burst is available again.
     pub(super) fn forget(&self) {
         let now = Instant::now();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, free_at| *free_at > now);

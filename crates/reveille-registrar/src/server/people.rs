@@ -1,4 +1,4 @@
-//! What people are answered over the socket of a server that runs.
+//! The answers to operators over the socket of a running server.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ impl Office {
         Self::open_in(TempDir::new().unwrap()).await
     }
 
-    /// Another start with the same state.
+    /// Another start with the same state directory.
     async fn again(self) -> Self {
         self.stop.send_replace(true);
         assert!(self.running.await.unwrap());
@@ -88,7 +88,7 @@ impl Office {
         }
     }
 
-    /// It comes with a certificate of this authority.
+    /// The machine comes with a certificate of this authority.
     async fn arrive(&self, machine: &MachineId, number: u8, authority: AuthorityHash) -> Conn {
         let peer = Peer {
             machine: machine.clone(),
@@ -237,11 +237,11 @@ async fn a_rotation_waits_for_a_machine_of_which_only_the_node_stays_away() {
     let finish = || Ask::FinishRotation { force: false };
     let Answer::Late { count: 1, machines } = office.ask(finish()).await else { panic!("locked out") };
     assert_eq!(machines[0].node_name.as_str(), "w-2");
-    // It is welcomed by no session: who came with its key is not known, and nothing that he showed counts.
+    // No session of the machine is welcomed: the client with its key may be a copy, and nothing that it showed counts.
     office.arrive(&known[1], 2, newest).await;
     let office = office.again().await;
     assert!(matches!(office.ask(finish()).await, Answer::Late { count: 1, .. }));
-    // A person lets it in until it came, and sends it away again.
+    // An operator readmits the machine until it has come, and removes it again.
     let readmit = Ask::Remove { machine: "w-2".into(), what: None };
     assert!(matches!(office.ask(readmit).await, Answer::Removed(_)));
     office.arrive(&known[1], 2, newest).await;

@@ -1,8 +1,8 @@
-//! Requests for certificates: a key, and the proof that whoever asks has it.
+//! Certificate signing requests: a key, and the proof that the client has it.
 //!
-//! Of a request only the key is taken: names and extensions that somebody wishes for are not read. Keys are ECDSA P-256 or
-//! Ed25519; what is larger costs every handshake, what is older is not wanted. The kind of a key is read from the key: the
-//! algorithm of the signature says little of it, because a key on another curve signs over the same hash.
+//! The server takes only the key of a request and ignores the names and extensions in it. Keys are ECDSA P-256 or
+//! Ed25519; larger keys make every handshake more expensive, and older kinds are not wanted. The kind is read from the
+//! key itself. The signature's algorithm says little about it, because a key on another curve signs over the same hash.
 
 use rcgen::{CertificateSigningRequestParams, PublicKeyData as _};
 use reveille_wire::agent::Reason;
@@ -22,12 +22,12 @@ pub(super) fn read(pem: &str) -> Result<CertificateSigningRequestParams, Reason>
         .map_err(|_| bad("it cannot be read, or its signature is wrong"))?;
     let (key, algorithm) = (&request.public_key, request.public_key.algorithm());
     let of_kind = if algorithm == &rcgen::PKCS_ECDSA_P256_SHA256 {
-        // A point that is not compressed: what its form begins with, and two coordinates.
+        // An uncompressed point: the byte of its form, and two coordinates.
         key.der_bytes().len() == 65 && key.der_bytes().first() == Some(&4)
     } else {
         algorithm == &rcgen::PKCS_ED25519 && key.der_bytes().len() == 32
     };
-    // What is certified is what was asked for, byte for byte: the curve stands in there.
+    // The server certifies the requested key, byte for byte: the encoding names the curve.
     let asked = X509CertificationRequest::from_der(&der).ok();
     let asked = asked.map(|(_, asked)| asked.certification_request_info.subject_pki.raw.to_vec());
     let taken = of_kind && asked.is_some_and(|asked| asked == key.subject_public_key_info());

@@ -1,15 +1,16 @@
-//! The authority is replaced: begun, and ended when nobody is locked out by that.
+//! The rotation of the authority: how it begins, and how it ends when that locks no machine out.
 //!
 //! ```text
 //!  --rotate-ca ─▶ one more authority ─▶ agents come again, are certified by it ─▶ their next session shows it: Record::Shown
-//!  --finish-rotation ─▶ somebody who did not show it yet? ─ yes ─▶ Late, with their names
-//!                                                        └ no, or --force ─▶ the authorities before are retired
+//!  --finish-rotation ─▶ a machine that did not show it yet? ─ yes ─▶ Late, with their names
+//!                                                          └ no, or --force ─▶ the authorities before are retired
 //! ```
 //!
-//! What was shown counts, not what was issued: an answer with a certificate can be lost on its way. It is remembered over a
-//! restart. It counts from the welcome of a session on, which says who comes by more than a key: a copy of the key renews, too.
-//! Machines that were removed, or whose instance is gone for good, are not waited for. One of which only the Node was removed is:
-//! it is welcomed by no session, so that a person lets it in again until it came, or insists.
+//! A machine counts when it showed a certificate of the new authority, not when it was issued one: an answer with a
+//! certificate can be lost. The record of it survives a restart. It counts from the welcome of a session, which needs
+//! more than a key: a copy of the key renews, too. The rotation does not wait for machines that were removed, or whose
+//! instance is gone for good. It does wait for a machine of which only the Node was removed: no session of it is
+//! welcomed. So an operator readmits it until it has come, or forces the end.
 
 use std::sync::PoisonError;
 
@@ -65,10 +66,11 @@ impl Office {
         }
     }
 
-    /// Other authorities are in force from now on.
+    /// Puts the new set of authorities in force.
     async fn take_up(&self, before: &[AuthorityHash], after: &[AuthorityHash]) -> Result<(), String> {
         let retired = before.iter().filter(|key| !after.contains(key)).copied().collect();
-        // The registry hears of it before it hears of the next session: whoever was judged and waits since is refused there.
+        // The registry hears of it before it hears of the next session: a machine that was checked before and has waited
+        // since is refused there.
         let over = |over: Over| over.to_string();
         self.hall.hand.say(Event::Retired(retired)).await.map_err(over)?;
         self.hall.reopen(&self.names)?;
@@ -77,7 +79,7 @@ impl Office {
 }
 
 impl Hall {
-    /// Another certificate of the server, after the authorities of this moment; those who are connected stay so.
+    /// Makes another certificate for the server, from the current authorities; existing connections stay.
     pub(super) fn reopen(&self, names: &[String]) -> Result<(), String> {
         let authorities = self.authorities.lock().unwrap_or_else(PoisonError::into_inner);
         let serving = authorities.serving(names).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
-//! Requests: each path with its method, its bounds and its deadline, and every refusal with its status and a body.
+//! Requests: each path with its method, its limits and its deadline; each refusal with its status and a body.
 //!
 //! ```text
-//!  GET  /v1/ping      anybody
+//!  GET  /v1/ping      any client
 //!  POST /v1/enrol     Authorization: Bearer TOKEN
 //!  POST /v1/renew     a machine's certificate
 //!  POST /v1/poll      a machine's certificate
@@ -38,7 +38,7 @@ use super::told::Told;
 use super::{clock, request, socket, token};
 use crate::registry::{Event, InvitationId, MachineId, NodeSaid, Peer, Reply, node_name};
 
-/// The registry answers within this, or is not there.
+/// The time limit of an answer of the registry.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// An answer.
@@ -50,30 +50,30 @@ pub(super) struct Hall {
     pub(super) authorities: Mutex<Authorities>,
     pub(super) doorman: RwLock<Doorman>,
     pub(super) held: Held,
-    /// How fast machines are answered.
+    /// The paces of machines.
     pub(super) paces: Paces,
-    /// Asks clusters for their Nodes.
+    /// The questions to clusters about their Nodes.
     pub(super) nodes: Nodes,
-    /// What was told of strangers.
+    /// The log lines about strangers.
     pub(super) told: Told,
     pub(super) version: &'static str,
-    /// Longest for each step of whoever comes.
+    /// The time limit of each step of a client.
     pub(super) step_within: Duration,
-    /// Longest for a connection.
+    /// The time limit of a connection.
     pub(super) connection_within: Duration,
-    /// A place for each WebSocket: when all are free, everybody was told good-bye.
+    /// A place for each WebSocket: when all are free, every session was told that the server stops.
     pub(super) sessions: Arc<Semaphore>,
 }
 
 impl Hall {
-    /// Somebody of whom nothing is known did this.
+    /// Logs what a client did of which nothing is known.
     pub(super) fn stranger(&self, address: SocketAddr, what: &'static str) {
         if let Some(times) = self.told.of_stranger(Instant::now(), address.ip(), what) {
             tracing::info!(%address, times, "{what}");
         }
     }
 
-    /// The registry says that this key is its machine's, which may come.
+    /// Asks the registry whether this key belongs to its machine, and whether the machine may come.
     pub(super) async fn stands(&self, peer: &Peer) -> bool {
         let asked = peer.clone();
         within(self.hand.view(move |registry, _| registry.stands(&asked)))
@@ -81,14 +81,14 @@ impl Hall {
             .is_ok_and(|stands| stands.is_ok())
     }
 
-    /// Whoever stands at the door now.
+    /// The TLS configuration and certificate judge in force now.
     pub(super) fn doorman(&self) -> Doorman {
         self.doorman.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Whoever asks: what he showed, whose key the handshake proved, and the place that he has. What it is worth is judged at each
-/// request: it may be over since, or its authority.
+/// A client: the certificate that it showed, whose key the handshake proved, and its place. The certificate is judged at
+/// each request: it, or its authority, may have ended since.
 pub(super) struct Visitor {
     pub(super) shown: Option<CertificateDer<'static>>,
     pub(super) address: SocketAddr,
@@ -131,7 +131,8 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         hall.stranger(address, "rejected: no token of an invitation");
         return Err(Reason::TokenUnknown);
     };
-    // Before the body, which takes its time: whoever was invited keeps its place against those who were not.
+    // This comes before the body, which takes its time: a client with an invitation keeps its place against clients
+    // without one.
     let (shown, secret) = (id.clone(), hash);
     let opens = hall.hand.view(move |registry, now| {
         let is_known = registry.knows(&shown, &secret);
@@ -139,7 +140,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     });
     let (is_known, is_open, ttl) = within(opens).await?;
     if !is_known {
-        // Not a byte of a body is read for whoever has no token.
+        // The server reads no byte of the body of a client without a token.
         hall.stranger(address, "rejected: unknown token");
         return Err(Reason::TokenUnknown);
     }
@@ -151,7 +152,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
-    // Made before the token is used: a certificate uses it up, and no request that none comes of does.
+    // The certificate is made before the token is used: enrolling uses the token up, and a request that fails must not.
     let draft =
         if is_open { Some((fresh.clone(), certificate(hall, &fresh, &csr.public_key, ttl)?)) } else { None };
     let enrol = |node: Option<NodeSaid>| {
@@ -171,7 +172,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     };
     let mut reply = enrol(hall.nodes.unasked()).await?;
     let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
-    // Without a draft it did not open when the request came: it is to come again.
+    // Without a draft the invitation was not open when the request came: the machine has to come again.
     if let (Reply::NodesToAsk(roster), Some(name), true) = (&reply, node_name(wished), is_open) {
         let ids: Vec<Word> = wish.identity.lasting().map(|(_, word)| Word::cut(word)).collect();
         let said = hall.nodes.said(&id, roster, &name, &ids).await;
@@ -181,7 +182,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     certified(hall, reply, &csr.public_key, draft)
 }
 
-/// Whoever reads the log is told who was enrolled, and who was not.
+/// Logs which machine was enrolled, and which was refused.
 fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &Reply) {
     match reply {
         Reply::Certify { machine, node_name, .. } => {
@@ -192,7 +193,7 @@ fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &
             if let Some(times) = hall.told.of_invited(Instant::now(), invitation, "conflict") {
                 tracing::warn!(
                     %address, %invitation, part, times,
-                    "somebody came as a machine, or a Node of the cluster, that it is not"
+                    "a client came as a machine, or a Node of the cluster, that it is not"
                 );
             }
         }
@@ -225,7 +226,7 @@ async fn poll(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Res
 async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>) -> Result<Answer, Reason> {
     let peer = machine(hall, visitor).await?;
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
-    // Said before the upgrade, where a status can still be given.
+    // This answer comes before the upgrade, where a status can still be sent.
     let asked = peer.clone();
     within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
     let (hand, upgrade, step_within) =
@@ -244,7 +245,7 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
     Ok(socket::switching(&accept))
 }
 
-/// Who shows the certificate, at the turn of its next request, or why it counts for nobody.
+/// The machine that shows the certificate, once its next request has its turn, or why the certificate does not count.
 async fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
     match hall.doorman().who(visitor.shown.as_ref()) {
         Shown::Machine(peer) => hall.paces.turn(&peer).await.map(|()| peer),
@@ -262,7 +263,7 @@ fn spki(key: &impl rcgen::PublicKeyData) -> Vec<u8> {
     key.subject_public_key_info()
 }
 
-/// The body, whole, within its bound and its deadline.
+/// The whole body, within its size limit and deadline.
 async fn body<T: DeserializeOwned>(hall: &Hall, request: Request<Incoming>) -> Result<T, Reason> {
     let bad = |what: &str| Reason::BadFrame { place: "body".into(), what: what.into() };
     let bytes = timeout(hall.step_within, collected(request.into_body()))
@@ -273,8 +274,8 @@ async fn body<T: DeserializeOwned>(hall: &Hall, request: Request<Incoming>) -> R
         .map_err(|wrong| Reason::BadFrame { place: wrong.place, what: wrong.what })
 }
 
-/// All of a body; none where it broke off or is too long. What came is put together as it comes: each chunk has a buffer and a
-/// record of its own, and a body of one byte to a chunk would take thirty times its length.
+/// The whole body; none where it broke off or is too long. Chunks are joined as they come: each chunk has its own buffer
+/// and entry, and a body with one byte in a chunk would take thirty times its length.
 async fn collected(mut body: Incoming) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -306,7 +307,7 @@ fn certificate(
     })
 }
 
-/// The answer with a certificate: the one that was made before, where it is of the machine that it came to be.
+/// The answer with a certificate: the draft, where it is of the machine that was enrolled.
 fn certified(
     hall: &Hall,
     reply: Reply,

@@ -1,13 +1,13 @@
-//! A session over a WebSocket: one frame to a text message, each way numbered.
+//! A session over a WebSocket: one frame in each text message, numbered in each direction.
 //!
 //! ```text
 //!  GET with Upgrade ─▶ 101 ─▶ hello within 10 s ─▶ Hand::open ─▶ welcome ─▶ a session's place ─┬▶ messages ─▶ Event::Said
 //!                                                                                               └▶ Outgoing ─▶ messages
 //! ```
 //!
-//! Every frame of the WebSocket is counted before the library sees it, those that never become a message, too ([`super::meter`]).
-//! A frame that is too long, is none, or does not get away within its deadline ends the connection, with a refusal as the last
-//! frame where that still goes, and a close code of 4000 and the refusal's status.
+//! Every frame of the WebSocket is counted before the library sees it, also those that never become a message
+//! ([`super::meter`]). The connection ends if a frame is too long, is invalid, or cannot be sent within its deadline. If
+//! possible, the server sends a refusal as the last frame, and a close code of 4000 plus the refusal's status.
 
 use std::time::Duration;
 
@@ -43,13 +43,13 @@ const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// This side of the connection.
 struct Side {
     socket: WebSocketStream<Metered<TokioIo<Upgraded>>>,
-    /// The number of the last frame that was sent.
+    /// The number of the last sent frame.
     sent: u64,
-    /// Longest for a frame to get away.
+    /// The time limit for sending a frame.
     step_within: Duration,
 }
 
-/// The answer to a request for a WebSocket; none when it is none.
+/// The answer to an upgrade to a WebSocket; none when the request is not one.
 pub(super) fn accept(request: &Request<Incoming>) -> Option<String> {
     let headers = request.headers();
     let says = |name, word: &str| {
@@ -60,12 +60,13 @@ pub(super) fn accept(request: &Request<Incoming>) -> Option<String> {
         says(CONNECTION, "upgrade") && says(UPGRADE, "websocket") && says(SEC_WEBSOCKET_VERSION, "13");
     let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| asked)?.to_str().ok()?;
     let text = format!("{key}{MAGIC}");
-    // A checksum against caches that know no WebSocket, by its standard; nothing is kept secret or proved by it.
+    // The WebSocket standard uses this checksum against caches that do not know WebSockets; it keeps nothing secret and
+    // proves nothing.
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
     Some(base64::engine::general_purpose::STANDARD.encode(digest.as_ref()))
 }
 
-/// The answer that begins it.
+/// The answer that switches the protocol.
 pub(super) fn switching(accept: &str) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::new()));
     *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -78,9 +79,9 @@ pub(super) fn switching(accept: &str) -> Answer {
     answer
 }
 
-/// Runs the session until one of the two ends it. Before it was welcomed it may have to give its place away, like any other
-/// connection of its machine: whoever has a copy of the key, and not the ids that a welcome needs, would otherwise keep the
-/// machine out with four sockets that say nothing.
+/// Runs the session until one side ends it. Before its welcome it can lose its place, like any other connection of its
+/// machine. Otherwise a client with a copy of the key, but without the ids that a welcome needs, could lock the machine
+/// out with four silent sockets.
 pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, place: &Place, step_within: Duration) {
     let mut begun = None;
     tokio::select! {
@@ -88,7 +89,7 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, place: &Plac
         () = place.pushed() => {}
     }
     if let Some(conn) = begun {
-        // A thread that has ended knows no sessions.
+        // A thread that has ended has no sessions.
         drop(hand.say(Event::Gone(conn)).await);
     }
 }
@@ -104,7 +105,7 @@ async fn serve(
     let config = WebSocketConfig::default()
         .max_message_size(Some(AGENT_FRAME_BYTES_MAX))
         .max_frame_size(Some(AGENT_FRAME_BYTES_MAX))
-        // Five thousand sessions with the usual 128 KiB each would be most of the server's memory.
+        // With the usual 128 KiB each, five thousand sessions would take most of the server's memory.
         .read_buffer_size(4096)
         .write_buffer_size(0)
         .max_write_buffer_size(2 << 20);
@@ -123,13 +124,14 @@ async fn serve(
     let opened = hand.open(|conn| Event::Arrived { conn, peer, hello: first }).await;
     let Ok((conn, mut outgoing)) = opened else { return socket.close(Reason::Unavailable.into()).await };
     *begun = Some(conn);
-    // The registry answers a hello with a welcome or a refusal, or is over.
+    // The registry answers a hello with a welcome or a refusal, or its thread has ended.
     let refused = match outgoing.recv().await {
         Some(Outgoing::Frame(welcome)) if place.is_session_now(machine) => match socket.send(welcome).await {
             Some(()) => exchange(hand, conn, &mut socket, outgoing).await,
             None => None,
         },
-        // The machine has its share, or all places of machines are taken, and among the others it would be pushed out.
+        // The machine has its share of sessions, or all places of machines are taken: among the anonymous ones the
+        // session could be closed.
         Some(Outgoing::Frame(_)) => Some(Reason::TooMany { of: "sessions".into() }.into()),
         Some(Outgoing::Close(refused)) => Some(refused),
         None => Some(hand.why_closed().into()),
@@ -139,7 +141,7 @@ async fn serve(
     }
 }
 
-/// Frames both ways; ends with what is to be said last, or nothing when nobody is there to hear it.
+/// Exchanges frames in both directions; returns the last frame to send, or nothing when the client has gone.
 async fn exchange(
     hand: &Hand,
     conn: Conn,
@@ -167,7 +169,7 @@ async fn exchange(
 }
 
 impl Side {
-    /// The next frame; none when the connection is over.
+    /// The next frame; none when the connection has ended.
     async fn next(&mut self) -> Result<Option<Numbered<AgentFrame>>, Reason> {
         loop {
             let message = match self.socket.next().await {
@@ -185,7 +187,7 @@ impl Side {
                 Message::Text(text) => text.as_bytes(),
                 Message::Binary(bytes) => bytes,
                 Message::Close(_) => return Ok(None),
-                // Pongs are sent by the library.
+                // The library answers pings.
                 Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
             };
             let bad = |wrong: reveille_wire::agent::BadFrame| Reason::BadFrame {
@@ -196,7 +198,7 @@ impl Side {
         }
     }
 
-    /// Sends a frame with its number; none when it did not get away.
+    /// Sends a frame with its number; none when it could not be sent.
     async fn send(&mut self, frame: ServerFrame) -> Option<()> {
         self.sent += 1;
         let text = serde_json::to_string(&Numbered { n: self.sent, frame }).ok()?;
@@ -207,7 +209,7 @@ impl Side {
         let code = CloseCode::from(4000 + refused.reason.status());
         let reason = refused.reason.code().into();
         if self.send(ServerFrame::Refuse(refused)).await.is_some() {
-            // Whoever is gone already hears nothing.
+            // A client that has already gone gets no close frame.
             drop(timeout(self.step_within, self.socket.close(Some(CloseFrame { code, reason }))).await);
         }
     }

@@ -1,4 +1,4 @@
-//! The registry's records on disk, in the form and with the care of every other ledger here.
+//! The registry's records on disk, in the same format and with the same care as every other ledger.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::registry::Record;
 pub(super) struct Store(Ledger<Record>);
 
 impl Store {
-    /// Opens it and reads it back.
+    /// Opens the ledger and reads it back.
     pub(super) fn open(directory: &Path, now: Time) -> Result<(Self, Vec<Record>), OpenError> {
-        // A checkpoint of fifty thousand machines is some forty megabytes; segments that are larger rotate less often.
+        // A checkpoint of fifty thousand machines has about forty megabytes; larger segments rotate less often.
         let config = Config { segment_bytes_max: 32 << 20, segments_kept: 2, ..Config::STANDARD };
         let opened = Ledger::open(directory, &Holder::this_process("reveille run --listen", now.ms), config)?;
         for repair in &opened.repairs {
@@ -22,8 +22,8 @@ impl Store {
         Ok((Self(opened.ledger), opened.records))
     }
 
-    /// Makes a batch durable, all of it or an error. After an error nothing may be answered any more: what is remembered here
-    /// is then more than what is kept.
+    /// Makes a batch durable, all of it, or returns an error. After an error the server must not answer any more: the
+    /// registry then remembers more than the disk.
     pub(super) fn keep<'r>(&mut self, batch: impl Iterator<Item = &'r Record>) -> Result<(), String> {
         let mut some = false;
         for record in batch {
@@ -44,12 +44,12 @@ impl Store {
         self.0.rotation_due()
     }
 
-    /// Begins one with a checkpoint.
+    /// Begins a new segment with a checkpoint.
     pub(super) fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String> {
         self.0.rotate(checkpoint).map(drop).map_err(|error| error.to_string())
     }
 
-    /// This process lives.
+    /// Records that this process is alive.
     pub(super) fn beat(&self, now: Time) -> Result<(), String> {
         self.0.heartbeat(now.ms).map_err(|error| error.to_string())
     }

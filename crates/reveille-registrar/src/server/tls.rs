@@ -1,9 +1,9 @@
-//! TLS of the server: 1.3 alone, a certificate of ours, and whoever connects may show one of his own.
+//! TLS of the server: TLS 1.3 only, with a certificate of the server's own; a client may show a certificate too.
 //!
-//! A certificate of a machine is not demanded in the handshake, because enrolling has none, and a certificate that is over or
-//! strange does not fail the handshake, because an alert says nothing to a person: the proof that whoever shows it has its key
-//! is made in the handshake, always; what the certificate is worth is judged after it ([`Doorman::who`]) and told as a typed
-//! refusal. The one judge of both is rustls' own verifier with our authorities as its roots.
+//! The handshake does not demand a certificate, because an enrolling machine has none. An expired or foreign certificate
+//! does not fail the handshake, because a TLS alert tells an operator nothing. The handshake always proves that the
+//! client has the key of its certificate. The certificate itself is judged afterwards ([`Doorman::who`]), and a refusal
+//! is typed. Both use rustls' own verifier with our authorities as roots.
 
 use std::sync::Arc;
 
@@ -24,37 +24,38 @@ use super::authority::{Authorities, Serving};
 use super::request::key_hash;
 use crate::registry::{AuthorityHash, MachineId, Peer};
 
-/// More than this is not taken from whoever connects: TLS keeps it for as long as the connection lasts. A certificate of ours has
-/// half a KiB, and one of somebody else with those of his authorities is let in to be told that it is strange.
+/// The server takes no larger certificates from a client: TLS keeps them for as long as the connection lasts. A
+/// certificate of ours has half a KiB. A foreign certificate with its chain may be larger; the client is let in to be
+/// told that the certificate is foreign.
 const SHOWN_BYTES_MAX: usize = 8 << 10;
 
-/// Why there is no TLS.
+/// Why there is no TLS configuration.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// The authorities are no roots.
+    /// The authorities cannot be used as roots.
     #[error("the authorities cannot be used as roots")]
     Roots(#[source] rustls::server::VerifierBuilderError),
-    /// rustls takes the certificate or key not.
+    /// rustls does not accept the certificate or the key.
     #[error("the server's certificate cannot be used")]
     Config(#[from] rustls::Error),
 }
 
-/// Whoever connected.
+/// What a client showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// He showed nothing.
+    /// No certificate.
     Nothing,
-    /// A machine of ours, by a certificate that is in force.
+    /// A valid certificate of a machine.
     Machine(Peer),
-    /// A certificate of ours that is over.
+    /// An expired certificate of ours.
     Expired,
-    /// A certificate of ours whose time has not begun.
+    /// A certificate of ours that is not valid yet.
     Early,
-    /// Something else.
+    /// Any other certificate.
     Strange,
 }
 
-/// The configuration of a moment, and the judge that belongs to it.
+/// A TLS configuration, with the certificate judge that belongs to it.
 #[derive(Clone)]
 pub(super) struct Doorman {
     pub(super) config: Arc<ServerConfig>,
@@ -62,7 +63,7 @@ pub(super) struct Doorman {
     signers: Arc<[Signer]>,
 }
 
-/// An authority by its name, which no other one of this server has or had.
+/// An authority by its subject name, which no other authority of this server has or had.
 pub(super) struct Signer {
     pub(super) subject: Vec<u8>,
     pub(super) authority: AuthorityHash,
@@ -83,15 +84,16 @@ impl Doorman {
             .with_client_cert_verifier(Arc::new(Later(judge.clone())))
             .with_single_cert(serving.chain, serving.key)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // What a ticket would carry is judged anew each time instead: a machine that was removed has no old session to resume.
+        // The server issues no session tickets. It judges a certificate again each time, so a removed machine has no old
+        // session to resume.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         config.max_early_data_size = 0;
         Ok(Self { config: Arc::new(config), judge, signers: authorities.signers().into() })
     }
 
-    /// What was shown is worth. An authority of ours signs machines' certificates itself, so what else was shown is not looked
-    /// at: to search others' certificates for a path takes seconds, if whoever shows them wants that.
+    /// Judges the certificate of a client. An authority of ours signs machines' certificates directly, so the rest of the
+    /// chain is ignored. An attacker could make the search for a path through foreign certificates take seconds.
     pub(super) fn who(&self, leaf: Option<&CertificateDer<'static>>) -> Shown {
         let Some(leaf) = leaf else { return Shown::Nothing };
         match self.judge.verify_client_cert(leaf, &[], UnixTime::now()) {
@@ -106,7 +108,7 @@ impl Doorman {
         }
     }
 
-    /// Of a certificate that was verified.
+    /// The machine in a verified certificate.
     fn read(&self, leaf: &CertificateDer<'_>) -> Option<Peer> {
         let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
         let mut names = certificate.subject().iter_common_name();
@@ -114,7 +116,7 @@ impl Doorman {
         let key = key_hash(certificate.public_key().raw);
         let issuer = certificate.issuer().as_raw();
         let signer = self.signers.iter().find(|signer| signer.subject == issuer)?;
-        // Its last second is a part of its time.
+        // The last second of a certificate is a part of its lifetime.
         let not_after = Time::from_ms(
             certificate.validity().not_after.timestamp().saturating_add(1).saturating_mul(1000),
         );
@@ -122,7 +124,7 @@ impl Doorman {
     }
 }
 
-/// Verifies the signature of the handshake, and leaves the certificate to be judged later, where it is not too long.
+/// Verifies the signature of the handshake, limits the chain's size, and leaves the certificate to be judged later.
 #[derive(Debug)]
 struct Later(Arc<dyn ClientCertVerifier>);
 
@@ -132,7 +134,7 @@ impl ClientCertVerifier for Later {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        // Without hints a client shows what it has, also when it is of an authority that was retired.
+        // Without hints a client shows the certificate that it has, also one of a retired authority.
         &[]
     }
 

@@ -1,4 +1,4 @@
-//! Tokens of invitations: `rvi1.ID.SECRET`, drawn here, shown once.
+//! Tokens of invitations: `rvi1.ID.SECRET`, drawn here and shown once.
 
 use aws_lc_rs::rand;
 use reveille_wire::agent::Secret;
@@ -6,17 +6,17 @@ use reveille_wire::agent::Secret;
 use super::request::token_hash;
 use crate::registry::{InvitationId, MachineId, TokenHash};
 
-/// What a token begins with. Another form is another word.
+/// The prefix of a token. Another format would have another prefix.
 const FORM: &str = "rvi1";
 
-/// A token that was drawn, and what is kept of it.
+/// A drawn token, and the parts of it that the server keeps.
 pub(super) struct Drawn {
     pub(super) token: Secret,
     pub(super) id: InvitationId,
     pub(super) hash: TokenHash,
 }
 
-/// The system has no random numbers.
+/// The operating system gives no random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the system gives no random numbers")]
 pub(super) struct NoRandom;
@@ -28,12 +28,12 @@ pub(super) fn draw() -> Result<Drawn, NoRandom> {
     Ok(Drawn { token, id: InvitationId::new(id), hash: token_hash(&secret) })
 }
 
-/// A record for a machine.
+/// Draws a record name for a machine.
 pub(super) fn draw_machine() -> Result<MachineId, NoRandom> {
     random::<8>().map(|digits| MachineId::new(format!("m-{digits}")))
 }
 
-/// Takes a token apart. Whatever else it is, it opens nothing.
+/// Splits a token. Any other text opens nothing.
 pub(super) fn split(token: &str) -> Option<(InvitationId, TokenHash)> {
     let mut parts = token.split('.');
     let (form, id, secret) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,9 +1,9 @@
-//! What strangers do is told once a minute of each of their networks, and what whoever has a token does once a minute of each
-//! invitation, with how often it happened since.
+//! Limits log lines about clients: once a minute for each network of strangers, and once a minute for each invitation,
+//! with the number of repetitions since.
 //!
-//! Anybody can make a server write a line for each request, and a log that keeps so many lines in a while (journald: 10,000
-//! in 30 s of one service) would then drop the lines that matter. Strangers have a table of their own: however many they are,
-//! they take no line from a warning that somebody with a token claims to be another machine.
+//! Any client can make a server write a line for each request. A log with a rate limit (journald: 10,000 lines in 30 s of
+//! one service) would then drop the lines that matter. Strangers have a table of their own. So, however many they are,
+//! they displace no warning that a token's holder claims to be another machine.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,36 +13,37 @@ use std::time::{Duration, Instant};
 use super::gate::network;
 use crate::registry::InvitationId;
 
-/// Told again after this.
+/// The interval after which the same event is logged again.
 const EVERY: Duration = Duration::from_mins(1);
-/// Networks, or invitations, that are remembered. Of those beyond, within a minute, nothing is told: one line of each is a flood,
-/// too.
+/// The number of networks or invitations in a table. Within a minute, further ones are not logged: one line for each of
+/// them is a flood, too.
 const LINES_MAX: usize = 4_096;
 
-/// What was told, of whom.
+/// The events that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     strangers: Mutex<Lines<IpAddr>>,
     invited: Mutex<Lines<InvitationId>>,
 }
 
-/// Lines of a log about each of whom it may be, held back.
+/// Rate-limited log lines about subjects of one type.
 #[derive(Debug)]
 pub struct Lines<Who> {
-    /// Of each of them and each thing when it was told last, and how often it happened since.
+    /// For each subject and event: when it was logged last, and how often it happened since.
     last: BTreeMap<(Who, &'static str), (Instant, u64)>,
-    /// When the old ones were taken out: not for each of a crowd.
+    /// When old entries were removed: not at every event of a crowd.
     swept: Option<Instant>,
 }
 
 impl Told {
-    /// How often it has happened since it was told last, this time included; none where it is not to be told yet.
+    /// How often the event has happened since it was logged last, this time included; none where it must not be logged
+    /// yet.
     pub(super) fn of_stranger(&self, now: Instant, address: IpAddr, what: &'static str) -> Option<u64> {
         let mut lines = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         lines.is_due(now, network(address), what)
     }
 
-    /// The same of whoever showed the token of this invitation.
+    /// The same for a client that showed the token of this invitation.
     pub(super) fn of_invited(&self, now: Instant, by: &InvitationId, what: &'static str) -> Option<u64> {
         let mut lines = self.invited.lock().unwrap_or_else(PoisonError::into_inner);
         lines.is_due(now, by.clone(), what)
@@ -56,7 +57,8 @@ impl<Who> Default for Lines<Who> {
 }
 
 impl<Who: Ord> Lines<Who> {
-    /// How often it has happened since it was told last, this time included; none where it is not to be told yet.
+    /// How often the event has happened since it was logged last, this time included; none where it must not be logged
+    /// yet.
     pub fn is_due(&mut self, now: Instant, who: Who, what: &'static str) -> Option<u64> {
         let Self { last, swept } = self;
         let is_over = |at: &Instant| now.duration_since(*at) >= EVERY;
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(told.of_stranger(begun + EVERY, address(99_999), "a"), Some(1));
     }
 
-    /// One host has 2^64 addresses of IPv6.
+    /// One host has 2^64 IPv6 addresses.
     #[test]
     fn a_network_of_ipv6_is_one_stranger() {
         let (told, begun) = (Told::default(), Instant::now());

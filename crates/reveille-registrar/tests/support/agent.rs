@@ -1,4 +1,4 @@
-//! A whole agent of this process, on a machine that is a folder.
+//! A whole agent in this process, on a machine that is a directory.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::support::Site;
 
-/// It ends with the test.
+/// An agent that ends with the test.
 pub(crate) struct Running {
     pub(crate) machine: TempDir,
     pub(crate) said: mpsc::UnboundedReceiver<String>,
@@ -30,7 +30,7 @@ impl Drop for Running {
     }
 }
 
-/// The machine's files; `put` what a test wants on it besides.
+/// The machine's files, with the files that a test adds in `put`.
 pub(crate) fn machine(number: u32, put: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     let (id, boot) = (format!("feed0000000040008000{number:012}\n"), format!("boot-{number}\n"));
@@ -48,7 +48,7 @@ pub(crate) fn machine(number: u32, put: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// How it begins.
+/// The settings with which the agent starts.
 pub(crate) fn setup(site: &Site, machine: &TempDir, invitation: Option<Secret>) -> Setup {
     Setup {
         root: Root::new(machine.path()),
@@ -63,7 +63,7 @@ pub(crate) fn setup(site: &Site, machine: &TempDir, invitation: Option<Secret>) 
     }
 }
 
-/// Settings under which an API server that is lost is known for it in seconds.
+/// Settings under which an agent notices a lost API server in seconds.
 pub(crate) fn hasty() -> Settings {
     let second = Span::from_s(1);
     Settings {
@@ -76,7 +76,7 @@ pub(crate) fn hasty() -> Settings {
     }
 }
 
-/// Runs it.
+/// Runs the agent.
 pub(crate) fn run(setup: Setup, machine: TempDir) -> Running {
     let (tell, said) = mpsc::unbounded_channel();
     let task = tokio::spawn(async move {
@@ -86,19 +86,19 @@ pub(crate) fn run(setup: Setup, machine: TempDir) -> Running {
 }
 
 impl Running {
-    /// Ends it, and gives its machine back for the next one.
+    /// Ends the agent, and returns its machine for the next one.
     pub(crate) async fn stopped(mut self) -> TempDir {
         self.task.abort();
         drop((&mut self.task).await);
         std::mem::replace(&mut self.machine, TempDir::new().unwrap())
     }
 
-    /// Waits for something that it says; a wait has an end.
+    /// Waits until the agent says this; the wait has a time limit.
     pub(crate) async fn says(&mut self, wanted: &str) {
         self.says_all(&[wanted]).await;
     }
 
-    /// The same for several things, in any order.
+    /// Waits until the agent says all of these, in any order.
     pub(crate) async fn says_all(&mut self, wanted: &[&str]) {
         let mut missing = wanted.to_vec();
         let mut heard = Vec::new();

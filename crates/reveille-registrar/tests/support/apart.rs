@@ -1,6 +1,6 @@
-//! A server in a process of its own: the test program once more, with an environment that says so.
+//! A server in a process of its own: the test program once more, with an environment variable that says so.
 //!
-//! Descriptors, memory and processor time are counted by process, and whoever comes to the server is in the test's.
+//! Descriptors, memory and processor time are counted for each process, and the clients run in the process of the test.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
@@ -20,12 +20,12 @@ use tokio::sync::watch;
 
 use super::support::{self, Who};
 
-/// The state directory of the child, and how many descriptors it has.
+/// The state directory of the child, and its number of descriptors.
 const STATE: &str = "REVEILLE_TEST_DOOR_STATE";
 const DESCRIPTORS: &str = "REVEILLE_TEST_DOOR_DESCRIPTORS";
-/// The default of a service.
+/// The default of a systemd service.
 pub(crate) const OF_A_SERVICE: u64 = 1024;
-/// So few that the child takes them all before it serves.
+/// So few that the child uses them all before it serves.
 pub(crate) const NONE_LEFT: u64 = 64;
 
 /// Does nothing in an ordinary run: it is the child's part.
@@ -59,12 +59,13 @@ async fn child_that_serves_until_it_is_killed() {
     server.run.until(stopped).await;
 }
 
-/// A server in a process of its own; killed when dropped.
+/// A server in a process of its own; dropping it kills the process.
 pub(crate) struct Apart {
     pub(crate) directory: TempDir,
     pub(crate) link: Link,
     child: Child,
-    /// Kept open: after a minute the child's test harness says on it that the test is slow, and ends where it cannot.
+    /// The pipe stays open: after a minute the child's test harness writes to it that the test is slow, and ends if it
+    /// cannot.
     _said: Lines<BufReader<ChildStdout>>,
 }
 
@@ -103,7 +104,7 @@ impl Apart {
         Ok(support::enrol(&self.link, token, who).await?.0)
     }
 
-    /// Processor time of the child so far, in ticks of the system: a hundred a second.
+    /// The child's processor time so far, in ticks of the system: a hundred a second.
     pub(crate) fn ticks(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let (_, after_name) = stat.rsplit_once(')').unwrap();
@@ -111,12 +112,12 @@ impl Apart {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
-    /// From now on the most memory that the child had is counted anew (proc(5), `clear_refs`).
+    /// Resets the peak of the child's memory (proc(5), `clear_refs`).
     pub(crate) fn forget_peak(&self) {
         std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
     }
 
-    /// The most memory that the child had (`VmHWM`), KiB.
+    /// The peak of the child's memory (`VmHWM`), in KiB.
     pub(crate) fn peak_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -124,7 +125,7 @@ impl Apart {
     }
 }
 
-/// As many descriptors as this process may have, if not all that are wished.
+/// As many descriptors as this process may have, at most `wished`.
 pub(crate) fn at_most(wished: usize) -> usize {
     let before = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: before.maximum, maximum: before.maximum }).unwrap();

@@ -1,4 +1,5 @@
-//! An API server that answers what an agent asks of one, at as many doors as are wanted, each of which can be shut.
+//! An API server that answers an agent's requests, at as many addresses as the test wants; the test can shut each of
+//! them.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
@@ -25,7 +26,7 @@ pub(crate) struct Cluster {
     authority: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// One of its addresses.
+/// One address of the API server.
 pub(crate) struct Door {
     pub(crate) address: String,
     open: Arc<AtomicBool>,
@@ -37,7 +38,7 @@ impl Door {
         self.open.store(open, Ordering::SeqCst);
     }
 
-    /// How many came so far.
+    /// The number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
@@ -78,7 +79,7 @@ impl Cluster {
         tokio::spawn(async move {
             while let Ok((tcp, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::SeqCst);
-                // Whoever comes to a shut door finds that it closes again.
+                // At a shut address, a client's connection is closed at once.
                 if is_open.load(Ordering::SeqCst) {
                     tokio::spawn(answer(acceptor.clone(), tcp, Arc::clone(&info), Arc::clone(&is_open)));
                 }
@@ -87,8 +88,8 @@ impl Cluster {
         Door { address, open, connections }
     }
 
-    /// A plan that joins through this door, as an agent keeps it on its disk.
-    /// The agent of this folder has joined this machine before: nobody orders it now.
+    /// A plan that joins through this address, as an agent keeps it on its disk. The agent of this directory has joined
+    /// this machine before: no server orders a join now.
     pub(crate) fn has_joined(&self, door: &Door, folder: &Path, node: &str) -> (Shelf, Plan) {
         let (shelf, plan) = (Shelf::within(folder), self.plan(door, node));
         shelf.keep(&plan).unwrap();
@@ -118,7 +119,8 @@ impl Cluster {
         plan
     }
 
-    /// What a kubelet that has joined through this door has. Its certificate is worth what the API server says.
+    /// The kubeconfig of a kubelet that has joined through this address. The API server decides what its certificate is
+    /// worth.
     pub(crate) fn kubelet_conf(&self, door: &Door) -> String {
         let key = KeyPair::generate().unwrap();
         let own = CertificateParams::default().self_signed(&key).unwrap();
@@ -149,7 +151,7 @@ impl Cluster {
     }
 }
 
-/// One request after the other, as long as the door is open.
+/// Answers one request after the other, as long as the address is open.
 async fn answer(
     acceptor: TlsAcceptor,
     tcp: TcpStream,

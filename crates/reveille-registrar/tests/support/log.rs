@@ -1,11 +1,11 @@
-//! What is logged, kept to be looked at.
+//! Captures the log, for tests to read.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-/// A log in memory, of every thread that writes it.
+/// A log in memory, of every thread that writes to it.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -21,7 +21,7 @@ impl Write for Log {
 }
 
 impl Log {
-    /// All of it so far.
+    /// The whole log so far.
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A registration server of this process on a free port, and machines that come to it.
+//! A registration server in this process on a free port, and machines that connect to it.
 
 #![allow(
     dead_code,
@@ -37,7 +37,7 @@ pub(crate) struct Site {
     minting: JoinHandle<()>,
 }
 
-/// An invitation into the pool of the one roster, or of the one that is named, of whatever server keeps its state there.
+/// An invitation to the pool, in the only roster or in the named one, from any server with this state directory.
 pub(crate) async fn invited(directory: &Path, change: impl FnOnce(&mut Wished)) -> Invited {
     let mut wished = Wished { roster: None, machine: None, reimage: None, ttl_s: 3600, uses: 1 };
     change(&mut wished);
@@ -70,7 +70,7 @@ pub(crate) async fn site_with(directory: TempDir, settings: Settings, limits: Li
     site_of(&["prod"], directory, settings, limits).await.0
 }
 
-/// A server of these rosters, with what it asks of their clusters.
+/// A server of these rosters, with its questions to their clusters.
 pub(crate) async fn site_of(
     rosters: &[&str],
     directory: TempDir,
@@ -90,7 +90,7 @@ pub(crate) async fn site_of(
     (site, nodes)
 }
 
-/// A server whose tokens the test makes, and with no cluster to ask.
+/// A server whose tokens the test makes, and which has no cluster to ask.
 pub(crate) async fn site_that_mints(
     directory: TempDir,
     settings: Settings,
@@ -129,7 +129,7 @@ async fn begun(
 }
 
 impl Site {
-    /// Stops it; its directory is for the next one.
+    /// Stops the server; its directory is for the next one.
     pub(crate) async fn end(self) -> TempDir {
         self.stop.send_replace(true);
         assert!(self.running.await.unwrap(), "it ended as it was told");
@@ -160,14 +160,14 @@ impl Site {
         self.planned(template("10.0.0.1:6443", "sha256:00")).await;
     }
 
-    /// Machines of the pool are to be like this.
+    /// Gives the machines of the pool this template.
     pub(crate) async fn planned(&self, template: Template) {
         let plans = Plans([(("prod".into(), "workers".into()), template)].into());
         self.hand.say(Event::PlansRead(plans)).await.unwrap();
     }
 }
 
-/// A join by kubeadm, and nothing else.
+/// A join by kubeadm, without anything else.
 pub(crate) fn template(server: &str, pin: &str) -> Template {
     Template {
         distribution: Distribution::Kubeadm,
@@ -219,7 +219,7 @@ impl Who {
     }
 }
 
-/// The next frame that is wanted; others are passed over. A wait has an end.
+/// The next matching frame; others are skipped. The wait has a time limit.
 pub(crate) async fn until<T>(session: &mut Session, wanted: impl Fn(&ServerFrame) -> Option<T>) -> T {
     let looking = async {
         loop {
@@ -235,7 +235,7 @@ pub(crate) fn code(error: &LinkError) -> &'static str {
     error.reason().map_or_else(|| panic!("{error}"), |reason| reason.code())
 }
 
-/// All that the server wrote, as text.
+/// Everything that the server wrote, as text.
 pub(crate) fn written(directory: &Path) -> String {
     let mut all = String::new();
     let mut folders = vec![directory.to_owned()];

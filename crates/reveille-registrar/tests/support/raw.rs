@@ -1,4 +1,4 @@
-//! Bytes and handshakes by hand: what a peer sends who does not keep to the protocol.
+//! Raw bytes and handshakes: what a peer sends that does not follow the protocol.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
@@ -19,14 +19,14 @@ use tokio_rustls::rustls::{self, ClientConfig, SupportedProtocolVersion};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-/// A key and a chain, to be shown.
+/// A key and a chain to show.
 pub(crate) struct Shown {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
 }
 
-/// A leaf, and six levels of authorities of nobody, `each` of them on a level. Every one may have signed every one below it: its
-/// certificate names it.
+/// A leaf, and six levels of foreign authorities, `each` of them on a level. Every authority may have signed every one of
+/// the level below, whose certificates name it.
 pub(crate) fn maze(each: usize) -> Shown {
     let named = |number: usize| {
         let mut params = CertificateParams::default();
@@ -48,7 +48,7 @@ pub(crate) fn maze(each: usize) -> Shown {
     Shown { chain, key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
 }
 
-/// What a machine keeps, as it stands on its disk.
+/// A machine's credential, as it is on its disk.
 pub(crate) fn shown(credential: Credential) -> Shown {
     let folder = tempfile::TempDir::new().unwrap();
     let kept = Kept {
@@ -66,7 +66,7 @@ pub(crate) fn shown(credential: Credential) -> Shown {
     Shown { chain, key: PrivateKeyDer::from_pem_slice(&pem).unwrap() }
 }
 
-/// Shakes hands with these versions of TLS alone.
+/// Makes a handshake with only these versions of TLS.
 pub(crate) async fn dial(
     link: &Link,
     shown: Option<&Shown>,
@@ -91,9 +91,9 @@ pub(crate) async fn tls13(link: &Link, shown: Option<&Shown>) -> TlsStream<TcpSt
     dial(link, shown, &[&rustls::version::TLS13]).await.unwrap()
 }
 
-/// Sends bytes and reads until the other side closes, or has said enough.
+/// Sends bytes and reads until the other side closes, or has sent enough.
 pub(crate) async fn say(mut stream: TlsStream<TcpStream>, bytes: &[u8]) -> String {
-    // The server may answer and close before all of it is sent.
+    // The server may answer and close before all bytes are sent.
     drop(stream.write_all(bytes).await);
     let mut answer = Vec::new();
     let mut part = [0; 4096];
@@ -124,7 +124,7 @@ pub(crate) fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Status and refusal of an answer.
+/// The status and refusal of an answer.
 pub(crate) fn refused(answer: &str) -> (u16, Refused) {
     let status = answer
         .split(' ')
@@ -138,7 +138,7 @@ pub(crate) fn refused(answer: &str) -> (u16, Refused) {
 /// A machine's end of a session.
 pub(crate) type Socket = WebSocketStream<TlsStream<TcpStream>>;
 
-/// A WebSocket, by hand.
+/// Opens a WebSocket by hand.
 pub(crate) async fn socket(link: &Link, shown: &Shown) -> Socket {
     let mut stream = tls13(link, Some(shown)).await;
     let ask = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\

@@ -1,7 +1,7 @@
-//! What a plan's join says, in the words of what joins: kubeadm's file, or a piece of the configuration of k3s and RKE2.
+//! The plan's join as a configuration: the file of kubeadm, or a part of the configuration of k3s and RKE2.
 //!
-//! What came with the plan in the distribution's own words was looked at before (`allowed`), and stands under what the plan says
-//! in ours: the server, the pins, the name and the token are the plan's in any case.
+//! Configuration in the distribution's own format that came with the plan was checked before (`allowed`). The plan
+//! overrides it: the server, the pins, the name and the token are always the plan's.
 
 use reveille_wire::agent::allowed::{NotAllowed, Taint, taint};
 use reveille_wire::agent::plan::JoinOrder;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::distribution;
 
-/// kubeadm's configuration for this join. The token's place is held by [`distribution::TOKEN_PLACE`].
+/// kubeadm's configuration for this join, with [`distribution::TOKEN_PLACE`] in place of the token.
 ///
 /// # Errors
 ///
-/// One of its taints is none.
+/// One of the plan's taints is invalid.
 pub(super) fn of_kubeadm(step: usize, order: &JoinOrder, own: Option<Value>) -> Result<String, NotAllowed> {
     let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let taints: Result<Vec<Value>, NotAllowed> = order
@@ -46,7 +46,8 @@ pub(super) fn of_kubeadm(step: usize, order: &JoinOrder, own: Option<Value>) -> 
     Ok(file.to_string())
 }
 
-/// What a k3s or RKE2 agent is told beside the server: its keys, as its files have them. Lists are added to what a person wrote.
+/// The configuration of a k3s or RKE2 agent beside the server: the keys of its files. Lists are added to those that an
+/// operator wrote.
 pub(super) fn of_agent(order: &JoinOrder, own: Option<Value>) -> String {
     let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let taints: Vec<&str> = order.taints.iter().map(|taint| taint.as_str()).collect();
@@ -62,7 +63,7 @@ pub(super) fn of_agent(order: &JoinOrder, own: Option<Value>) -> String {
     file.to_string()
 }
 
-/// What a person wrote stands under what the plan says: maps are merged, of anything else the plan's counts.
+/// The plan overrides what an operator wrote: maps are merged, of any other value the plan's counts.
 fn merge(over: &mut Value, under: Value) {
     use Value::{Array, Object};
     match (over, under) {

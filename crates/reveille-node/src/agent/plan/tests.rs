@@ -1,4 +1,4 @@
-//! What a plan may say: places, modes and fields that are known, and nothing beside them.
+//! What a plan may contain: known paths, modes and fields, and no others.
 
 use std::process::Command;
 
@@ -192,7 +192,7 @@ fn a_plan_with_one_thing_too_many_is_refused_before_anything_of_it_is_done() {
     assert!(matches!(may_be_followed(&plan(Kind::Kubeadm, None)), Err(PlanError::Checksum(7))));
 }
 
-/// In a process of its own: a umask is one for all threads.
+/// The test needs a process of its own: a process has one umask for all threads.
 const CHILD: &str = "REVEILLE_TEST_UMASK";
 
 #[test]

@@ -1,10 +1,10 @@
-//! Which processes of the machine count as a kubelet or a join, and what others may do about it.
+//! Which processes of the machine count as a kubelet or a join, and how other accounts may influence that.
 
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// A machine of k3s with a process that joins.
+/// A k3s machine with a process that joins.
 fn joins() -> (Here, Inspector) {
     let here = Here::new(Kind::K3s);
     here.runs();
@@ -24,7 +24,7 @@ fn process_that_ended_while_it_was_looked_at_is_no_join() {
 #[test]
 fn long_arguments_hide_no_join_of_root_and_those_of_a_user_are_not_read() {
     let (here, inspector) = joins();
-    // Longer than any file that is read whole; Linux takes up to six MiB.
+    // Longer than any file that is read whole; Linux allows up to six MiB.
     here.put("/long", &format!("kubeadm\0join\0{}", "a\0".repeat(5 << 19)));
     let long = |process: u32| {
         let path = here.root.at(format!("/proc/{process}/cmdline"));

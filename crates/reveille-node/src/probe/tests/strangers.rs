@@ -1,8 +1,8 @@
-//! What answers at the address of an API server, and names files of this machine in its cluster-info.
+//! A server at the address of an API server, whose cluster-info names files of this machine.
 
 use super::*;
 
-/// A cluster-info whose authority is a file.
+/// A cluster-info that names a file as its CA.
 fn naming(path: &str) -> String {
     let text = format!(
         "clusters:\n- cluster: {{server: 'https://10.0.0.1:6443', certificate-authority: '{path}'}}\n  name: ''\n"
@@ -15,7 +15,7 @@ async fn answering(authority: &Authority, path: &str) -> Answering {
         .await
 }
 
-/// A file of this machine with the certificate of an authority.
+/// A file of this machine with the certificate of a CA.
 fn certificate_file(authority: &Authority) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");

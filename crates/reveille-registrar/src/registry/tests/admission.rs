@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Which machines are admitted.
 
 use reveille_core::model::time::Span;
 use reveille_wire::agent::frame::Heartbeat;
@@ -46,7 +46,7 @@ fn an_answer_that_was_lost_is_given_again_also_after_the_invitations_end() {
     let mut world = World::new();
     let invited = world.invite(|_| {});
     let id = certified(world.enrol(&invited, &machine(1)));
-    // The record is durable and the answer not on its way: the server was away for longer than the invitation lasts.
+    // The record is durable, and the answer is not on its way: the server was down for longer than the invitation lasts.
     world.now = world.now + Span::from_min(120);
     world.restart();
     assert_eq!(certified(world.enrol(&invited, &machine(1))), id);
@@ -63,7 +63,7 @@ fn an_invitation_that_was_given_by_a_clock_that_was_ahead_lasts_no_longer_than_i
     let id = world.invite(|_| {});
     world.now = world.now - Span::from_min(180 * 24 * 60);
     world.pass(Span::from_s(1));
-    // The server is started anew, too.
+    // The server is restarted, too.
     let records = world.records.clone();
     let until = |records: &[crate::registry::Record]| {
         let mut book = crate::registry::Book::default();
@@ -84,7 +84,7 @@ fn a_clock_that_was_behind_for_a_moment_ends_no_invitation() {
     world.now = world.now + Span::from_min(365 * 24 * 60);
     let (right, behind) = (world.now, Span::from_min(60 * 24 * 60));
     let id = world.invite(|wish| wish.ttl = Span::from_min(30 * 24 * 60));
-    // The server starts with a clock that is behind, and hears a minute later that it was set.
+    // The server starts with a clock that is behind, and the clock is set a minute later.
     world.now = right - behind;
     world.restart();
     world.step(Event::Tick);
@@ -123,7 +123,7 @@ fn an_invitation_for_a_node_lets_in_no_other_node_that_has_that_name_as_an_id() 
         let id = world.invite(|wish| wish.machine = Some("w-1".into()));
         let mut other = machine(2);
         lie(&mut other);
-        // Its own Node, which has no agent yet.
+        // The machine's own Node, whose agent has not come yet.
         let node =
             NodeIds { name: "w-2".into(), instance: None, system_uuid: other.identity.system_uuid.clone() };
         let reply = world.enrol_beside(&id, &other, Some(NodeSaid::Present(vec![node])));
@@ -276,12 +276,12 @@ fn a_hello_that_leaves_out_what_its_machine_is_known_by_is_refused_for_a_while_a
     let leaving_out: [(fn(&mut reveille_wire::agent::Identity), Option<&str>); 5] = [
         (|own| own.system_uuid = None, Some("IDENTITY_INCOMPLETE")),
         (|own| (own.system_uuid, own.instance_id) = (None, None), Some("IDENTITY_INCOMPLETE")),
-        // Firmware that was never given a UUID says one that is nobody's.
+        // Firmware without a UUID reports a placeholder, which identifies no machine.
         (
             |own| own.system_uuid = Some("00000000-0000-0000-0000-000000000000".into()),
             Some("IDENTITY_INCOMPLETE"),
         ),
-        // As after a boot while the cloud's metadata does not answer: a copy of the disk has no such UUID.
+        // As after a boot while the cloud's metadata service does not answer: a copy of the disk has no such UUID.
         (|own| own.instance_id = None, None),
         (|own| own.machine_id = None, None),
     ];
@@ -298,14 +298,14 @@ fn a_hello_that_leaves_out_what_its_machine_is_known_by_is_refused_for_a_while_a
         let (conn, effects) = world.arrive(&id, &machine(1));
         assert_eq!(closed(&effects, conn), None);
     }
-    // Where there is no UUID nothing else is left out.
+    // A machine without a UUID may not leave other ids out.
     let (mut world, mut who) = (World::new(), machine(1));
     who.identity.system_uuid = None;
     let id = world.known(&who);
     who.identity.instance_id = None;
     let (conn, effects) = world.arrive(&id, &who);
     assert_eq!(closed(&effects, conn), Some("IDENTITY_INCOMPLETE"));
-    // And what its record lacks a machine may say.
+    // A machine may send an id that its record lacks.
     let (conn, effects) = world.arrive(&id, &machine(1));
     assert_eq!(closed(&effects, conn), None);
 }
@@ -320,19 +320,20 @@ fn a_renewal_takes_no_key_away_and_a_welcome_takes_all_others() {
         let effects = world.step(Event::Renew { ask, peer, key: KeyHash([key; 32]) });
         assert!(matches!(effects.last(), Some(Effect::Reply(_, Reply::Certify { .. }))), "{effects:?}");
     };
-    // Its node stays away for months: it renews with what it was given last, and is welcomed with none of it.
+    // The machine's Node stays removed for months: the machine renews with its last certificate, and no session of it is
+    // welcomed.
     world.step(Event::Remove { ask: Ask(0), machine: "w-1".into(), what: Some(Removal::Node) });
     let mut with = machine(1).key;
     for number in 20..30 {
         world.pass(Span::from_min(24 * 60));
         renew(&mut world, with, number);
-        // An answer that was lost: the same key is asked for again, and the one before still counts.
+        // An answer was lost: the machine asks for the same key again, and the key before still counts.
         renew(&mut world, with, number);
         with = KeyHash([number; 32]);
     }
     world.step(Event::Remove { ask: Ask(0), machine: "w-1".into(), what: None });
     world.restart();
-    // Somebody with the first key, who asks for more and is not the machine.
+    // A client with a copy of the first key, which asks for more certificates and is not the machine.
     for number in 40..42 {
         renew(&mut world, machine(1).key, number);
         let mut copy = hello(&machine(1));
@@ -395,7 +396,7 @@ fn hello(who: &Claimed) -> reveille_wire::agent::frame::Hello {
     }
 }
 
-/// Whoever was judged before, and waited since: for a body, or for the first frame of a socket.
+/// A client that was checked before the retirement and has waited since: for a body, or for the first frame of a socket.
 #[test]
 fn whoever_comes_by_an_authority_that_was_retired_opens_nothing_whenever_it_was_judged() {
     let mut world = World::new();
@@ -418,7 +419,7 @@ fn whoever_comes_by_an_authority_that_was_retired_opens_nothing_whenever_it_was_
 #[test]
 fn an_invitation_that_is_over_stays_over_whatever_the_clock_says_later() {
     let days = Span::from_min(3 * 24 * 60);
-    // It was given by a clock that was ahead, and its date has come since.
+    // The invitation was made while the clock was ahead, and its date has come since.
     let mut world = World::new();
     world.now = world.now + days;
     let id = world.invite(|_| {});
@@ -436,7 +437,7 @@ fn an_invitation_that_is_over_stays_over_whatever_the_clock_says_later() {
             assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
         }
     }
-    // It had its time while no server was there, and the next one starts just before its date.
+    // The invitation had its lifetime while no server ran, and the next server starts just before its date.
     let mut world = World::new();
     world.now = world.now + days;
     let id = world.invite(|_| {});
@@ -448,7 +449,7 @@ fn an_invitation_that_is_over_stays_over_whatever_the_clock_says_later() {
         world.pass(Span::from_s(1));
         assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
     }
-    // The clock is set back behind its end.
+    // The clock is set back behind the end of the invitation.
     let mut world = World::new();
     let id = world.invite(|_| {});
     world.pass(Span::from_min(61));

@@ -1,4 +1,4 @@
-//! What an invitation to make a machine anew lets its holder be.
+//! Which machine the holder of an invitation to reimage can claim to be.
 
 use reveille_wire::agent::Role;
 
@@ -9,7 +9,7 @@ fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
     NodeIds { name: name.into(), instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) }
 }
 
-/// The first machine with another disk, and this besides.
+/// The first machine with another disk, and this change.
 fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
     let mut anew = machine(1);
     anew.key = KeyHash([9; 32]);
@@ -18,7 +18,7 @@ fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
     anew
 }
 
-/// Who comes, which Nodes have what he claims, and what he is told.
+/// The name of the case, the claim, the Nodes that match it, and the refusal.
 type Case = (&'static str, Claimed, Vec<NodeIds>, Option<&'static str>);
 
 fn cases() -> Vec<Case> {
@@ -128,7 +128,7 @@ fn a_name_in_another_roster_takes_no_invitation_from_the_machine_that_it_is_for(
     certified(world.enrol(&elsewhere, &namesake));
     world.restart();
     assert_eq!(certified(world.branch().enrol(&id, &anew(|_| {}))), first);
-    // Nor does one that is given now: it says of which roster the machine is.
+    // An invitation made now still means the first machine: it says the machine's roster.
     let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
     assert_eq!(certified(world.enrol(&id, &anew(|_| {}))), first);
 }

@@ -1,4 +1,4 @@
-//! An answer that was lost, and who is given it again.
+//! A lost answer, and which client gets it again.
 
 use reveille_core::model::time::Span;
 
@@ -6,7 +6,7 @@ use super::world::*;
 
 const DAY: Span = Span::from_min(24 * 60);
 
-/// A copy of a disk from a month ago holds a certificate and a token that are both over.
+/// A copy of a disk from a month ago holds an expired certificate and an expired token.
 #[test]
 fn token_and_certificate_that_are_both_over_give_no_other_certificate() {
     let mut world = World::new();

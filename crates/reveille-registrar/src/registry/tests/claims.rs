@@ -1,11 +1,11 @@
-//! What counts as the same name, and what counts as a name.
+//! Which names count as the same, and which texts count as names.
 
 use reveille_wire::agent::{Facts, Reason, Role};
 
 use super::world::*;
 use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
 
-/// A machine that has nothing of another's, but for what `lie` takes.
+/// A machine whose ids differ from all others, except for those that `lie` changes.
 fn liar(lie: impl FnOnce(&mut Claimed)) -> Claimed {
     let mut who = machine(2);
     lie(&mut who);
@@ -16,7 +16,7 @@ fn uuid(number: u8) -> String {
     format!("4c4c4544-0042-4b10-8058-c4c04f5956{number:02x}")
 }
 
-/// As a guest of OpenStack: the instance id is the system UUID.
+/// A guest of OpenStack: its instance id is its system UUID.
 fn guest(number: u8) -> Claimed {
     let mut who = machine(number);
     who.identity.instance_id = Some(uuid(number).as_str().into());
@@ -81,7 +81,7 @@ fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_e
         (uuid(1), of(Some(uuid(2).replace('-', "")), &as_uuid(uuid(1))), false),
         (uuid(1), of(None, &as_both(uuid(2), uuid(1).replace('-', ""))), false),
         (uuid(1).to_uppercase(), of(Some(uuid(1)), &|_| {}), true),
-        // It knows no instance, or one of another kind than its hardware's.
+        // The machine has no instance id, or one of another form than its hardware's UUID.
         (uuid(1), of(None, &as_uuid(uuid(1))), true),
         (uuid(1), of(Some(ec2("2")), &as_uuid(uuid(1))), true),
         (disk.clone(), of(Some(uuid(2)), &as_machine_id(disk.clone())), true),
@@ -174,7 +174,7 @@ fn a_machine_id_and_a_system_uuid_have_their_form_and_are_the_name_of_nobody() {
         let mut world = World::new();
         let id = world.invite(|_| {});
         assert_eq!(refused(world.enrol(&id, &liar(|who| lie(who, word)))), "BAD_FRAME", "{word}");
-        // What says that it was never set says nothing.
+        // A value that says that it was never set identifies no machine.
         certified(world.enrol(&id, &liar(|who| lie(who, "uninitialized"))));
     }
 }
@@ -259,7 +259,7 @@ fn whoever_tries_names_of_nodes_voids_its_invitation() {
     assert_eq!(codes[4..], ["IDENTITY_CONFLICT", "TOKEN_VOID"]);
 }
 
-/// Its agent has not come yet, and another machine says that the Node's name is an id of its own.
+/// The agent of the Node's machine has not come yet, and another machine claims the Node's name as one of its ids.
 #[test]
 fn the_name_of_a_node_is_no_other_machines_id() {
     let mut world = World::new();
@@ -272,7 +272,7 @@ fn the_name_of_a_node_is_no_other_machines_id() {
     certified(world.enrol_beside(&own, &machine(1), there()));
 }
 
-/// A kubelet that was taken over writes its own Node's status, and its system UUID is in that.
+/// A kubelet under an attacker's control writes its own Node's status, with a system UUID of its choice.
 #[test]
 fn one_lying_node_voids_no_invitation_of_the_machine_that_it_lies_about() {
     let mut world = World::new();
@@ -292,7 +292,8 @@ fn ours() -> NodeIds {
     node("w-1", Some("i-1"), Some(UUID[1]))
 }
 
-/// What it is, which Nodes are found, for whom the invitation is, and which part of the first machine is in conflict.
+/// The name of the case, the existing Nodes, the machine of the invitation, and the part that conflicts with the first
+/// machine.
 type Carried = (&'static str, Vec<NodeIds>, Option<&'static str>, Option<&'static str>);
 
 fn carried() -> Vec<Carried> {
@@ -361,7 +362,7 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
         let mut world = World::new();
         world.cluster(Some(&[Role::ControlPlane]));
         let id = world.invite(|wish| wish.machine = vouched_for.map(Into::into));
-        // Whoever takes a Node's name is counted. By an id the Node may be the one that lies.
+        // A claim to a Node's name counts as a conflict. For an id, the Node may be the liar.
         let is_called =
             |node: &NodeIds| ["w-1", MID[1], &format!("{}.example", MID[1])].contains(&node.name.as_str());
         let conflicts = u32::from(nodes.iter().any(|node| is_called(node) && *node != ours()));
@@ -404,7 +405,7 @@ fn a_rack_that_comes_with_one_token_has_a_question_for_each_use_and_whoever_goes
         assert!(matches!(&reply, Reply::NodesToAsk(own) if own.as_str() == "prod"), "{number}: {reply:?}");
     }
     assert_eq!(refused(ask(&mut world)), "TOO_MANY");
-    assert_eq!(world.registry.book().counts().1, 0, "and nobody is let in unasked");
+    assert_eq!(world.registry.book().counts().1, 0, "and no machine is let in unasked");
     world.pass(world.registry.settings().question_each);
     assert!(matches!(ask(&mut world), Reply::NodesToAsk(_)));
     let other = world.invite(|_| {});

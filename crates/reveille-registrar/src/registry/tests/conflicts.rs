@@ -1,4 +1,4 @@
-//! What a machine that was invited and lies can do to the one that it lies about, and one that is known to the server.
+//! How an invited machine that lies can harm the machine whose identity it claims, and a machine that the server knows.
 
 use reveille_core::model::time::Span;
 use reveille_wire::agent::frame::{Done, Ended, Hello};
@@ -11,7 +11,7 @@ use crate::registry::{
     Reply, Settings, TokenHash, What,
 };
 
-/// Somebody claims the name of machine 1, as another host each time.
+/// Another machine claims the name of machine 1, with another host name each time.
 fn lie(world: &mut World, id: &InvitationId, number: u32) -> Vec<Effect> {
     let who = machine(9);
     let mut facts = who.facts.clone();
@@ -37,7 +37,7 @@ fn the_owner_of_a_name_is_told_once_however_often_it_is_claimed() {
     let (conn, _) = world.arrive(&first, &machine(1));
     let (mut frames, mut heard, mut records, mut closes) = (0, 0, 0, 0);
     for number in 0..200 {
-        // Another invitation each time: that each of them is void soon is another test's matter.
+        // Each time with another invitation: another test checks that each becomes void soon.
         let id = world.invite(|_| {});
         let effects = lie(&mut world, &id, number);
         frames += sent(&effects, conn).iter().filter(|frame| matches!(frame, ServerFrame::Rival(_))).count();
@@ -66,7 +66,7 @@ fn an_invitation_is_void_after_a_few_conflicts_and_stays_so_over_a_restart() {
     println!("{conflicts} of 20 lies were judged");
     assert!((1..=5).contains(&conflicts), "{refusals:?}");
     assert!(refusals.ends_with(&["TOKEN_VOID"]), "{refusals:?}");
-    assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_VOID", "also for whoever does not lie");
+    assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_VOID", "also for a machine that does not lie");
     let mut checkpoint = world.registry.book().checkpoint();
     for records in [world.records.clone(), std::mem::take(&mut checkpoint)] {
         world.registry = Registry::restore(Settings::default(), world.now, &records);
@@ -124,7 +124,8 @@ fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_rec
     assert_eq!(spent(&mut world, 1), (1, 1));
 }
 
-/// In a rotation it has a certificate of each authority, and a copy of its key has what it asked for itself.
+/// During a rotation the machine has a certificate of each authority, and a copy of its key has certificates that it
+/// asked for.
 #[test]
 fn a_machine_whose_node_stays_away_leaves_no_record_of_what_is_shown_with_its_key() {
     let mut world = World::new();

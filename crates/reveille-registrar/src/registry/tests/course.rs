@@ -1,4 +1,4 @@
-//! Random courses: whatever comes in whatever order, the invariants hold and a replay gives the same book.
+//! Random sequences: whatever comes in whatever order, the invariants hold and a replay gives the same book.
 
 use proptest::prelude::*;
 use reveille_core::model::stage::Stage;
@@ -13,7 +13,7 @@ use crate::registry::{
     Settings, TokenHash, Wish,
 };
 
-/// One thing that happens, by small numbers, so that they meet.
+/// One event with small numbers, so that events often concern the same machine.
 #[derive(Clone, Debug)]
 enum Act {
     Invite { machine: Option<u8>, reimage: Option<Reimage>, uses: u32, ttl_min: i64 },
@@ -62,7 +62,7 @@ fn play(world: &mut World, act: Act, orders: &mut u64) {
         Act::Invite { .. } | Act::Enrol { .. } | Act::Arrive { .. } | Act::Say { .. } => {
             of_a_machine(world, act)
         }
-        // A connection that has not come yet cannot go.
+        // A connection that has not begun cannot end.
         Act::Gone(conn) => Event::Gone(Conn(conn.min(world.ask().0))),
         Act::Renew { machine, key, next } => {
             let (ask, peer) = (
@@ -175,7 +175,7 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
 }
 
 impl World {
-    /// The process ends and begins again: connections are gone, records are there, as JSON.
+    /// The process ends and starts again: connections are gone, and the records come back from JSON.
     pub(super) fn restart(&mut self) {
         let lines: Vec<String> =
             self.records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();

@@ -1,4 +1,5 @@
-//! Whose instance is gone for good is forgotten, nobody else is, and a clock that is set makes nobody silent.
+//! The server forgets a machine whose instance is gone for good, and no other machine; setting the clock makes no machine
+//! silent.
 
 use reveille_core::model::time::Span;
 use reveille_wire::agent::AgentFrame;
@@ -44,7 +45,7 @@ fn a_machine_whose_instance_is_gone_for_good_is_forgotten_after_a_day_and_told_w
     let Some(Effect::Reply(_, reply)) = effects.into_iter().next() else { panic!("no answer") };
     assert_eq!(refused(reply), "MACHINE_FORGOTTEN");
     let again = world.known(&machine(1));
-    assert_ne!(again, ids[0], "its name and its key are free for whoever is invited");
+    assert_ne!(again, ids[0], "its name and its key are free for any invited machine");
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn an_instance_that_is_in_sight_again_or_of_another_roster_is_not_gone() {
     world.pass(Span::from_min(60));
     let invited = world.invite(super::world::ANEW);
     assert_eq!(certified(world.enrol(&invited, &anew)), id);
-    assert_eq!(forgotten(&world.pass(DAY + DAY)), 0, "it was made anew since");
+    assert_eq!(forgotten(&world.pass(DAY + DAY)), 0, "it was reimaged since");
 }
 
 #[test]

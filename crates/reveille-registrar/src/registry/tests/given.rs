@@ -1,4 +1,4 @@
-//! What those are told who are there: plans, tokens, waits, orders, and what is heard of them.
+//! What connected machines are sent: plans, tokens, waits, orders; and what the server hears from them.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
@@ -24,7 +24,7 @@ fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
         sent(&effects, conn).iter().any(|frame| matches!(frame, ServerFrame::Plan(_))),
         "files come first"
     );
-    assert_eq!(wait(&effects, conn), Some("WAIT_PLAN"), "nobody said what the cluster has");
+    assert_eq!(wait(&effects, conn), Some("WAIT_PLAN"), "the cluster has not answered yet");
     let effects = world.cluster(Some(&[]));
     assert_eq!(wait(&effects, conn), Some("WAIT_ROLE"));
     let effects = world.cluster(Some(&[]));
@@ -118,7 +118,7 @@ fn silence_is_said_once_and_ends_with_a_word() {
     assert_eq!(silent(&world.pass(Span::from_s(60))), 1);
     world.restart();
     assert_eq!(silent(&world.pass(Span::from_s(59))), 0, "it has a while to come back");
-    assert_eq!(silent(&world.pass(Span::from_s(1))), 1, "it went while nobody listened");
+    assert_eq!(silent(&world.pass(Span::from_s(1))), 1, "it went while no server ran");
     assert_eq!(silent(&world.pass(Span::from_s(60))), 0);
 }
 
@@ -160,7 +160,7 @@ fn an_order_that_was_given_is_answered_over_the_next_session_of_the_same_boot() 
         let (conn, _) = world.arrive(&id, &machine(1));
         let order = Event::Order { id: OrderId(7), machine: id.clone(), verb, within: Span::from_min(15) };
         assert_eq!(sent(&world.step(order), conn).len(), 1, "it was given");
-        // The network broke for a moment, or it was booted.
+        // The network broke for a moment, or the machine rebooted.
         let mut who = machine(1);
         world.now = world.now + Span::from_s(if other_boot { 40 } else { 2 });
         if other_boot {
@@ -192,7 +192,7 @@ fn evidence_comes_in_order_and_only_when_it_was_asked_for() {
     let heard = |effects: Vec<Effect>| {
         told(&effects).into_iter().filter(|what| matches!(what, What::Evidence(..))).count()
     };
-    assert_eq!(heard(world.say(conn, part(0))), 0, "nobody asked");
+    assert_eq!(heard(world.say(conn, part(0))), 0, "no order asked for it");
     world.step(Event::Order {
         id: OrderId(1),
         machine: id,
@@ -254,7 +254,7 @@ fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answe
         let mut who = machine(number);
         who.facts.answers_at = match number {
             2 => Some("10.0.0.2:9465".into()),
-            // Where a cloud's metadata is, and no machine: others are not sent there.
+            // A cloud's metadata service answers at this address, and no machine: the server does not send peers there.
             3 => Some("169.254.169.254:80".into()),
             _ => None,
         };
@@ -338,7 +338,7 @@ fn plans_that_are_read_again_reach_whoever_has_others_with_a_higher_version() {
     assert_eq!(plan(&world.step(read(template(&[])))), Some((3, 1)), "back again is another version, too");
 }
 
-/// The highest number of a report that the server says it has, in its welcome.
+/// The highest number of a kept report, as the server says in its welcome.
 fn kept(effects: &[Effect], conn: Conn) -> u64 {
     let welcome = sent(effects, conn).into_iter().find_map(|frame| match frame {
         ServerFrame::Welcome(welcome) => Some(welcome.reports_kept),
@@ -347,7 +347,8 @@ fn kept(effects: &[Effect], conn: Conn) -> u64 {
     welcome.unwrap()
 }
 
-/// Somebody was the machine for a moment (a copy of its key while it was off) and said reports with the highest numbers.
+/// A client acted as the machine for a moment (a copy of its key, while the machine was off) and sent reports with the
+/// highest numbers.
 #[test]
 fn reports_with_the_highest_numbers_do_not_end_the_reports_of_their_machine() {
     let mut world = World::new();
@@ -359,7 +360,7 @@ fn reports_with_the_highest_numbers_do_not_end_the_reports_of_their_machine() {
         let frame = staged(u64::MAX - back, Stage::Network, StageStep::Entered);
         assert!(is_taken(&world.say(conn, frame)), "each of them, as any other");
     }
-    // The machine itself comes back, and numbers from what the server has.
+    // The machine itself comes back, and counts from the number that the server has.
     world.pass(Span::from_s(10));
     let (conn, effects) = world.arrive(&id, &machine(1));
     let mut next = kept(&effects, conn);

@@ -1,4 +1,4 @@
-//! A join is told of once, when it is over, with all that went wrong on its way.
+//! The server reports a join once, when it has ended, with all errors on its way.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
@@ -51,7 +51,7 @@ fn a_join_is_over_when_its_node_stays_and_keeps_what_went_wrong_and_when_nothing
     staged(&mut world, conn, Stage::Runtime, StageStep::Left, None);
     staged(&mut world, conn, Stage::Stay, StageStep::Entered, None);
     assert_eq!(overs(&beat(&mut world, conn, Stage::FetchConfig, true)), [], "that is of an earlier one");
-    // A start in between has the same join, from its lines as from a checkpoint's.
+    // A start in between restores the same join, from its records and from a checkpoint's.
     let replayed = Registry::restore(Settings::default(), world.now, &world.records);
     let checkpoint = Registry::restore(Settings::default(), world.now, &replayed.book().checkpoint());
     assert!(replayed.book() == world.registry.book() && checkpoint.book() == replayed.book());
@@ -109,7 +109,7 @@ fn a_machine_that_lost_its_node_joins_again_and_one_that_is_not_ready_or_began_a
     });
     let reply = world.enrol(&invitation, &super::world::Claimed { key: machine(9).key, ..machine(1) });
     assert!(matches!(reply, Reply::Certify { .. }));
-    assert_eq!(certified(reply), id, "made anew");
+    assert_eq!(certified(reply), id, "reimaged");
 }
 
 #[test]

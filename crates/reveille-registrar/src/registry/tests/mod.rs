@@ -1,4 +1,5 @@
-//! The registry alone: who is let in, who is not and why, what each is told, and that a replay gives the same.
+//! The registry alone: which machines are admitted, why others are not, what each is sent, and that a replay gives the
+//! same.
 
 mod admission;
 mod anew;

@@ -1,11 +1,11 @@
-//! What a machine is called, and where it says that it answers, against what others are and have.
+//! A machine's name, and the address at which it says that it answers, compared with the names and addresses of others.
 
 use reveille_wire::agent::ServerFrame;
 
 use super::world::{Claimed, MID, UUID, World, certified, machine, refused, sent};
 use crate::registry::MachineId;
 
-/// A machine that knows no cloud and is called so.
+/// A machine with this name that knows no cloud.
 fn called(name: &str) -> Claimed {
     let mut who = machine(9);
     who.identity.instance_id = None;
@@ -53,7 +53,7 @@ fn the_id_of_a_machine_is_the_name_of_no_node_in_another_roster_either() {
     certified(world.enrol(&invited, &called("w-1")));
 }
 
-/// What the second of two machines is told of where the first one answers.
+/// What the second of two machines is told about the address of the first.
 fn told_of(answers_at: &str, from_the_start: bool) -> Option<String> {
     let mut world = World::new();
     let mut first = machine(1);

@@ -1,4 +1,4 @@
-//! What people ask for, by the names that they know machines by.
+//! What operators ask for, by the names that they use for machines.
 
 use reveille_core::model::time::Span;
 

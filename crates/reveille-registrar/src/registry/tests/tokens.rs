@@ -1,4 +1,4 @@
-//! Tokens of joins: made when one is needed, made anew when one ends, and not asked for for ever.
+//! Tokens of joins: made when one is needed, made again when one ends, and not asked for without end.
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
@@ -84,7 +84,7 @@ fn waiting(world: &mut World) -> (MachineId, Conn) {
     (id, conn)
 }
 
-/// The machine waits and beats, and each attempt is answered. How many were asked for.
+/// The machine waits and sends heartbeats, and each attempt is answered. Returns how many tokens were asked for.
 fn wait_for(
     world: &mut World,
     (id, conn): (&MachineId, Conn),
@@ -112,7 +112,7 @@ fn attempts_that_made_no_token_do_not_use_up_the_days_tokens() {
     let failed = wait_for(&mut world, (&id, conn), hours, Err("forbidden".into()));
     let most = usize::try_from(world.registry.settings().tokens_a_day).unwrap();
     assert!(failed > most, "{failed}");
-    // The right to make secrets is given now.
+    // The server gets the permission to create Secrets now.
     assert!(wait_for(&mut world, (&id, conn), hours, Ok(())) > 0);
 }
 
@@ -124,7 +124,7 @@ fn a_machine_whose_tokens_of_the_day_are_used_up_is_told_so_when_its_last_one_en
     for _ in 1..most {
         world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
         world.say(conn, BEAT);
-        // Somebody takes each away at once.
+        // The machine says that it joined, so the registry deletes each token at once.
         world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
         assert_eq!(tokens(&world.say(conn, BEAT)), (1, 0, 0));
         world.pass(Span::from_s(1));
@@ -152,7 +152,7 @@ fn a_clock_that_is_set_back_puts_off_no_attempt() {
         world.now = world.now + by;
         world.step(Event::ClockSet { by });
         let made = wait_for(&mut world, (&id, conn), Span::from_min(5), Ok(()));
-        assert!(made > 0, "after seconds of backoff, or one that nobody speaks of: {fails}");
+        assert!(made > 0, "after seconds of backoff, or one without an answer: {fails}");
     }
 }
 
@@ -178,7 +178,7 @@ fn a_machine_that_comes_and_goes_while_tokens_are_made_leaves_none_behind_and_ge
     let (mut asked, mut dropped) = (1, 0);
     for _ in 0..200 {
         world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
-        // It is there when nobody needs it any more.
+        // The token arrives when the machine does not need it any more.
         dropped += tokens(&world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) })).2;
         asked += tokens(&world.say(conn, BEAT)).0;
         world.pass(Span::from_s(1));
@@ -187,7 +187,7 @@ fn a_machine_that_comes_and_goes_while_tokens_are_made_leaves_none_behind_and_ge
     assert_eq!((asked, dropped >= most), (most, true), "{dropped}");
 }
 
-/// A heartbeat that says whether its Node is there.
+/// A heartbeat that says whether the machine's Node exists.
 fn beat(joined: bool) -> AgentFrame {
     AgentFrame::Heartbeat(Heartbeat { stage: None, joined, account: None })
 }
@@ -201,7 +201,7 @@ fn a_pause_after_a_token_that_failed_is_as_long_for_whoever_says_that_it_joined(
     };
     fail(&mut world);
     let mut asked = 0;
-    // As many frames as are taken on the long run, for a minute.
+    // As many frames as the rate allows in the long run, for a minute.
     for number in 0..600 {
         world.now = world.now + Span::from_ms(100);
         let mut effects = world.say(conn, beat(number % 2 == 0));
@@ -214,7 +214,7 @@ fn a_pause_after_a_token_that_failed_is_as_long_for_whoever_says_that_it_joined(
     assert!((1..=4).contains(&asked), "{asked} after pauses of 5, 10, 20 s");
 }
 
-/// It says that it joined while its token is being made, so that the failure comes when nobody waits.
+/// The machine says that it joined while its token is being made, so the failure comes when no machine waits.
 #[test]
 fn an_attempt_that_failed_when_nobody_waited_is_followed_by_a_pause_too() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! A registry with a clock, its witness beside it, and its records kept.
+//! A registry with a clock, its witness, and its records.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// The same world, to go on in another way.
+    /// A copy of the world that goes on in another way.
     pub(super) fn branch(&self) -> Self {
         Self {
             registry: self.registry.clone(),
@@ -97,7 +97,7 @@ impl World {
         self.enrols(id, secret, who, None)
     }
 
-    /// While the cluster says this of a Node of its name.
+    /// Enrols while the cluster says this about a Node of the machine's name.
     pub(super) fn enrol_beside(&mut self, id: &InvitationId, who: &Claimed, node: Option<NodeSaid>) -> Reply {
         self.enrols(id, SECRET, who, node)
     }
@@ -111,7 +111,7 @@ impl World {
         replied.expect("everyone is answered")
     }
 
-    /// All that comes of it.
+    /// All effects of an enrolment.
     pub(super) fn enrolling(&mut self, id: &InvitationId, who: &Claimed) -> Vec<Effect> {
         self.enrolling_with(id, SECRET, who, None)
     }
@@ -141,7 +141,7 @@ impl World {
         self.enrol_with(id, SECRET, who)
     }
 
-    /// Invited and enrolled.
+    /// Invites and enrols a machine.
     pub(super) fn known(&mut self, who: &Claimed) -> MachineId {
         let id = self.invite(|_| {});
         certified(self.enrol(&id, who))
@@ -223,7 +223,7 @@ macro_rules! ten {
 pub(super) const MID: [&str; 10] = ten!("feed000000004000800000000000000");
 pub(super) const UUID: [&str; 10] = ten!("c0ffee00-0000-4000-8000-00000000000");
 
-/// Whoever claims to be somebody.
+/// A machine as it claims to be.
 #[derive(Clone, Debug)]
 pub(super) struct Claimed {
     pub(super) identity: Identity,
@@ -231,7 +231,7 @@ pub(super) struct Claimed {
     pub(super) key: KeyHash,
 }
 
-/// A machine with all of its own.
+/// A machine with ids of its own.
 pub(super) fn machine(number: u8) -> Claimed {
     Claimed {
         identity: Identity {
@@ -303,7 +303,7 @@ pub(super) const ANEW: fn(&mut Wish) = |wish| {
 pub(super) const BEAT: AgentFrame =
     AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false, account: None });
 
-/// How many were asked for, handed over, taken away.
+/// How many tokens were asked for, sent, and deleted.
 pub(super) fn tokens(effects: &[Effect]) -> (usize, usize, usize) {
     let count = |wanted: fn(&Effect) -> bool| effects.iter().filter(|effect| wanted(effect)).count();
     (

@@ -44,7 +44,7 @@ const REPORTS: u64 = 5;
 /// How long they stay, with a heartbeat every 15 s.
 const STAY: Duration = Duration::from_secs(45);
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Whoever is not back by then does not come.
+/// An agent that is not back by then does not come back.
 const BACK_WITHIN: Duration = Duration::from_secs(300);
 /// The kernel's unit of processor time in /proc/PID/stat (USER_HZ).
 const TICKS_PER_S: f64 = 100.0;
@@ -79,7 +79,7 @@ fn serve(told: &str) -> Result<(), Box<dyn Error>> {
         let mut heard = server.heard;
         tokio::spawn(async move { while heard.recv().await.is_some() {} });
         std::thread::spawn(move || {
-            // Whoever started this process closes its input when it is to end.
+            // The process that started this one closes its input to end it.
             drop(std::io::stdin().lines().next());
             stop.send_replace(true);
         });

@@ -1,7 +1,8 @@
 //! Keystone, Nova and Neutron as made-up answers over real HTTP: servers of four pools, each with a port and one group.
 //!
 //! Lists come in pages as the real services give them: a page that is full links to the next one, which may be empty. Nothing
-//! ever changes, so a question for changes is answered with nobody. Answers hold what real ones carry beside what is needed.
+//! ever changes, so a request for changes gets a list without servers. Answers hold the other fields of real ones beside those
+//! that are needed.
 
 use std::net::SocketAddr;
 

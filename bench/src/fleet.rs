@@ -47,7 +47,7 @@ pub(crate) struct Fleet {
     silent: usize,
 }
 
-/// Somebody who looks on while an event and all that follows from it are taken in.
+/// An observer of an event and of all that follows from it.
 pub(crate) trait Onlooker {
     /// A step has this effect. For a read: its answer, if it is to have one.
     fn sees(&mut self, effect: &Effect) -> Option<Answer>;
@@ -110,7 +110,7 @@ pub(crate) fn roster(cloud: &CloudName, limits: Limits) -> Roster {
 }
 
 impl Fleet {
-    /// A fleet of which everybody answers.
+    /// A fleet in which every machine answers.
     pub(crate) fn new(size: usize) -> Self {
         Self::with_limits(size, Limits::default())
     }
@@ -252,7 +252,7 @@ impl Fleet {
         self.drive(event, &mut Nobody);
     }
 
-    /// The same, for somebody who looks on and may answer reads otherwise.
+    /// The same, with an observer that may answer reads otherwise.
     pub(crate) fn drive(&mut self, event: Event, onlooker: &mut dyn Onlooker) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {

@@ -25,7 +25,7 @@ mod sim;
 #[global_allocator]
 static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 
-/// One part, for whoever works on it.
+/// One part of the benchmark, for a developer who works on that part.
 type Part = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
 
 const PARTS: [Part; 11] = [

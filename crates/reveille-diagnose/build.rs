@@ -1,4 +1,4 @@
-//! Lists the catalogue's files at build time, so that whoever adds an entry adds a file and nothing else.
+//! Lists the catalogue's files at build time, so that an author who adds an entry adds a file and nothing else.
 
 use std::fmt::Write as _;
 use std::path::Path;

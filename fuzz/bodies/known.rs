@@ -1,6 +1,6 @@
 //! The whole catalogue, made ready once for all tries of a process: it takes longer than a thousand tries of most targets.
 //!
-//! Whoever tries catalogues themselves makes his own.
+//! A target that tries catalogues themselves makes its own.
 
 use std::sync::LazyLock;
 

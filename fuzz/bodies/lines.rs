@@ -20,7 +20,7 @@ use reveille_diagnose::scan::{Cuts, Seen};
 
 use crate::{known, shown};
 
-/// Nobody's secret; of the shape of a bootstrap token's second half.
+/// A made-up secret, of the shape of a bootstrap token's second half.
 const CANARY: &str = "c4naryc4naryc4na";
 const PIECE_BYTES_MAX: usize = 64;
 
@@ -86,7 +86,7 @@ fn of_one_line(text: &[u8]) {
     assert!(shown.chars().count() <= 81, "{shown}");
 }
 
-/// A line in which somebody's program wrote a secret, in each of the ways in which programs do.
+/// A line in which a program wrote a secret, in each of the ways in which programs do.
 fn no_secret(text: &[u8], secret: u8, place: u8) {
     let text = String::from_utf8_lossy(text);
     // The highest numbers are forms that were added later: seeds keep what they mean.
@@ -117,7 +117,7 @@ fn no_secret(text: &[u8], secret: u8, place: u8) {
         shown::quotes(&reader).into_iter().find(|quote| quote.contains(CANARY))
     };
     if let Some(quote) = leaks(&format!("{before} {written} {after}")) {
-        // Whoever tries long enough writes the canary himself, where it is nobody's secret.
+        // A long fuzz run writes the canary into the text itself, where it is no secret.
         let own = leaks(&text).or_else(|| leaks(&format!("{before} {after}")));
         assert!(own.is_some(), "a secret is quoted: {quote}");
     }

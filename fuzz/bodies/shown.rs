@@ -25,7 +25,7 @@ pub(crate) fn quotes(reader: &Reader<'_>) -> Vec<String> {
     }
     let unexplained = unknown.iter().flat_map(|unknown| &unknown.lines);
     all.extend(unexplained.inspect(|quote| check(quote)).map(|quote| quote.text.clone()));
-    // What nobody shows today may be shown tomorrow.
+    // Text that no page shows today may be shown tomorrow.
     let seen = reader.seen();
     let kept = seen.sightings.values().flat_map(|sighting| &sighting.first);
     let kept = kept.chain(seen.trouble.iter().map(|(_, hit)| hit));

@@ -15,7 +15,7 @@ use crate::{known, shown};
 /// Small, so that what expands without measure is noticed by counting lines.
 const LIMITS: Limits =
     Limits { expanded_bytes_max: 1 << 18, expanded_bytes_free: 1 << 14, expansion_max: 20 };
-/// What is packed within packed is counted by each packing anew.
+/// An archive within an archive is counted again at each level.
 const DEPTH_MAX: u64 = 5;
 /// Names of members within members, and what is said of them.
 const NAME_CHARACTERS_MAX: usize = 8_000;

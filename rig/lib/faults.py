@@ -5,7 +5,7 @@
     faults.py --calls [--reset]    what went through the fault proxy
 
 Data: cloud and cluster faults (faults_cloud.py, faults_cluster.py) go through the real APIs; process faults are signals; proxy faults (proxy_faults.py) are armed on
-the proxy's control port. What --off has to put back is kept in $RIG_STATE/active-faults.json (fault_kit.py). Nothing here waits for anybody to notice.
+the proxy's control port. What --off has to put back is kept in $RIG_STATE/active-faults.json (fault_kit.py). Nothing here waits until a component notices the fault.
 """
 import json
 import subprocess
@@ -20,7 +20,7 @@ from osapi import Refused
 
 
 # --- Kubernetes
-@fault('node-delete', 'NODE', 'somebody deletes the Node object (cannot be taken back)')
+@fault('node-delete', 'NODE', 'a person deletes the Node object (cannot be taken back)')
 def node_delete(a):
     if a.off:
         raise Trouble('a deleted node is not made again by --off: rig machine node NAME, or rig node restart-kubelet NAME')

@@ -108,7 +108,7 @@ def missing_route(a):
     change_routes(remove=routes)
 
 
-@fault('duplicate-route', 'MACHINE [NEXTHOP]', 'a second route for the node\'s pod range, to another next hop (default an address nobody has)')
+@fault('duplicate-route', 'MACHINE [NEXTHOP]', 'a second route for the node\'s pod range, to another next hop (default an address of no machine)')
 def duplicate_route(a):
     if a.off:
         return change_routes(remove=a.recall())
@@ -117,7 +117,7 @@ def duplicate_route(a):
     change_routes(add=routes)
 
 
-@fault('route-to-dead', '[CIDR] [NEXTHOP]', 'a route of a pod range nobody owns (default 198.19.250.0/24) to an address nobody has')
+@fault('route-to-dead', '[CIDR] [NEXTHOP]', 'a route of a pod range of no node (default 198.19.250.0/24) to an address of no machine')
 def route_to_dead(a):
     if a.off:
         return change_routes(remove=a.recall())
@@ -205,7 +205,7 @@ def reboot_fail(a):
     pattern_file(a.off, 'reboot.fail', a.argument())
 
 
-@fault('stuck-deleting', 'MACHINE [lost]', 'delete the machine and let it hang at that; "lost": the task is set, nobody works on it (--off: gone; lost: ACTIVE)')
+@fault('stuck-deleting', 'MACHINE [lost]', 'delete the machine and let it hang at that; "lost": the task is set, no service works on it (--off: gone; lost: ACTIVE)')
 def stuck_deleting(a):
     s = find(demo(), a.argument())
     how = a.recall() if a.off else ('lost' if a.argument(1) == 'lost' else 'hangs')
@@ -242,7 +242,7 @@ def console(a):
         f.write(text)
 
 
-@fault('shutoff', 'MACHINE', 'somebody stopped the server, and its simulated kubelet with it (--off: starts both)')
+@fault('shutoff', 'MACHINE', 'a user stopped the server, and its simulated kubelet with it (--off: starts both)')
 def shutoff(a):
     d = demo()
     s = find(d, a.argument())

@@ -30,7 +30,7 @@ def without(a, *thing):
     kubectl('delete', *thing)
 
 
-@fault('csr-approver-off', '', 'nobody approves the client certificates of new nodes: requests stay Pending')
+@fault('csr-approver-off', '', 'no approver approves the client certificates of new nodes: requests stay Pending')
 def csr_approver_off(a):
     without(a, 'clusterrolebinding', 'kubeadm:node-autoapprove-bootstrap')
 
@@ -71,7 +71,7 @@ def certificate_ahead(stem, days):
 
 
 def serve(certificate):
-    """It would read the file anew by itself, after up to a minute."""
+    """The API server would read the file again by itself, after up to a minute."""
     with open(STATE + '/pki/apiserver.crt', 'w') as f:
         f.write(certificate)
     for verb in ('stop', 'start'):
@@ -80,7 +80,7 @@ def serve(certificate):
             raise Trouble(r.stderr.strip())
 
 
-@fault('api-certificate-ahead', '', 'the API server\'s certificate begins tomorrow: to whoever asks it, as if the own clock were a day behind (restarts the API server)')
+@fault('api-certificate-ahead', '', 'the API server\'s certificate begins tomorrow: to its clients, as if the own clock were a day behind (restarts the API server)')
 def api_certificate_ahead(a):
     if a.off:
         return serve(a.recall())

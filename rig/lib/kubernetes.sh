@@ -56,7 +56,7 @@ start_etcd() {
     --listen-client-urls "http://127.0.0.1:$ETCD_PORT" --advertise-client-urls "http://127.0.0.1:$ETCD_PORT"
 }
 start_kube_apiserver() {
-  # Every write with who made it, and no read: a few lines for each scenario, whoever's writes they are.
+  # Every write with the client that made it, and no read: a few lines for each scenario, whichever client writes.
   cat >"$state/audit.yaml" <<'END'
 apiVersion: audit.k8s.io/v1
 kind: Policy

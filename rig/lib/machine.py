@@ -226,7 +226,7 @@ def main():
     q.add_argument('--no-group', action='store_true', help='a port with no security group at all')
     q.add_argument('--flavor', default='1', help='1, 2, or 99 (too big for any host)')
     q.add_argument('--tag', action='append', default=[], help='one more tag')
-    q.add_argument('--no-tags', action='store_true', help='a machine that is nobody\'s')
+    q.add_argument('--no-tags', action='store_true', help='a machine without an owner')
     q.add_argument('--no-wait', action='store_true')
     q.add_argument('--json', action='store_true')
     q.set_defaults(do=create)

@@ -54,7 +54,7 @@ node_up() {
   fi
   write_node_files "$node" "$dir" "${token:-$("$(program kubeadm)" token create --kubeconfig "$state/admin.conf" 2>/dev/null || cat "$state/bootstrap-token")}" "${hash:-$(<"$state/ca-hash")}" ${extra[@]+"${extra[@]}"}
   [ -z "$spoil" ] || spoil_before "$spoil"
-  # Until its process is written down, somebody who takes the last other node down would take the paths away again.
+  # Until this node's process is written down, a process that takes the last other node down would take the paths away again.
   exec 9>"$home/.paths-lock"; flock 9
   make_node_paths
   node_boot "$node"

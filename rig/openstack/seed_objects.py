@@ -14,7 +14,7 @@ from osapi import Session, demo
 
 POD_RANGE = '198.19.0.0/16'
 NODE_RANGE = '10.8.0.0/24'
-# Below them lie addresses that no machine ever gets: next hops that are nobody, as `rig fault` puts them into routes.
+# Below them lie addresses that no machine ever gets: dead next hops, as `rig fault` puts them into routes.
 NODE_ADDRESSES = {'start': '10.8.0.16', 'end': '10.8.0.254'}
 
 

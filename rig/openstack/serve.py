@@ -140,7 +140,7 @@ def all_of_them(wanted):
         importlib.import_module(m)
     assert threading.active_count() == 1 and 'eventlet' not in sys.modules
     state = os.environ['RIG_STATE']
-    # the catalogue names today's ports only after the database is up; nobody may read (and cache) it earlier
+    # the catalogue names today's ports only after the database is up; no service may read (and cache) it earlier
     while not os.path.exists(state + '/database-ready'):
         if time.time() - T0 > 90:
             sys.exit('serve.py: the database did not become ready')

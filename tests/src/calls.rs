@@ -90,7 +90,7 @@ impl Proxy {
         self.agent.get(url).call()?.body_mut().read_json().context("the proxy's counts")
     }
 
-    /// The counts, which begin anew.
+    /// The counts, which start again from zero.
     ///
     /// # Errors
     /// When the proxy does not answer.
@@ -160,7 +160,7 @@ impl Calls {
                 || kind.contains("/action/forceDelete")
         };
         let found: Vec<_> = self.writes().into_iter().filter(|(kind, _)| hurts(kind)).collect();
-        ensure!(found.is_empty(), "somebody's machine was to be touched: {found:?}");
+        ensure!(found.is_empty(), "a call would touch another owner's machine: {found:?}");
         Ok(())
     }
 
@@ -185,8 +185,8 @@ impl fmt::Display for Calls {
 mod tests {
     use super::*;
 
-    /// A call hangs while the counts begin anew, and its answer is given up after that: the proxy then knows its kind, and
-    /// no call of it.
+    /// A call hangs while the counts start again from zero, and its answer is given up after that: the proxy then knows its kind,
+    /// and no call of it.
     #[test]
     fn write_that_was_asked_before_the_counts_began_is_none_of_theirs() {
         let count = |calls| Count { calls, bytes_out: 0, forwarded: calls, write: true };

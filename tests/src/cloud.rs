@@ -74,7 +74,7 @@ impl Cloud {
     /// Asks a service.
     ///
     /// # Errors
-    /// When nobody answers. A refusal is an answer.
+    /// When no service answers. A refusal is an answer.
     pub fn ask(&self, method: &str, service: Service, path: &str, body: Option<&Value>) -> Result<Answer> {
         if self.token.borrow().is_none() {
             let token = self.log_in()?;

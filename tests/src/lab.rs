@@ -191,7 +191,7 @@ impl Lab {
         format!("router: {}", self.rig.facts.openstack.router)
     }
 
-    /// Begins the proxy's counts anew and starts `run`.
+    /// Starts the proxy's counts again from zero and starts `run`.
     ///
     /// # Errors
     /// When it does not start.
@@ -317,7 +317,7 @@ impl Lab {
             let crew = crew.clone();
             match self.is_well(&crew, !with.contains(&"--no-route")) {
                 Ok(()) => return Ok(crew),
-                Err(why) => eprintln!("the machines of {cluster} are made anew: {why:#}"),
+                Err(why) => eprintln!("the machines of {cluster} are deleted and made again: {why:#}"),
             }
             let ids: Vec<&str> = crew.machines.iter().map(|machine| machine.id.as_str()).collect();
             let names: Vec<&str> = crew.machines.iter().map(|machine| machine.name.as_str()).collect();

@@ -28,7 +28,7 @@ pub struct Ledger {
 pub struct Incident {
     /// Its number.
     pub id: IncidentId,
-    /// What is amiss.
+    /// What is wrong.
     pub kind: FaultKind,
     /// With whom.
     pub subject: Subject,
@@ -76,7 +76,7 @@ impl Ledger {
         Ok(Self::of(records?))
     }
 
-    /// Puts records together, whoever kept them.
+    /// Puts records together, whichever process wrote them.
     pub fn of(records: Vec<Record>) -> Self {
         let mut ledger = Self { records, incidents: Vec::new() };
         for record in ledger.records.clone() {

@@ -1,4 +1,5 @@
-//! A metadata service as EC2's machines have it (IMDSv2): a token for whoever asks, a rebalance for whoever shows it, or nothing.
+//! A metadata service as EC2's machines have it (IMDSv2): it gives a token to any client, and a rebalance notice or nothing to a
+//! client with the token.
 //!
 //! ```text
 //!  PUT /latest/api/token ─▶ token     GET …/events/recommendations/rebalance, with it ─▶ what stands now, or 404
@@ -16,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 const TOKEN: &str = "a-token-of-this-machine";
-/// Whoever is silent for so long is gone.
+/// A client that is silent for so long is gone.
 const SILENT: Duration = Duration::from_secs(5);
 
 /// The service. Closes with its owner.
@@ -48,7 +49,7 @@ impl Metadata {
                     return;
                 }
                 if let Ok(stream) = stream {
-                    // Whoever hung up needs no answer.
+                    // A client that hung up needs no answer.
                     answer(stream, shared.recommends.load(Ordering::Relaxed)).ok();
                 }
             }

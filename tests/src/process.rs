@@ -1,8 +1,8 @@
 //! Running programs: each with a deadline, each known by its id, so that an interrupted run leaves none behind.
 //!
-//! A program's output is read while it runs, so that a full pipe holds nobody up. Programs that started daemons may
-//! leave their pipes open; what was read until a moment after the end is what counts. Only what was started here is
-//! ever signalled, by its id, while we are still its parent.
+//! A program's output is read while it runs, so that a full pipe blocks no program. Programs that started daemons may leave their
+//! pipes open; what was read until a moment after the end is what counts. This module signals only what it started, by its id,
+//! while it is still the parent.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

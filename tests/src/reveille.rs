@@ -153,7 +153,7 @@ impl Reveille {
     fn command(&self, place: &Place, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--state").arg(&place.state).env("NO_COLOR", "1");
-        // What the rig's EC2 takes is anybody's; a roster without one never asks for it.
+        // The rig's EC2 accepts any credentials; a roster without one never asks for it.
         command.env("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE").env("AWS_SECRET_ACCESS_KEY", "rig");
         for roster in &place.rosters {
             command.arg("--roster").arg(roster);

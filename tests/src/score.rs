@@ -195,7 +195,7 @@ impl Score {
     }
 }
 
-/// Prints in one go. When nobody is there to see it, the run goes on.
+/// Prints in one go. When the output is closed, the run goes on.
 pub fn say(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }

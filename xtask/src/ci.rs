@@ -4,8 +4,8 @@
 //!  fmt ─▶ clippy ─▶ tests ─▶ dependencies ─▶ tidy ─▶ e2e ─▶ durations, what failed, what was not run and why, one closing line
 //! ```
 //!
-//! A failed step does not stop the next one: whoever waited wants to know everything. Tests that need a rig are told as not
-//! run by one step and run by the last; in the sum each counts once.
+//! A failed step does not stop the next one: a developer who waited wants to know every failure. Tests that need a rig are
+//! reported as not run by one step and run by the last; in the sum each counts once.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -5,8 +5,8 @@
 //!  cargo deny --offline check advisories ───────────▶ one check, where the database of advisories was fetched before
 //! ```
 //!
-//! The program and the database are fetched by whoever wants these checks (`cargo install cargo-deny`, `cargo deny fetch db`).
-//! Where one of them is missing, its check is told as not run, with what to do.
+//! A developer who wants these checks installs the program and the database (`cargo install cargo-deny`, `cargo deny fetch db`).
+//! Where one of them is missing, its check is reported as not run, with what to do.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

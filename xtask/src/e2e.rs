@@ -6,8 +6,8 @@
 //!                              └▶ scenarios (REVEILLE_E2E=1), in lanes with rigs of their own
 //! ```
 //!
-//! Both wait for services most of the time, so they run side by side; what the adapters' tests print comes in one piece.
-//! Cargo is always asked for the whole workspace: for a part of it, it would pick other features and compile most of it anew.
+//! Both wait for services most of the time, so they run side by side; the adapters' tests print in one piece. Cargo always builds
+//! the whole workspace: for a part of it, Cargo would pick other features and compile most of it again.
 //!
 //! Where a prerequisite is missing (no Go, no Python), nothing of this can be run, and every test is named as not run with
 //! that reason. Where they are there and no rig builds or comes up, something is broken, and that is a failure.

@@ -5,7 +5,7 @@
 //!  fuzz/seeds/TARGET ───────────────────────────────────────────▲       └▶ fuzz/artifacts/TARGET  what broke
 //! ```
 //!
-//! The folder is a workspace of its own, so that nobody else builds it; the flags are those of the stable compiler. What the
+//! The folder is a workspace of its own, so that no other command builds it; the flags are those of the stable compiler. What the
 //! targets demand is not known here. Tests of the crates play the kept seeds through the same bodies without any of this.
 
 use std::fs;

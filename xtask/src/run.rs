@@ -42,7 +42,7 @@ pub(crate) fn to_the_end(command: Command, within: Duration) -> Result<Ended> {
     run(command, within, true)
 }
 
-/// Runs the program and shows nothing: what it says is shown in one piece by whoever asked, or not at all.
+/// Runs the program and shows nothing: the caller shows its output in one piece, or not at all.
 pub(crate) fn held_back(command: Command, within: Duration) -> Result<Ended> {
     run(command, within, false)
 }
@@ -101,7 +101,7 @@ fn read_in_background<W: Write + Send + 'static>(
         while reader.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             if let Some(screen) = &mut shown {
-                // Nobody may be there to see it; the run goes on.
+                // The screen may be closed; the run goes on.
                 let _ = screen.write_all(&bytes);
             }
             if to.send(text.trim_end_matches('\n').to_owned()).is_err() {

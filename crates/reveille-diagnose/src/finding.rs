@@ -50,7 +50,7 @@ pub struct Finding {
     pub stage: Stage,
     /// How sure it is.
     pub confidence: Confidence,
-    /// What is amiss, as a clause.
+    /// What is wrong, as a clause.
     pub title: String,
     /// Lines that prove it, strongest first.
     pub evidence: Vec<Quote>,

@@ -13,10 +13,9 @@
 //! What is known of failures is data: one file of the catalogue for each cause, with the lines that prove it and lines
 //! that look like them and do not. Code here knows how lines, tables and archives are made, and no failure by name.
 //!
-//! Pure on purpose: no clock, no file system, no network. Whoever calls opens the files. Threads look ahead in a long source
-//! where the caller allows it, and change nothing in what is found. Times in logs order
-//! lines of one source and are never compared across sources: another machine's clock is not ours. Text is masked before
-//! it is kept, so that no finding can quote a secret.
+//! Pure on purpose: no clock, no file system, no network. The caller opens the files. Threads look ahead in a long source where
+//! the caller allows it, and do not change the result. Times in logs order lines of one source and are never compared across
+//! sources: another machine's clock is not ours. Text is masked before it is kept, so that no finding can quote a secret.
 
 pub mod catalogue;
 pub mod finding;

@@ -30,7 +30,7 @@ use crate::judge::judge;
 use crate::lines::comparable;
 use crate::scan::{Reader, Scanner, TooLarge};
 
-/// Causes that are handed over; what stands behind them is no help to anybody.
+/// Causes that are handed over at most; further ones help no operator.
 const TOLD_MAX: usize = 6;
 
 /// A catalogue, ready to judge.
@@ -90,8 +90,8 @@ impl Judge {
         self.heard_of(console, true, notes)
     }
 
-    /// What the two worlds answered when they were asked for words about one machine, judged together. Where the console
-    /// could not be read and nobody else says why, it was not told: that is an error, and asked for again.
+    /// What the cloud and the cluster answered about one machine, judged together. Where the console could not be read and no
+    /// other source says why, the result is an error, and the caller asks again.
     pub fn weigh(
         &self,
         hearing: &Hearing,
@@ -256,7 +256,7 @@ fn unread(source: &str, why: &str) -> Unread {
 }
 
 fn quote(Quote { source, line, text, times, sign }: Quote) -> testimony::Quote {
-    // What the cluster says are statements; which line one became is of no use to anybody.
+    // What the cluster says are statements, without a file; the number of a line that was made from one helps no reader.
     let number = if source == CONSOLE { line } else { 0 };
     let line = Line { number, times, sign: Arc::from(sign) };
     testimony::Quote { source: Arc::from(source), text: Arc::from(text), line }

@@ -5,7 +5,7 @@ use reveille_diagnose::scan::Scanner;
 use reveille_diagnose::sources::{Input, Intake, Limits, Unpacked};
 use reveille_diagnose::{Catalogue, Diagnosis, Reader, judge};
 
-/// Stands in a list or a setting, where it is nobody's failure.
+/// Stands in a list or a setting, where it is no failure of any machine.
 const TRAP: &str = "E1121 01:00:00.1 1 run.go:74] \"command failed\" err=\"x509: certificate has expired or is not yet valid\"\n";
 const WELL: &str = "I1121 01:00:00.1 811 kubelet.go:2205] \"SyncLoop (PLEG): event for pod\" pod=\"kube-system/coredns-1\"\n";
 const NO_NAME: &str =

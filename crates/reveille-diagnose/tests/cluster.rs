@@ -126,7 +126,7 @@ fn conditions_events_and_requests_are_read_as_what_they_prove() {
             vec![("csr-not-approved", Sure, vec!["csr csr-1"])],
         ),
         (
-            "a request that nobody signs",
+            "a request that no signer signs",
             requests(vec![request("csr-1", CLIENT, RequestState::Approved)]),
             vec![("csr-not-approved", Likely, vec!["csr csr-1"])],
         ),
@@ -140,7 +140,7 @@ fn conditions_events_and_requests_are_read_as_what_they_prove() {
             vec![],
         ),
         (
-            "a serving certificate keeps nobody from joining",
+            "a pending serving certificate blocks no join",
             requests(vec![request("csr-1", "kubelet-serving", RequestState::Pending)]),
             vec![],
         ),
@@ -216,7 +216,7 @@ fn a_world_that_does_not_answer_is_named_and_the_other_is_heard() {
         testimony.unread.iter().map(|unread| unread.source.to_string()).collect::<Vec<_>>()
     };
 
-    assert!(judge.weigh(&hearing, failed(), said(vec![])).is_err(), "nobody told anything: ask again");
+    assert!(judge.weigh(&hearing, failed(), said(vec![])).is_err(), "no source told anything: ask again");
     let pending = vec![request("csr-1", CLIENT, RequestState::Pending)];
     let without_console = testimony(judge.weigh(&hearing, failed(), said(pending)));
     assert_eq!(told(&without_console), [("csr-not-approved", Sure, vec!["csr csr-1"])]);

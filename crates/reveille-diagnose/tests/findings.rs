@@ -1,5 +1,5 @@
 //! The pages of `docs/reference/findings` say what the catalogue says, and the engine of its own causes.
-//! `REVEILLE_BLESS=1` writes them anew.
+//! `REVEILLE_BLESS=1` writes them again.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Every seed of the fuzz targets of this crate, through the same bodies and without libFuzzer: what fuzzing found once stays
-//! mended. `cargo xtask fuzz` looks for more.
+//! fixed. `cargo xtask fuzz` looks for more.
 
 #[path = "../../../fuzz/bodies/case.rs"]
 mod case;

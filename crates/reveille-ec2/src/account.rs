@@ -1,8 +1,8 @@
-//! One account in one region: the connection that everything else hangs on.
+//! One account in one region: the connection that all requests of this crate use.
 //!
-//! Connecting finds region and credentials as every AWS program does, and asks STS once whose they are, so that wrong ones
-//! are told at once and the same account under two names is one. Cheap to clone; all clones share one set of credentials,
-//! one set of counters and one memory of what was seen.
+//! Connecting finds region and credentials as every AWS program does, and asks STS once for the account and identity. So wrong
+//! credentials are reported at once, and the same account under two names is one account. An `Account` is cheap to clone; all
+//! clones share one set of credentials, one set of counters and one memory of what was seen.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,7 +64,7 @@ impl Ec2Config {
 /// Why there is no connection. Each text says what was tried, what went wrong and what to look at.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// Nobody says which region.
+    /// Neither the roster nor the environment nor the profile names a region.
     #[error(
         "ec2: cannot connect to cloud {cloud}: no region is named. Give it in the roster, in AWS_REGION or in the profile"
     )]
@@ -250,7 +250,7 @@ impl Account {
         self.inner.disks.lock().unwrap_or_else(PoisonError::into_inner).insert(kind.to_owned(), has);
     }
 
-    /// How many routes this table may hold, where anybody told.
+    /// How many routes this table may hold, where EC2 told it.
     pub(crate) fn routes_max(&self, router: &RouterId) -> Option<u32> {
         let limits = self.inner.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let learned = limits.get(router).filter(|(at, _)| at.elapsed() < LIMIT_TTL);

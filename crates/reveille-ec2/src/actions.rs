@@ -1,7 +1,7 @@
 //! Every action of AWS that this adapter asks for: one closed list, from which the IAM policy is made.
 //!
-//! A request can only be made from an [`Action`] of this list ([`crate::query::Request::new`] takes nothing else), so what is
-//! not here is not called; that everything here *is* called, a test shows that drives each question and each call.
+//! A request can only be made from an [`Action`] of this list ([`crate::query::Request::new`] takes nothing else), so the adapter
+//! calls no other action. A test drives each question and each call, and shows that every action of the list is used.
 
 /// A service of AWS that speaks the Query protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +43,7 @@ impl Service {
 /// What may be asked for, and on what a policy can restrict it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Right {
-    /// Everybody who has credentials may: no policy names it.
+    /// Every client with credentials may call it: no policy names it.
     Free,
     /// Reads; AWS knows no narrower resource than all.
     Read,

@@ -4,9 +4,9 @@
 //! aws-config: STS, SSO, container and instance metadata ─▶ Bridge ─▶ reqwest (rustls, aws-lc-rs)
 //! ```
 //!
-//! So that there is one TLS stack with one set of authorities in the program, and not a second one for the minute in
-//! which credentials are fetched. Addresses that only this machine reaches (instance and container metadata) are asked
-//! past every proxy. Answers are bounded; the deadlines are those that aws-config asks for, and ours where it asks for none.
+//! The program then has one TLS stack with one set of certificate authorities, and not a second one for the minute in which
+//! credentials are fetched. Requests to addresses that only this machine reaches (instance and container metadata) bypass every
+//! proxy. Answers are bounded; the deadlines are those that aws-config asks for, and ours where it asks for none.
 
 use std::net::IpAddr;
 use std::sync::Arc;

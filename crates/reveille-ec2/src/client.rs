@@ -8,8 +8,8 @@
 //!                            reads only: throttled, 5xx, no answer: again, after a growing and random wait, with an end
 //! ```
 //!
-//! Changes are never sent twice but after an answer that says the caller was not recognised, which means that nothing was
-//! done. Whether a throttled change is worth another try, the engine decides.
+//! The client never sends a change twice, with one exception: AWS answered that it did not recognise the caller, so nothing was
+//! done. The engine decides whether a throttled change is worth another try.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -43,7 +43,8 @@ const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 pub(crate) struct Pace {
     /// The first wait between two tries is random up to twice this; each further one up to twice the one before.
     pub(crate) wait_base: Duration,
-    /// A stop takes seconds where the guest obeys and some minutes where it does not; whoever asked looks again after this.
+    /// A stop takes seconds where the guest obeys and some minutes where it does not; the caller reads the state again after
+    /// this.
     pub(crate) stop_within: Duration,
     pub(crate) stop_look_every: Duration,
 }

@@ -5,9 +5,9 @@
 //!                                         └ no ──▶ the standard chain (environment, profiles, SSO, web identity, ECS, IMDSv2)
 //! ```
 //!
-//! Whoever finds credentials refused waits for the one who already fetches others. A fetch that failed is not tried again at
-//! once; while the old ones last, they serve. No key and no token reaches a log, an error or a Debug output: an error names the
-//! source that failed and the kind of its failure.
+//! A request whose credentials are refused waits for the task that already fetches others. A fetch that failed is not tried again
+//! at once; while the old credentials last, they serve. No key and no token reaches a log, an error or a Debug output. An error
+//! names the source that failed and the kind of its failure.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 
 /// The chain asks several sources, one after another, and metadata has retries of its own.
 const FETCH_DEADLINE: Duration = Duration::from_secs(30);
-/// Fetched anew so long before their end.
+/// Credentials are fetched again so long before their end.
 const RENEW_MARGIN: Duration = Duration::from_secs(300);
 /// After a fetch that failed, the next one waits this long.
 const HOLD_FAILED: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! When EC2's "there is no such instance" may be believed.
+//! Decides when to believe EC2's "there is no such instance".
 //!
 //! ```text
 //!  InvalidInstanceID.NotFound ─▶ seen ended?              ─ yes ─▶ believed (EC2 forgets the ended after about an hour)
@@ -15,8 +15,8 @@
 //!   saw alive and that is denied without our ever having seen it end is therefore a server that does not know, unless we
 //!   did not look for longer than that hour: [`OUT_OF_SIGHT`], twice as much, from the last sighting.
 //!
-//! What is remembered is only in memory. After a restart, an instance counts as never seen until it is listed once, and the
-//! minute alone protects it; the engine adds its own doubt on top, which outlives a restart.
+//! The record of sightings is only in memory. After a restart, an instance counts as never seen until it is listed once, and the
+//! minute alone protects it. The engine adds its own doubt on top, which outlives a restart.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

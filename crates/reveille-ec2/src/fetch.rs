@@ -1,7 +1,7 @@
-//! The lists that readings are made of, each complete or failed.
+//! The lists from which a reading is made, each complete or failed.
 //!
-//! Everything is asked for by filter rather than by id where both are possible: an id that one of EC2's servers does not know
-//! yet makes a whole request fail, a filter just finds less.
+//! Requests filter rather than name ids where both are possible. An id that one of EC2's servers does not know yet makes a whole
+//! request fail; a filter just finds less.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::query::Request;
 use crate::reply::Set;
 
-/// A number that is assigned to no protocol: allows nothing that anybody asks for.
+/// A number that is assigned to no protocol: allows nothing that any roster asks for.
 const UNREADABLE: Protocol = Protocol(255);
 
 /// `DescribeSecurityGroups`.

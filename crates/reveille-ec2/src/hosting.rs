@@ -7,7 +7,7 @@
 //! the instance itself   ─┘
 //! ```
 //!
-//! A recommendation to rebalance is told to the instance and to EventBridge, and to nobody who asks the API: it is not seen here.
+//! EC2 tells a rebalance recommendation to the instance and to EventBridge, and not through the API: it is not seen here.
 
 use std::sync::Arc;
 

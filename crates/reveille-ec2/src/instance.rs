@@ -31,7 +31,7 @@ use reveille_core::model::intern::{MarkSets, Texts};
 pub(crate) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
 /// An interface is attached within seconds of the launch; a later launch is another one.
 const LAUNCH_TAKES: Span = Span::from_min(1);
-/// The tag by which Auto Scaling names the group that keeps an instance. Nobody else can put it.
+/// The tag by which Auto Scaling names the group that keeps an instance. EC2 lets no other client set it.
 pub(crate) const SCALING_GROUP_TAG: &str = "aws:autoscaling:groupName";
 
 /// The mark of all instances of the cluster of this id, whatever the tag's value.
@@ -237,9 +237,9 @@ impl WireInstance {
         }
     }
 
-    /// Work of somebody else that is under way.
+    /// A task of EC2 or of another client that is under way.
     fn task(&self, hosting: Option<&Hosting>) -> Option<String> {
-        // Neither stopped nor startable: whoever stops it is not done.
+        // Neither stopped nor startable: the stop is not complete.
         if self.instance_state.name == "stopping" {
             return Some("stopping".to_owned());
         }

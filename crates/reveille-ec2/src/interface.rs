@@ -4,10 +4,9 @@
 //! check is on passes its own addresses (and prefixes delegated to it), one whose check is off passes everything, which is said
 //! as the pairs `0.0.0.0/0` and `::/0`.
 //!
-//! **Revision.** EC2 counts no revisions and checks none. What stands in for one is a digest of all that a change here
-//! replaces: the groups and the check. Whoever changes an interface reads it again just before, and does nothing when the digest
-//! is another one. Between that read and the write, a moment remains in which a change of somebody else is lost; EC2 offers
-//! nothing against it.
+//! **Revision.** EC2 counts no revisions and checks none. A digest of all that a change here replaces takes their place: the
+//! groups and the check. Each change of an interface reads it again just before, and does nothing when the digest differs.
+//! Between that read and the write, a moment remains in which a change by another client is lost; EC2 offers nothing against it.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -98,7 +97,7 @@ struct Prefix6 {
 }
 
 impl WireInterface {
-    /// Whose it is; none where it is attached to nobody, or to something that is no instance.
+    /// The instance that has the interface; none where it is not attached, or attached to something that is no instance.
     pub(crate) fn instance(&self) -> Option<InstanceId> {
         let id = self.attachment.as_ref()?.instance_id.as_deref()?;
         (!id.trim().is_empty()).then(|| instance_id(id))
@@ -211,7 +210,7 @@ mod tests {
     #[test]
     fn a_revision_tells_every_change_that_a_write_would_undo_and_no_other() {
         let base = with(true, &["sg-1", "sg-2"]).revision();
-        assert_eq!(with(true, &["sg-2", "sg-1"]).revision(), base, "the order is nobody's");
+        assert_eq!(with(true, &["sg-2", "sg-1"]).revision(), base, "the order of the groups does not count");
         for other in [with(false, &["sg-1", "sg-2"]), with(true, &["sg-1"]), with(true, &["sg-1", "sg-3"])] {
             assert_ne!(other.revision(), base);
         }

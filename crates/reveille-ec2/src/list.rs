@@ -113,7 +113,7 @@ impl Lister {
         found.map(|wire| known.instance(wire.into_instance(around, tables))).collect()
     }
 
-    /// Ports of all that was found, ours or not: a stranger's address is somebody's.
+    /// Ports of all instances that were found, ours or not: the address of a foreign machine is in use.
     fn ports(
         &mut self,
         found: &[&WireInstance],
@@ -186,7 +186,7 @@ pub(crate) async fn targets(
     Ok((targets, strangers, in_use))
 }
 
-/// The tables as routers; void when one names an interface that nobody lists.
+/// The tables as routers; an error when one names an interface that is in no list.
 pub(crate) fn routers(
     account: &Account,
     tables: &[WireTable],

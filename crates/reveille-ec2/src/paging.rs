@@ -1,8 +1,8 @@
 //! All pages of a listing, or none of them.
 //!
-//! Follows tokens. One that comes twice, a page that fails or ends too early, and a listing without end each make the whole
-//! listing void. An empty page with a token is none of these: EC2 filters after it has cut its pages. Pages shift while others
-//! work; the same object on two pages counts once, the later reading wins.
+//! The module follows tokens. A token that comes twice, a page that fails or ends too early, and a listing without end each make
+//! the whole listing void. An empty page with a token is none of these: EC2 filters after it has cut its pages. Pages shift while
+//! other clients work; the same object on two pages counts once, the later reading wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

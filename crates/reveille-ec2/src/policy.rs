@@ -1,8 +1,8 @@
 //! The least rights that this adapter needs, as an IAM policy.
 //!
-//! Made from the list of actions that it calls ([`crate::actions`]) and from nothing else, so that it can neither lack one nor
-//! give one away. Machines are only touched where they carry the cluster's tag. Groups, interfaces and route tables need not
-//! carry it, so they are not restricted by it; whoever tags them can narrow the statements `Network` and `Routes` alike.
+//! Made from the list of actions that the crate calls ([`crate::actions`]) and from nothing else, so that it can neither lack one
+//! nor give one away. Machines are only touched where they carry the cluster's tag. Groups, interfaces and route tables need not
+//! carry it, so they are not restricted by it. An operator who tags them can narrow the statements `Network` and `Routes` alike.
 
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
-//! What AWS says when it says no, in its two dialects.
+//! How AWS words a refusal, in its two dialects.
 //!
 //! EC2: `<Response><Errors><Error><Code/><Message/></Error></Errors><RequestID/></Response>`. Auto Scaling and STS:
-//! `<ErrorResponse><Error>…</Error><RequestId/></ErrorResponse>`. Something in between: HTML, of which only the status is worth
-//! anything. A code means one thing wherever it stands, so this is the one place that knows codes.
+//! `<ErrorResponse><Error>…</Error><RequestId/></ErrorResponse>`. A proxy in between: HTML, of which only the status is of use. A
+//! code means the same in every service, so this is the one module that knows codes.
 
 use std::fmt;
 
@@ -192,7 +192,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// One line, printable, short, without the encoded message that only somebody with other rights could read.
+/// One line, printable, short, without the encoded message, which only a principal with other rights can decode.
 fn clean(text: &str) -> String {
     let text = text.split("Encoded authorization failure message").next().unwrap_or_default();
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,8 +1,8 @@
 //! Answers as XML: one decoder, and the shapes that many answers share.
 //!
-//! An answer counts only when its root says that it is the answer to what was asked: a page that something in between sends
-//! with status 200 would otherwise be read as an empty list. What the answer holds is named by the types that decode it; a
-//! list that is not there at all is an error there, and an empty one is not.
+//! An answer counts only when its root element names the answer to the request. Otherwise a proxy's page with status 200 would be
+//! read as an empty list. The types that decode an answer name its content; for them a missing list is an error, and an empty one
+//! is not.
 
 use quick_xml::events::Event;
 use reveille_core::effect::{ReadError, ReadErrorKind};

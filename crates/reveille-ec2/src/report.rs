@@ -1,8 +1,8 @@
-//! Failures in the engine's words: a read that could not tell, a write that did or did not happen.
+//! Failures in the engine's terms: a read without a result, a write that did or did not happen.
 //!
-//! One place decides what a code means for the engine, so that a listing, a look and a change never disagree about it. The
-//! rule for writes: what was answered with a refusal did not happen; what was answered with an error of the service
-//! itself, or not at all, may have.
+//! This one module decides what a code means for the engine, so that a listing, a look and a change never disagree about it. The
+//! rule for writes: a refused write did not happen. A write that got an error of the service itself, or no answer, may have
+//! happened.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct Reading {
     pub(crate) page: u32,
 }
 
-/// A failed listing says nothing about anybody.
+/// A failed listing says nothing about any machine.
 pub(crate) const NO_LISTING: &str = "Nothing is judged from this listing.";
 /// A failed look says nothing about the one thing it looked at.
 pub(crate) const NO_ANSWER: &str = "Nothing is concluded from this.";

@@ -1,4 +1,4 @@
-//! A whole region of an account, unfiltered: for whoever does not know yet what to look for.
+//! A whole region of an account, unfiltered: for a caller that does not know yet what to look for.
 //!
 //! ```text
 //! instances, with their interfaces ─┐
@@ -7,9 +7,9 @@
 //! route tables                     ─┘
 //! ```
 //!
-//! [`crate::Lister`] asks for what rosters want, over and over; this asks for everything, once. Nothing here says whose any of
-//! it is: names and marks are handed over as they were found. Instances are handed over without what status checks and spot
-//! requests say of them. Subnets and networks are told by who is in them: they have no list of their own.
+//! [`crate::Lister`] asks for what rosters want, in every cycle; a survey asks for everything, once. A survey does not decide who
+//! owns an object: it hands over names and marks as it found them. It hands over instances without the results of status checks
+//! and spot requests. Subnets and networks have no list of their own: the survey derives them from the instances in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

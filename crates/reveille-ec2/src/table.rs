@@ -1,8 +1,8 @@
 //! A VPC's route table as the model's router.
 //!
-//! Routes of EC2 name an interface where the model's name an address: a route is handed over with its interface's own address
-//! of that family. A black hole whose interface is gone leads to nobody, and is handed over as that. Routes through gateways are
-//! nobody's pod routes: they are left out, and counted against the limit.
+//! Routes of EC2 name an interface where the model's name an address: a route is handed over with its interface's own address of
+//! that family. A black hole whose interface is gone is handed over as a route with a dead next hop. Routes through gateways are
+//! not pod routes: they are left out, and counted against the limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -85,7 +85,7 @@ impl Targets {
 /// What a route of EC2 is to the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Leads {
-    /// A route through a machine, or through nobody.
+    /// A route through a machine, or one with a dead next hop.
     To(Route),
     /// Through a gateway, or into another account.
     Elsewhere,

@@ -1,8 +1,8 @@
-//! Which rights the credentials have, tried without doing anything.
+//! Tests which rights the credentials have, without doing anything.
 //!
-//! EC2 takes most requests with `DryRun`: it answers whether the caller may, and does nothing. Reads are tried so, and, where an
-//! instance of the cluster is given, what may be done to instances. Auto Scaling knows no trials, and a change of a group, an
-//! interface or a route table would have to name one: these stay untried, which is said.
+//! EC2 takes most requests with `DryRun`: it answers whether the caller may, and does nothing. The trial tests reads in this way,
+//! and calls on instances where the operator names an instance of the cluster. Auto Scaling has no dry run, and a change of a
+//! group, an interface or a route table would have to name one. These stay untested, and the report says so.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use crate::object::{Object, Resource};
 use crate::stamp::Stamp;
 use crate::tally::{Client, Entry};
 
-/// Characters of a name that somebody gave itself.
+/// Characters kept of a name that a client gives itself.
 const NAME_MAX: usize = 120;
 
 /// The write that this line tells of, if it tells of one that was done.
@@ -28,7 +28,7 @@ pub fn entry(line: &str) -> Option<Entry> {
     if event["stage"] != "ResponseComplete" {
         return None;
     }
-    // Conflicts are writes that somebody tries: they belong to the fight.
+    // A conflict is a write that a client tried: it belongs to the competing writes.
     let code = event["responseStatus"]["code"].as_u64().unwrap_or(200);
     if !(200..300).contains(&code) && code != 409 {
         return None;

@@ -1,12 +1,13 @@
-//! How often one object is written: two leaking buckets and a rate, in some seventy bytes.
+//! Measures how often one object is written: two leaking buckets and a rate, in some seventy bytes.
 //!
 //! ```text
 //!  a write ─▶ quick: leaks `at_once` a second, holds a burst          overflows ─▶ hot at once
 //!          └▶ slow:  leaks `sustained` a second, holds five minutes of it  overflows ─▶ hot for a while
 //! ```
 //!
-//! A bucket overflows exactly when somebody wrote more than its rate for longer than what it holds allows: 3 a second after ten
-//! seconds, 50 a second after a fifth of one, 0.4 a second after five minutes. Levels are thousandths of a write.
+//! A bucket overflows exactly when an object was written faster than its rate for longer than the bucket's size allows: at 3
+//! writes a second after ten seconds, at 50 a second after a fifth of one, at 0.4 a second after five minutes. Levels are
+//! thousandths of a write.
 
 use reveille_core::model::time::{Span, Time};
 

@@ -5,8 +5,9 @@
 //!                                                   └▶ Err(Spent): UpdateStorm, and when to ask again
 //! ```
 //!
-//! The budget is a tenth of the rate at which others are called hot, so that whoever looks for hot objects never finds us.
-//! Who may write at all, and why, is decided elsewhere; this is the last door, and it asks nobody.
+//! The budget is a tenth of the rate at which others are called hot, so that a client that looks for hot objects never finds us.
+//! Other modules decide which component may write at all, and why. The budget is the last check before a write, and it sends no
+//! request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -77,7 +78,7 @@ impl Budget {
     /// Counts a write that is about to go out.
     ///
     /// # Errors
-    /// [`Spent`] when it must not. Then it is not counted: whoever asks again and again waits no longer for that.
+    /// [`Spent`] when it must not. Then it is not counted: repeated attempts do not make the caller wait longer.
     pub fn spend(&mut self, now: Time, object: &str) -> Result<(), Spent> {
         let Allowance { writes, window, objects_max } = self.allowance;
         let refused = |wait: Span| Spent { object: Arc::from(object), allowance: self.allowance, wait };

@@ -1,4 +1,4 @@
-//! What kinds of fights there are, as data: how each is known, what sets it off, and what ends it.
+//! The kinds of competing writes, as data: the sign of each, its trigger, and its cure.
 //!
 //! ```text
 //!  Flips, writers ─▶ first row whose sign fits ─▶ Class { name, means, ends_with }
@@ -199,11 +199,11 @@ pub fn of_clients(count: usize) -> &'static Class {
 }
 
 fn by_sign(sign: Sign) -> &'static Class {
-    // Each sign has its row; the last one is whoever has none.
+    // Each sign has its row; the last row is for objects without a sign.
     CLASSES.iter().find(|class| class.sign == sign).unwrap_or(&CLASSES[CLASSES.len() - 1])
 }
 
-/// Every class, for whoever describes them.
+/// Every class, for pages that describe them.
 pub fn all() -> &'static [Class] {
     CLASSES
 }

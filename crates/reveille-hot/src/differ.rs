@@ -4,8 +4,8 @@
 //!  before, after ─▶ maps by key, lists by the field that names their items ─▶ [(path, old, new)]
 //! ```
 //!
-//! The server's own books (resource version, generation, managed fields) are left out: they differ each time and cause
-//! nothing. Depth and count are bounded; whoever changes more than that changes everything.
+//! The API server's own fields (resource version, generation, managed fields) are left out: they differ each time and cause
+//! nothing. Depth and count are bounded; a write that changes more than that counts as a change of everything.
 
 use serde_json::{Map, Value};
 

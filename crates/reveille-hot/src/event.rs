@@ -1,6 +1,6 @@
 //! What can come in and what can go out: two closed lists.
 //!
-//! Whoever performs the effects watches, reads and prints; nothing here does.
+//! The caller that performs the effects watches, reads and prints; this module does none of it.
 
 use reveille_core::model::time::Span;
 use serde_json::Value;

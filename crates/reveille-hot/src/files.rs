@@ -1,4 +1,4 @@
-//! Verdicts of a log that somebody gave us: audit log, or the API server's own.
+//! Verdicts from a log that an operator gave us: audit log, or the API server's own.
 //!
 //! ```text
 //!  Tally ─▶ hot ─▶ Verdict, with the writers where the log names them

@@ -1,12 +1,12 @@
-//! Which fields of one object change, between which values, by whose hand: what a fight looks like.
+//! Which fields of one object change, between which values, and which manager writes them.
 //!
 //! ```text
 //!  version, version, version ─▶ differ ─▶ for each path: values, who wrote each, how often one came back  ─▶ Flip
 //!                               managed ─▶ writers
 //! ```
 //!
-//! A value that comes back after another has stood in its place (A, B, A) has two that want it otherwise. What is kept is
-//! bounded, values are shortened and masked before they are kept, and of secrets nothing is kept but that they differ.
+//! A value that comes back after another replaced it (A, B, A) has two writers that disagree. The record is bounded; values are
+//! shortened and masked before they are kept. Of secrets only the fact that they differ is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -93,7 +93,7 @@ impl Flips {
         let mut by_all = BTreeSet::new();
         for change in &changes {
             let mut by = owners(&object, &change.path);
-            // A field may have several that apply it; whoever moved is the one.
+            // A field may have several managers that apply it; the manager whose entry changed is the writer.
             if by.len() > 1 && by.iter().any(|manager| hands.contains(manager)) {
                 by.retain(|manager| hands.contains(manager));
             }

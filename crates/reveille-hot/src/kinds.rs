@@ -34,7 +34,8 @@ const BUSY: &[Busy] = &[
     Busy { group: "discovery.k8s.io", plural: "endpointslices", sustained: 1_000 },
 ];
 
-/// Kinds that are not counted unless they are named: an event is a count by itself, and whoever may list secrets may read them.
+/// Kinds that are not counted unless the operator names them: an event is a count by itself, and a client that may list secrets
+/// may read them.
 const PASSED_OVER: [(&str, &str); 3] = [("", "events"), ("events.k8s.io", "events"), ("", "secrets")];
 
 /// Groups of Kubernetes itself. Whatever else is served is a custom resource or an extension server's.
@@ -83,7 +84,7 @@ pub fn sustained(resource: &Resource, settings: &Settings) -> MilliRate {
     busy.map_or(settings.sustained, |busy| busy.sustained.max(settings.sustained))
 }
 
-/// Counted although nobody named it?
+/// Counted although the operator did not name it?
 pub fn is_counted(resource: &Resource) -> bool {
     !PASSED_OVER.iter().any(|(group, plural)| resource.is(group, plural))
 }

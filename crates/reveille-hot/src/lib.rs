@@ -1,4 +1,4 @@
-//! Finds the objects of an API server that somebody writes without end, and who may be that.
+//! Finds the objects of an API server that clients update in a loop, and the clients that may do it.
 //!
 //! ```text
 //!  watch: an object was written ─▶ bucket ─┐
@@ -8,14 +8,14 @@
 //!  klog ─────▶ klog ───┴▶ tally ─▶ files ──┘            budget: our own writes
 //! ```
 //!
-//! Pure, as the engine is: `State::step(now, event) → effects`. Whoever performs the effects holds the connections.
-//! Each witness stands alone and says what it rests on; where one of them cannot be had (no right to read metrics, no audit
-//! log), the others still speak. Everything is bounded: objects, versions, fields, values, writers, verdicts.
+//! Pure, as the engine is: `State::step(now, event) → effects`. The caller that performs the effects holds the connections. Each
+//! witness stands alone and says what it rests on. Where one of them cannot be had (no right to read metrics, no audit log), the
+//! others still count. Everything is bounded: objects, versions, fields, values, writers, verdicts.
 //!
 //! # What it does not do
 //!
-//! It stops nobody and repairs nothing. It asserts no culprit: a writer is suspected, with what it was seen in. Values of
-//! secrets are never kept. Other machines' clocks are compared with themselves alone ([`stamp`]).
+//! The crate stops no client and repairs nothing. It proves no culprit: a writer is suspected, and the verdict names where it was
+//! seen. Values of secrets are never kept. Other machines' clocks are compared with themselves alone ([`stamp`]).
 
 pub mod audit;
 pub mod bucket;

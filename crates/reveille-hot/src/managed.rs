@@ -1,12 +1,12 @@
-//! Who wrote what, by the API server's own books: `metadata.managedFields`.
+//! Which manager wrote which field, by the API server's record: `metadata.managedFields`.
 //!
 //! ```text
 //!  managedFields: [{manager, operation, subresource, time, fieldsV1}] ─▶ which manager owns this path now?
 //! ```
 //!
-//! An update takes the ownership of each field that it changes, so the owner of a changed field in the new version is its
-//! writer. A manager is a name that a program gives itself: two processes may share one, and anybody may use another's.
-//! Hence "suspected".
+//! An update takes the ownership of each field that it changes, so the owner of a changed field in the new version is its writer.
+//! A manager is a name that a program gives itself: two processes may share one, and any client may use another's. Hence
+//! "suspected".
 
 use serde_json::Value;
 
@@ -33,7 +33,8 @@ pub fn owners(object: &Value, path: &Path) -> Vec<Manager> {
     owners
 }
 
-/// The managers whose entry is another than before: whoever took a field away owns nothing of it.
+/// The managers whose entry changed. A manager that removed a field owns nothing of it afterwards, so only its entry shows the
+/// removal.
 pub fn moved(before: &Value, after: &Value) -> Vec<Manager> {
     let was = |entry: &Value| entries(before).any(|old| old == entry);
     entries(after).filter(|entry| !was(entry) && !is_lost(before, entry)).filter_map(manager).collect()

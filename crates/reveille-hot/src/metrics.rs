@@ -5,10 +5,10 @@
 //!  our own watch, or the server's counts of stored updates ─▶ changes ───┴▶ many writes, few changes: NoOps
 //! ```
 //!
-//! A PUT that changes nothing is stored nowhere, moves no version and reaches no watch: only the server's counts show it.
-//! They name kinds, not objects. They are those of one server: behind a balancer the second answer may be another's, which
-//! its start time gives away; then nothing is said. Whoever changes objects through other servers makes the storm look
-//! smaller, never larger.
+//! A PUT that changes nothing is stored nowhere, moves no version and reaches no watch: only the API server's counters show it.
+//! They name kinds, not objects. They are those of one server. Behind a load balancer the second answer may come from another
+//! server, as its start time shows; then there is no verdict. Clients that change objects through other servers make the storm
+//! look smaller, never larger.
 
 use std::collections::BTreeMap;
 
@@ -189,7 +189,7 @@ impl Scrape {
         let storm = |(resource, now): (&Resource, &Writes)| {
             let then = before.writes.get(resource).copied().unwrap_or_default();
             let writes = now.done.saturating_sub(then.done);
-            // Whoever sees most of the changes counts: each may have missed some, none invents any.
+            // The source that saw most of the changes counts: each source may have missed some, none invents any.
             let changes =
                 [seen.get(resource).copied(), grown(self.stored.get(resource), before.stored.get(resource))];
             let known = changes.into_iter().flatten().max();

@@ -1,7 +1,7 @@
-//! From when on an object is hot, and how much may be kept to find out.
+//! The rates above which an object is hot, and the bounds of what the detector keeps.
 //!
-//! The two rates are those at which an API server begins to suffer: a write each five seconds for five minutes is no event but a
-//! habit, and two a second of one object are nobody's business. Kinds that are written by design have rates of their own
+//! The two rates are those at which an API server begins to suffer. A write each five seconds for five minutes is no event but a
+//! habit, and no controller needs two writes a second of one object. Kinds that are written by design have rates of their own
 //! ([`kinds`](crate::kinds)).
 
 use reveille_core::model::time::Span;

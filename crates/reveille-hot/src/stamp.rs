@@ -6,12 +6,12 @@
 //!  0101 10:00:05.500000          klog, which names no year            ─┘
 //! ```
 //!
-//! A [`Stamp`] is not a `Time`: our clock never meets it. The difference of two is a span on the clock of whoever wrote
-//! both, which is why each caller says whose clock that is.
+//! A [`Stamp`] is not a `Time`: our clock never meets it. The difference of two is a span on the clock of the machine that wrote
+//! both, so each caller says whose clock that is.
 
 use reveille_core::model::time::Span;
 
-/// A moment on somebody else's clock, milliseconds since 1970 there.
+/// A moment on another machine's clock, milliseconds since 1970 there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     ms: i64,

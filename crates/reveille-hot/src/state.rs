@@ -6,12 +6,12 @@
 //!  Scraped ─▶ storms (no-op writes by kind), pressure
 //! ```
 //!
-//! An object costs memory only while it is written: a meter of some ninety bytes that is dropped when it has run dry. Up to
-//! a bound all are counted exactly, which at ten thousand objects is a megabyte. Above it the least written are forgotten:
-//! to lose an object that is written twice a second, all others together would have to be written tens of thousands of times
-//! a second.
+//! An object costs memory only while it is written: a meter of some ninety bytes that is dropped when it has run dry. Up to a
+//! bound all objects are counted exactly, which at ten thousand objects is a megabyte. Above it the least written are forgotten.
+//! To lose an object that is written twice a second, all others together would have to be written tens of thousands of times a
+//! second.
 //!
-//! It decides nothing about anything it finds: it tells.
+//! The detector decides nothing about what it finds: it reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,11 @@
-//! Storms that only counts show: a kind that is written without end and hardly changes.
+//! Storms that only counters show: clients write a kind in a loop and hardly change it.
 //!
 //! ```text
 //!  our watch: changes by kind ─┐
 //!  Scraped, Scraped ───────────┴▶ metrics::no_ops ─▶ Opened (a kind), Closed; pressure
 //! ```
 //!
-//! Which object it is, the counts do not say.
+//! The counters do not say which object it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,12 +1,12 @@
-//! Writes as a log tells them, counted for each object with who is said to have made them.
+//! Writes in a log, counted for each object with the client that the log names.
 //!
 //! ```text
 //!  audit log ─▶ audit ─┐
 //!  klog      ─▶ klog  ─┴▶ Entry { object, by, at } ─▶ Tally ─▶ Counted { writes, over, by }
 //! ```
 //!
-//! Several logs may be counted together, in any order: parts of one, or those of servers beside each other. Rates are between
-//! the stamps of the logs. Objects and writers are bounded: what came once is forgotten first.
+//! Several logs may be counted together, in any order: parts of one, or those of servers beside each other. Rates are between the
+//! stamps of the logs. Objects and writers are bounded: those seen once are forgotten first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ pub struct Entry {
     pub by: Option<Client>,
     /// PUT, PATCH, ….
     pub verb: String,
-    /// When, on the clock of whoever kept the log.
+    /// When, on the clock of the machine that wrote the log.
     pub at: Option<Stamp>,
 }
 

@@ -1,7 +1,7 @@
-//! What is said of something hot: what, how hot and since when, by whom as far as it shows, and what to do first.
+//! The verdict on a hot object: its name, its rate and since when, the suspected writers, and the first step.
 //!
-//! Writers are suspected and never asserted: a name in an object's books is what a program calls itself. Whoever reads a verdict
-//! gets the evidence with it.
+//! Writers are suspected and never proved: a name in an object's managed fields is what a program calls itself. The verdict
+//! carries the evidence for the reader.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ pub struct Rate {
     pub over: Span,
 }
 
-/// Somebody who may be the cause.
+/// A client that may be the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// Manager, or user and program.

@@ -1,13 +1,13 @@
-//! The one change that this world can be asked for: deleting a Node object that nothing stands behind.
+//! The one change that this adapter can make: it deletes a Node object that no machine stands behind.
 //!
-//! A [`Call`] goes in, how it ended comes out. The node is read from the store first: a watch may lag by minutes, and a kubelet
-//! of another machine may have taken the object over, uid and all (kubernetes, pkg/kubelet/kubelet_node_status.go,
-//! tryRegisterWithAPIServer). Its boot id is another one then, and it is left alone: a kubelet does not make its node again
-//! before it is restarted.
+//! A [`Call`] goes in, its outcome comes out. The adapter reads the node from the store first: a watch may lag by minutes, and a
+//! kubelet of another machine may have taken the object over, UID and all (kubernetes, pkg/kubelet/kubelet_node_status.go,
+//! tryRegisterWithAPIServer). The Node then has another boot id, and the adapter leaves it alone: a kubelet does not make its
+//! Node again before it is restarted.
 //!
-//! The delete carries the uid that the decision was made for, so the API server itself refuses it when another object has the
-//! name. "I do not know" is said whenever the request may have arrived and its answer did not. Who may call at all (the
-//! fencing number) is checked by whoever calls this.
+//! The delete request carries the UID that the decision was made for, so the API server refuses it when another object has the
+//! name. The adapter reports "I do not know" whenever the request may have arrived and its answer did not. The caller checks the
+//! fencing number, that is, whether this process may call at all.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! Requests to the API server for adapters that keep their objects there and are not this one: Rancher's records, hot objects.
+//! Requests to the API server for other adapters that keep their objects there: Rancher's records, hot objects.
 //!
-//! A [`Wish`] is a request that somebody else spelled; what comes back is the body, or why there is none. It goes through the
-//! same `session` as everything here: its credentials, its deadline, its bound on the body, one new login after a 401. Nothing is
-//! repeated and nothing is read into: what paths mean is the caller's business, and so is which of them it may ask for.
+//! A [`Wish`] is a request whose path and body the calling adapter wrote; the result is the body, or why there is none. The
+//! request goes through the same `session` as all others here. So it has the session's credentials, its deadline, its bound on
+//! the body, and one new login after a 401. This module repeats nothing and interprets nothing: the caller knows what the paths
+//! mean and which of them it may request.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::failure::{Failure, Reached};
 use crate::session::Question;
 
-/// A request, spelled by somebody else.
+/// A request whose path and body another adapter wrote.
 pub struct Wish {
     /// `GET`, `POST`, `PUT`, `DELETE`.
     pub method: http::Method,
@@ -48,7 +49,7 @@ pub struct Denied {
 }
 
 impl Cluster {
-    /// Sends a request that somebody else spelled, once.
+    /// Sends a request that another adapter wrote, once.
     ///
     /// # Errors
     /// When there is no complete answer, or it is a refusal.

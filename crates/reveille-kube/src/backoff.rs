@@ -1,9 +1,8 @@
 //! How long to wait before trying again: doubling from a floor to a ceiling, with jitter, and never giving up.
 //!
-//! A controller whose API server is away has nothing better to do than to try again, so there is no last try; the
-//! ceiling keeps it cheap. Jitter spreads replicas that lost the server at the same moment: half of each wait is fixed,
-//! half is random. A wait that the server itself asked for is obeyed when it is longer, up to a bound, so that a broken
-//! header cannot put us to sleep for a day.
+//! A controller whose API server is away can only try again, so there is no last try; the ceiling keeps the load low. Jitter
+//! spreads replicas that lost the server at the same moment: half of each wait is fixed, half is random. A wait that the server
+//! itself asked for counts when it is longer, up to a bound. So a broken header cannot stop the controller for a day.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;

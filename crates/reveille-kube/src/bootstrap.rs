@@ -1,8 +1,8 @@
 //! Bootstrap tokens: made for one machine's join, and taken away when it has joined.
 //!
-//! A token is a Secret of kube-system, as `kubeadm token create` writes it: the API server lets whoever shows it ask for a
-//! kubelet's certificate, until its time is over; the token cleaner of the controller manager then deletes it. Nothing is read
-//! here, so that the right to read secrets is not needed.
+//! A token is a Secret of kube-system, as `kubeadm token create` writes it. The API server lets a client with this token request
+//! a kubelet's certificate until the token expires. Then the token cleaner of the controller manager deletes it. This module
+//! reads nothing here, so the controller does not need the right to read secrets.
 
 use std::time::Duration;
 

@@ -125,8 +125,8 @@ impl Cluster {
     /// Tells everything that happens to nodes, their leases and events about them, until `shutdown` resolves or the
     /// receiver is dropped. Failures are facts (`Failed`) and never end it. One watch per handle at a time.
     ///
-    /// In order: `Identity` and one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive`
-    /// follows the rule of the `liveness` module. A full channel slows the reading down; nothing is dropped but `Alive`.
+    /// In order: `Identity` and one `Synced`, then changes. After the watch lost its place: `Failed(Gap)`, then `Synced` again.
+    /// `Alive` follows the rule of the `liveness` module. A full channel slows the reading down; nothing is dropped but `Alive`.
     pub async fn watch(&self, facts: Sender<ClusterFact>, shutdown: impl Future<Output = ()>) {
         let cluster = &*self.inner;
         let sender = FactSender::new(facts.clone());
@@ -188,7 +188,7 @@ impl Cluster {
         look::look(&self.inner, look).await
     }
 
-    /// Node objects that are written without end now, as far as the watch tells; empty while nobody watches.
+    /// Node objects that a client updates in a loop now, as far as the watch tells; empty while no watch runs.
     pub fn hot_nodes(&self) -> Vec<reveille_hot::Verdict> {
         self.inner.hot_objects.verdicts()
     }

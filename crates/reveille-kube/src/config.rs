@@ -35,7 +35,7 @@ static TURNS: Mutex<BTreeMap<Arc<str>, Arc<Semaphore>>> = Mutex::new(BTreeMap::n
 
 fn turn_of(server: &Arc<str>) -> Arc<Semaphore> {
     let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Only a turn that somebody holds or waits for must be kept.
+    // Only a turn that a task holds or waits for must be kept.
     turns.retain(|_, turn| Arc::strong_count(turn) > 1);
     Arc::clone(turns.entry(Arc::clone(server)).or_insert_with(|| Arc::new(Semaphore::new(1))))
 }
@@ -104,7 +104,7 @@ pub enum ConnectError {
     Load {
         /// Which context.
         context: String,
-        /// What is amiss.
+        /// What is wrong with the kubeconfig.
         source: KubeconfigError,
     },
     /// No client can be made from it (certificates, keys, credential plugin, proxy).
@@ -112,7 +112,7 @@ pub enum ConnectError {
     Client {
         /// `host:port`.
         server: Arc<str>,
-        /// What is amiss, in words that hold no secret; kube's own may.
+        /// What is wrong, in words that hold no secret; kube's own may.
         cause: String,
     },
     /// The credential plugin does not come back.
@@ -172,7 +172,7 @@ impl ClusterConfig {
         let turn = turn_of(&server);
         let login = async {
             let turn = turn.acquire_owned().await;
-            // On its own: the turn ends with the plugin and not with whoever waits for it.
+            // In a task of its own: the turn ends with the plugin and not with the caller that waits for it.
             tokio::spawn(async move { (log_in(config).await, turn).0 }).await
         };
         let client = match tokio::time::timeout(LOG_IN_WITHIN, login).await {
@@ -216,7 +216,7 @@ impl ClusterConfig {
         Ok(ours(config))
     }
 
-    /// The kubeconfig, merged; `None` when there is none and nobody asked for one.
+    /// The kubeconfig, merged; `None` when there is none and the operator named none.
     fn file(&self) -> Result<Option<Kubeconfig>, ConnectError> {
         if let Some(path) = &self.kubeconfig {
             return read(path).map(Some);

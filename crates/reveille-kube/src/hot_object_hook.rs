@@ -1,11 +1,11 @@
-//! Node objects that are written without end, found on the way by the watch that is there anyway.
+//! Node objects that a client updates in a loop, found through the node watch, without requests of its own.
 //!
 //! ```text
 //!  each node that the watch brings ─▶ reveille_hot::State ─▶ a line in the log when one becomes hot, and when it is over
 //! ```
 //!
-//! Nobody is asked for anything: a healthy cluster pays a look into a map for each change of a node. Who writes, and what
-//! flips, is not looked for here; `reveille hot` does.
+//! The hook sends no request: a healthy cluster costs one map lookup for each change of a node. The hook does not find which
+//! client writes and which fields flip; `reveille hot` does.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -4,8 +4,8 @@
 //! stands for the cluster; OpenTelemetry defines `k8s.cluster.uid` by it. It is read before each complete list of nodes,
 //! because a list says nothing of which cluster it is of.
 //!
-//! Where the namespace may not be read, that is told, and the list is read as before. Any other failure is one of the list:
-//! it is tried again with it.
+//! Where the controller may not read the namespace, it reports that, and lists as before. Any other failure counts as a failure
+//! of the list, and both are tried again together.
 
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::ClusterFact;

@@ -1,4 +1,4 @@
-//! The cluster's API as one more world: `ClusterFact`s in, `Look`s and `Call`s out.
+//! The API server of the cluster as an adapter: `ClusterFact`s in, `Look`s and `Call`s out.
 //!
 //! ```text
 //!                 list, watch (10 s each)      ┌─────────────┐  Synced, Applied, Deleted, Failed(Gap)
@@ -29,8 +29,8 @@
 //!
 //! # What it does not do
 //!
-//! It decides nothing, keeps no state that decisions rest on, never writes except for a `Call` it was given and the Lease
-//! that it was told to write, and never hands over half a list.
+//! The crate decides nothing and keeps no state that decisions rest on. It never writes, except for a `Call` from the engine and
+//! the Lease that the caller told it to write. It never hands over half a list.
 
 mod act;
 mod api_client;

@@ -198,7 +198,7 @@ mod tests {
         assert!(stream.pending.capacity() < 1_000);
     }
 
-    /// Whoever writes an object of a list chooses how long it is, and everything else waits while it is read.
+    /// The client that writes an object of a list chooses its length, and everything else waits while the object is read.
     #[test]
     fn work_grows_with_the_length_of_an_item_and_not_with_its_square() {
         let long = format!(r#"{{"message":"{}"}}"#, r"\u0001".repeat(100_000));

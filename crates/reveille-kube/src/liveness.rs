@@ -14,10 +14,10 @@
 //!
 //! # Gaps
 //!
-//! A count that still differs after the watch has proved itself once more means that an event was lost; a store whose
-//! version is lower than the one we have seen is another store, or one restored from a backup. Both are reported to the
-//! node watch, which says `Failed(Gap)` and lists anew. A change of a node that neither adds nor removes one is found by the
-//! node watch's own quiet listing (`node_watch`).
+//! A count that still differs after the watch has proved itself once more means that an event was lost. A store whose version is
+//! lower than the one that we have seen is another store, or one restored from a backup. Both are reported to the node watch,
+//! which reports `Failed(Gap)` and lists again. The node watch finds a change of a node that neither adds nor removes one by its
+//! own quiet listing (`node_watch`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -135,7 +135,7 @@ impl Liveness {
     }
 
     /// The node watch reaches the API server, or does not. While it does not, it alone tries again: one sign of a fault is
-    /// enough, and a server that comes back is not met by everybody at once.
+    /// enough, and a server that comes back does not get the requests of all tasks at once.
     pub(crate) fn is_up(&self, up: bool) {
         self.up.send_if_modified(|was| std::mem::replace(was, up) != up);
     }

@@ -1,8 +1,8 @@
-//! Targeted reads: one thing, afresh, past every cache.
+//! Reads of one object, past every cache.
 //!
-//! A [`Look`] goes in; what was found, or why it could not be told, comes out. "It is not there" is only said when the API
-//! server itself says so of this very name; a 404 from anything in between is a failed read. Looks at clouds are not ours
-//! and fail as such.
+//! A [`Look`] goes in; the object, or the reason why it could not be read, comes out. The answer is "it is not there" only when
+//! the API server itself says so of this very name; a 404 from a proxy in between is a failed read. Looks at clouds do not belong
+//! to this adapter and fail as such.
 
 use std::sync::Arc;
 use std::time::Duration;

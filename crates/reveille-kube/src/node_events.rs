@@ -1,12 +1,13 @@
 //! Events about nodes: those that the API still holds, then new ones as they are written.
 //!
-//! They are hints: who deleted a node, and why. So nothing here ever becomes a `Failed`: without them the engine knows
-//! less and is not wrong. A refusal (403) is said once in the log, and tried again rarely, because rights may be granted
-//! later. The API keeps events for an hour or so; those from before our start are told first, oldest first.
+//! Events are hints: which client deleted a node, and why. So no failure here ever becomes a `Failed`: without events the engine
+//! knows less and is not wrong. A refusal (403) is logged once, and tried again rarely, because an operator may grant the right
+//! later. The API server keeps events for an hour or so; those from before our start are told first, oldest first.
 //!
-//! One that is too long for a line of the watch is left out: its words are not worth what it costs to read them.
+//! An event that is too long for a line of the watch is left out: its text is not worth what it costs to read.
 //!
-//! After a lost place everything is listed again, so an event may be told twice; the engine knows it by its content.
+//! After a lost place in the watch all events are listed again, so an event may be told twice; the engine knows it by its
+//! content.
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ const WATCH_FOR: Duration = Duration::from_secs(240);
 /// How often a refused right is tried again.
 const REFUSED_WAIT: Duration = Duration::from_secs(600);
 
-/// Tells events until nobody listens any more.
+/// Tells events until the receiver is gone.
 pub(crate) async fn tell(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     let mut refused = false;

@@ -13,10 +13,10 @@
 //! that it is, so that nothing missed stays missed; a list that lacks several nodes, or is older than what was told, is
 //! handed over whole, so that it is judged as a list.
 //!
-//! A node that is too long for a line of the watch is read by its name, at once: what follows in the watch is newer or the
-//! same. Where its line does not say its name, or it cannot be read, the quiet list comes sooner, and ever later while that
-//! goes on, so that one kubelet does not have all nodes listed as often as it writes. Either way the watch goes on; only a
-//! node that came or went and that neither way tells is found by the count, as a gap.
+//! A node that is too long for a line of the watch is read by its name, at once: what follows in the watch is newer or the same.
+//! Where the line does not hold its name, or the node cannot be read, the quiet list comes sooner. While that goes on, the list
+//! comes ever later, so that one kubelet does not cause a list of all nodes with each of its writes. Either way the watch goes
+//! on. Only a node that came or went, and that neither way tells, is found by the count, as a gap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ struct Audits {
     owes: bool,
 }
 
-/// Lists and watches until nobody listens any more.
+/// Lists and watches until the receiver is gone.
 pub(crate) async fn run(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     loop {

@@ -4,9 +4,9 @@
 //!  limit 500 ─▶ too long ─▶ 250 ─▶ too long ─▶ 125 ─▶ read ─▶ 250 ─▶ …      the same place each time; 1 and no fewer
 //! ```
 //!
-//! Whoever writes an object chooses its length, and thirty of nine megabytes fill more than one answer may have: asked for
-//! again as it was, such a page would never come. So a page that is too long to be read is asked for again at once with
-//! half as many items or fewer, and each page that was read doubles the next one.
+//! The client that writes an object chooses its length, and thirty objects of nine megabytes fill more than one answer may have.
+//! The same request for such a page would fail every time. So a page that is too long to be read is requested again at once with
+//! half as many items or fewer. Each page that was read doubles the next one.
 //!
 //! A page of hints is read whole, and it is a list: it says where it stands in history. What its items mean is not looked
 //! at here; a page of nodes, on which much more rests, is read by `listing`.

@@ -1,7 +1,7 @@
 //! Every request that this crate can send, in one place.
 //!
-//! Names and versions go in, kube's request builder turns them into HTTP requests. `rbac` lists what they need, and a
-//! test holds the two lists against each other. Nothing else in the crate spells a path.
+//! Names and versions go in, kube's request builder turns them into HTTP requests. `rbac` lists the rights that they need, and a
+//! test compares the two lists. No other module of the crate builds a path.
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
 use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, VersionMatch, WatchParams};

@@ -5,9 +5,9 @@
 //!             └─ no end within the deadline: the whole group is killed
 //! ```
 //!
-//! kube runs it on a thread that nothing can end, and again inside each request once a credential ends soon. Here it is a
-//! process with a deadline, which ends with whoever waits for it, and what it says is put into the kubeconfig's user as a
-//! plain credential: kube has nothing to renew then. When to run it again, `session` knows.
+//! kube runs the plugin on a thread that nothing can end, and again inside each request once a credential ends soon. Here the
+//! plugin is a process with a deadline, and it ends with the task that waits for it. This module puts its output into the
+//! kubeconfig's user as a plain credential, so kube has nothing to renew. `session` decides when to run the plugin again.
 //!
 //! The rules are client-go's (client authentication v1): the plugin learns of the cluster and of a terminal through
 //! `KUBERNETES_EXEC_INFO`, and gets the terminal where there is one and it may. Its output may be YAML. What it says on
@@ -27,7 +27,7 @@ use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-/// A person may have to log in with a browser. Whoever waits for the login gives up before, and uses what comes of it later.
+/// A person may have to log in with a browser. The task that waits for the login gives up earlier, and uses its result later.
 const RUN_WITHIN: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(300) };
 
 /// Tokens and certificates with their chains are some kilobytes.

@@ -1,8 +1,8 @@
-//! What the adapter needs to be allowed, and nothing more.
+//! The rights that the adapter needs, and no others.
 //!
-//! [`RULES`] is the list; [`manifest`] writes it as YAML for `kubectl apply`. Looking is one role, deleting Node objects
-//! another, because `repair: {cleanup: act}` is off unless somebody turns it on. A test sends everything the adapter can
-//! send through a recording API and compares.
+//! [`RULES`] is the list; [`manifest`] writes it as YAML for `kubectl apply`. Reading is one role, deleting Node objects another,
+//! because `repair: {cleanup: act}` is off unless an operator turns it on. A test sends every request that the adapter can send
+//! through a recording API and compares.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ pub struct Rule {
 pub enum Purpose {
     /// Reveille cannot work without it.
     Look,
-    /// Without it nobody notices that the kubeconfig leads to another cluster than before.
+    /// Without it the controller does not notice that the kubeconfig leads to another cluster than before.
     Identify,
     /// Without it less can be told of a machine: who deleted its node, what its certificate waits for.
     Explain,
@@ -121,7 +121,8 @@ pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
     yaml
 }
 
-/// Kinds that `hot` counts, by group, without anything that holds secrets. Whoever has other custom resources adds their groups.
+/// Kinds that `hot` counts, by group, without anything that holds secrets. An operator with other custom resources adds their
+/// groups.
 pub const HOT_KINDS: &[(&str, &[&str])] = &[
     (
         "",

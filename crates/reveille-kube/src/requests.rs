@@ -1,13 +1,13 @@
-//! Requests for certificates, listed when somebody wants to know why a machine did not join.
+//! Certificate signing requests, listed when a caller asks why a machine did not join.
 //!
 //! ```text
 //!  a machine's words are wanted ─▶ a list that is young enough? ─ yes ─▶ those in its name, newest first
 //!                                   └─ no: pages, once for all who wait ┘
 //! ```
 //!
-//! No selector of the API finds a machine's requests, so all are listed; a thousand machines that fail together share one
-//! list. They are hints, like events: whoever may not read them is told so, a refusal counts for the same while, and
-//! nothing is taken for "there is none" that was not read to its end.
+//! No selector of the API finds a machine's requests, so all are listed; a thousand machines that fail together share one list.
+//! They are hints, like events. The caller learns when the controller may not read them, and a refusal counts for the same time
+//! as a list. A list that was not read to its end never means "there is none".
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::paths;
 /// Pages read at most. The controller manager takes requests away after a day at the latest.
 const PAGES_MAX: usize = 20;
 
-/// A list this old serves whoever asks: a request waits for minutes before it explains anything.
+/// A list this old serves every caller: a request waits for minutes before it explains anything.
 const FRESH: Duration = Duration::from_secs(10);
 
 /// Requests of one machine, the newest.

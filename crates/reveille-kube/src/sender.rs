@@ -1,13 +1,13 @@
-//! The one way out: a bounded channel of facts.
+//! The one output of the adapter: a bounded channel of facts.
 //!
-//! A full channel makes the teller wait, and with it the connection it reads from: backpressure reaches the server. Only
-//! `Alive` never waits: one that arrives late would say something that is not true any more.
+//! A full channel makes the sending task wait, and with it the connection it reads from: backpressure reaches the server. Only
+//! `Alive` never waits: a late one would state what is not true any more.
 
 use reveille_core::effect::ReadError;
 use reveille_core::event::ClusterFact;
 use tokio::sync::mpsc::Sender;
 
-/// The receiver is gone: nobody wants to know any more.
+/// The receiver is gone: no task reads the facts any more.
 #[derive(Debug)]
 pub(crate) struct Closed;
 

@@ -1,13 +1,13 @@
 //! One login to one API server, and every request that goes through it.
 //!
-//! A request goes in with a deadline; a complete body, or a [`Failure`], comes out. A 401 reads the kubeconfig again, logs
-//! in once more and repeats the request once: tokens and certificates expire while a controller runs, and a request that
-//! was not authenticated did not happen. Credentials that end soon are replaced beside the requests, which use the old ones
-//! meanwhile. A login has its own deadline, whoever waits for it, and there is one at a time. Nothing else is repeated here
-//! (kube's own retries are off): loops that may repeat have a backoff and say so.
+//! A request goes in with a deadline; a complete body, or a [`Failure`], comes out. After a 401 the session reads the kubeconfig
+//! again, logs in once more and repeats the request once. Tokens and certificates expire while a controller runs, and a request
+//! that was not authenticated did not happen. Credentials that end soon are replaced in a task of its own, while requests use the
+//! old ones. A login has its own deadline, however many tasks wait for it, and there is one at a time. The session repeats
+//! nothing else (kube's own retries are off): loops that may repeat have a backoff and say so.
 //!
-//! Whatever writes passes here, too, and is counted for its object first: above a budget it is refused and never sent
-//! ([`RecentWrites`]). A loop of ours that will not end costs the API server twelve requests and no more.
+//! Every write passes through the session, too, and is counted for its object first: above a budget the session refuses it and
+//! never sends it ([`RecentWrites`]). An endless loop in our own code costs the API server twelve requests and no more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,7 +66,7 @@ struct LastLogin {
 /// A login.
 pub(crate) struct Session {
     logins: Arc<Logins>,
-    /// Where to log in anew; `None` for a client that somebody else made.
+    /// Where to log in again; `None` for a client that the caller made.
     config: Option<ClusterConfig>,
     /// `host:port`, for people.
     server: Arc<str>,
@@ -92,7 +92,7 @@ impl Session {
         Self { logins: Arc::new(logins), config, server, spent: Arc::default() }
     }
 
-    /// The same login for somebody else.
+    /// A second handle to the same login.
     pub(crate) fn another(&self) -> Self {
         let (config, server, spent) = (self.config.clone(), self.server.clone(), Arc::clone(&self.spent));
         Self { logins: Arc::clone(&self.logins), config, server, spent }
@@ -241,7 +241,8 @@ impl Session {
         }
     }
 
-    /// Logs in, whether anybody waits for it or not: a plugin that was begun is to be of use. The lock says that it is under way.
+    /// Logs in, whether a caller waits for it or not: the result of a plugin that was started must be used. The lock says that it
+    /// runs.
     fn begin_login(&self, mut last: OwnedMutexGuard<LastLogin>, number: u64) -> Option<JoinHandle<bool>> {
         let config = self.config.clone()?;
         let logins = Arc::clone(&self.logins);
@@ -303,7 +304,7 @@ mod tests {
         assert_eq!(error.kind, ReadErrorKind::Malformed);
     }
 
-    /// The server refuses everybody, and the plugin of the kubeconfig hangs.
+    /// The server refuses every client, and the plugin of the kubeconfig hangs.
     #[tokio::test]
     async fn a_refused_request_ends_in_time_while_a_login_hangs() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -330,7 +331,7 @@ mod tests {
             let failure = session.open(Question { ask, within, about: None }).await.unwrap_err();
             assert_eq!(failure.kind, ReadErrorKind::Unauthorized, "{}", failure.cause);
             let under_way = session.logins.last.try_lock().is_err();
-            assert!(under_way || round > 0, "it has 400 ms, and nobody waited for its end");
+            assert!(under_way || round > 0, "it has 400 ms, and no caller waited for its end");
         }
         std::fs::remove_file(path).unwrap();
     }

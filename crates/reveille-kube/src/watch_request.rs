@@ -1,13 +1,13 @@
 //! One watch: a single request, from its first byte to its end, with a deadline for all of it.
 //!
-//! A watch asks the server to end it after so many seconds, and the server does (it sends a bookmark shortly before). So
-//! a watch that neither ends nor breaks has lost its server, and one that ended as asked was current up to its end: what
-//! was sent before the end has arrived, because one connection keeps its order. Lines come out one by one, undecoded.
+//! A watch asks the server to end it after so many seconds, and the server does (it sends a bookmark shortly before). So a watch
+//! that neither ends nor breaks has lost its server. A watch that ended as asked was current up to its end: what was sent before
+//! the end has arrived, because one connection keeps its order. Lines come out one by one, undecoded.
 //!
-//! Whoever writes an object chooses how long its line is, and one object must not end the watch of all the others. So the
-//! bound is above anything that etcd takes by default; a line that is longer all the same is read to its end without being
-//! kept, and what its beginning says comes out in its place (`beginning`). The listener asks for that object by itself. The
-//! watch goes on, and proves what it proves otherwise: what was sent before has arrived.
+//! The client that writes an object chooses how long its line is, and one object must not end the watch of all the others. So the
+//! bound is above anything that etcd takes by default. A line that is longer all the same is read to its end without being kept,
+//! and the start of its text comes out in its place (`beginning`). The listener then requests that object by itself. The watch
+//! goes on, and still proves that what was sent before has arrived.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ impl WatchRequest {
     /// Reads on to the end of a line that is too long, and keeps what comes after it.
     async fn skip(&mut self) -> Result<Beginning, Failure> {
         let most = LINE_MAX_BYTES >> 20;
-        // What says nothing of an object is no object's line, and nobody knows what was lost with it.
+        // A line that says nothing of an object is no object's line, and the watch cannot know what was lost with it.
         let beginning = Beginning::read(&self.pending).ok_or_else(|| {
             Failure::gap(format!("a line of the watch is longer than {most} MiB and is about no object"))
         })?;

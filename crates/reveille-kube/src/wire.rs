@@ -1,10 +1,10 @@
-//! What the API server's JSON holds that we read: a few fields of each object, borrowed or copied once.
+//! The fields of the API server's JSON that this crate reads: a few of each object, borrowed or copied once.
 //!
 //! Lists and watch lines are split into raw objects first, and each object is decoded by itself, so that one object that
 //! cannot be decoded spoils none of the others. Fields that are absent and fields that are `null` are the same to the
 //! server (Go writes empty lists as `null`), so they are here. Managed fields, images, capacities are skipped unread.
 //!
-//! It does not judge: what the fields mean is `mapping`'s business.
+//! The module does not judge: `mapping` decides what the fields mean.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

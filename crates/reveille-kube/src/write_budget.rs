@@ -1,12 +1,12 @@
-//! What we ourselves wrote of late, object by object: the last check before a write leaves.
+//! Counts the writes of this process, object by object: the last check before a write leaves.
 //!
 //! ```text
 //!  Ask ─▶ reads? ─ yes ─▶ goes out
 //!          └ no: its object ─▶ Budget::spend ─▶ goes out, or UpdateStorm: never sent
 //! ```
 //!
-//! An object is its path; what is created is the collection's path and the name in the body. Whether a write is wise is decided
-//! elsewhere; here it is only counted.
+//! An object is its path; for a create it is the collection's path and the name in the body. The caller decides whether a write
+//! is wise; this module only counts it.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -188,7 +188,7 @@ async fn what_may_not_be_read_is_given_up_and_said() {
     let server = Server { is_closed: true, ..Server::default() };
     let kind = kinds(&server).await.pop().unwrap();
     let untold = server.cluster().tell_writes(&kind, &mpsc::channel(1).0).await;
-    // Nobody listens to the channel, and the refusal is told all the same.
+    // No task listens to the channel, and the refusal is told all the same.
     assert!(untold.is_ok() || untold.unwrap_err().is_forbidden);
     let (events, _told) = mpsc::channel(1);
     assert!(server.cluster().tell_writes(&kind, &events).await.unwrap_err().is_forbidden);
@@ -230,7 +230,7 @@ async fn the_rights_to_look_for_hot_objects_cover_what_is_asked_and_hold_no_secr
         .collect();
     for (target, _) in server.asked() {
         let path = target.split('?').next().unwrap();
-        // Whoever is logged in may ask which kinds there are.
+        // Every authenticated client may read which kinds there are.
         if path == "/api" || path == "/apis" || path == "/metrics" {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Objects as large as whoever writes them can make them: what they cost, and what they must not.
+//! Objects as large as a client that writes them can make them: what they cost, and what they must not.
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
 mod support;
@@ -75,12 +75,12 @@ async fn a_page_of_events_that_is_too_long_is_asked_for_again_with_fewer() {
     assert_eq!(limits(&api, "/events"), [500, 250, 125, 62, 31, 15, 30]);
 }
 
-/// A text that JSON writes in six times as many bytes: so long may a condition's message be, whoever is the kubelet.
+/// A text that JSON writes in six times as many bytes: so long may a condition's message be, whichever kubelet writes it.
 fn message(bytes: usize, last: &str) -> Value {
     json!(format!("{}{last}", "\u{1}".repeat(bytes)))
 }
 
-/// What etcd takes, and what it takes where somebody raised its limit.
+/// What etcd takes, and what it takes where an operator raised its limit.
 const LONG_BYTES: [usize; 2] = [1_450_000, 2_850_000];
 
 fn lists(api: &Api) -> usize {

@@ -1,4 +1,4 @@
-//! Logging in and real sockets: a plain HTTP server on loopback that looks at tokens, and ports where nobody listens.
+//! Logging in and real sockets: a plain HTTP server on loopback that checks tokens, and ports where no process listens.
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
 use std::net::SocketAddr;
@@ -96,7 +96,7 @@ impl Drop for Kubeconfig {
     }
 }
 
-/// A port of loopback where nobody listens.
+/// A port of loopback where no process listens.
 async fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
 }

@@ -261,7 +261,7 @@ async fn a_node_comes_and_goes_and_we_may_only_what_we_asked_for() {
     let refused = cluster.perform(&delete(&uid)).await;
     assert!(matches!(&refused, Outcome::Denied { text } if text.contains("403 Forbidden")), "{refused:?}");
 
-    // A request for the name of a node; whoever runs the cluster may sign it at once.
+    // A request for the name of a node; the operator of the cluster may sign it at once.
     let pem = include_str!("support/w-1.csr.pem");
     let request = json!({
         "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "kube-rig-w-1"},

@@ -102,7 +102,7 @@ async fn a_late_delete_of_a_predecessor_takes_nothing_away() {
     assert_eq!(
         uid.as_deref(),
         Some("uid-before"),
-        "the listener knows by it that its own b is meant by nobody"
+        "by this uid the listener knows that its own b was not deleted"
     );
 }
 
@@ -124,7 +124,7 @@ async fn one_poisoned_node_costs_only_its_poisoned_fields() {
     let b = &nodes[1];
     assert_eq!(b.ready, Ready::False);
     assert!(b.pod_ranges.is_empty());
-    assert!(b.intent.paused, "taints that cannot be read may be somebody's sign");
+    assert!(b.intent.paused, "taints that cannot be read may mean that another client paused the node");
     assert!(matches!(b.provider, Provider::Instance(_)));
     // The nameless one is counted, so the count agrees.
     assert!(!alive(&told.during(30).await).is_empty());

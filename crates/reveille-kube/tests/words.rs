@@ -32,7 +32,7 @@ fn names(said: &Said) -> Vec<&str> {
     said.requests.iter().map(|request| &*request.name).collect()
 }
 
-/// With another requester, and a subject that nobody can read.
+/// With another requester, and a subject that no parser can read.
 fn made_by(username: &str, mut request: Value) -> Value {
     request["spec"]["username"] = json!(username);
     request["spec"]["request"] = json!("");
@@ -66,7 +66,7 @@ async fn a_request_is_found_by_its_subject_and_else_by_who_made_it_over_all_page
     );
     assert!(said.unread.is_empty(), "{:?}", said.unread);
     assert_eq!(asked_for(REQUESTS, &api), 3, "three pages");
-    assert_eq!(api.requests().len(), 3, "it has no node, so nobody asks for one");
+    assert_eq!(api.requests().len(), 3, "the machine has no node, so the adapter requests none");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! What Keystone's token says: whose project it opens, how long it lives, and where the services are.
+//! The content of Keystone's token: the project it opens, how long it lives, and where the services are.
 //!
 //! [`Grant::read`] takes the body of a login. An endpoint is chosen by service type, interface and region; where the
 //! entry names no region and the catalogue has several, nothing is chosen: a wrong region is a wrong cloud.

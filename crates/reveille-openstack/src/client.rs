@@ -4,12 +4,12 @@
 //! Request ─▶ session (login only when there is none, it nears its end, or a 401 says so) ─▶ exchange ─▶ Reply
 //! ```
 //!
-//! One login at a time: whoever finds the token refused waits for the one who already fetches another. A login that
-//! fails is not tried again at once, least of all one that was refused: Keystone locks users who try too often. Nor is
-//! one that works and whose token a service refuses all the same (a service that cannot reach Keystone to validate it):
-//! each such login within a minute of the last one waits twice as long. A login reads clouds.yaml anew, so rotated
-//! credentials count, but never into another project than the first one. Every answer of a service is a [`Reply`],
-//! whatever its status; nothing is retried but the one request that met a 401.
+//! One login at a time: a request whose token is refused waits for the task that already fetches another. A login that fails is
+//! not tried again at once, least of all one that was refused: Keystone locks users who try too often. A login can also work
+//! while a service still refuses its token, for example a service that cannot reach Keystone to validate it. Each such login
+//! within a minute of the last one waits twice as long. A login reads clouds.yaml again, so rotated credentials count, but never
+//! into another project than the first one. Every answer of a service is a [`Reply`], whatever its status. The client retries
+//! nothing but the one request that met a 401.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -274,7 +274,7 @@ impl Client {
         if !verifies {
             tracing::warn!(
                 cloud = %config.cloud,
-                "openstack: certificates are not verified, as clouds.yaml says: anybody in between can read the password \
+                "openstack: certificates are not verified, as clouds.yaml says: any host in between can read the password \
                  and answer in the cloud's place. Name the authority with cacert instead"
             );
         }

@@ -1,7 +1,7 @@
-//! The four lists of a project, each whole: what is asked, and how a page is read.
+//! The four lists of a project, each whole: the requests, and how a page is read.
 //!
-//! A question is as narrow as the service can be trusted to answer, and no narrower; what comes back is decoded with
-//! shared texts and handed on by id. Which of it is ours is not decided here.
+//! A request filters as far as the service filters reliably, and no further. Answers are decoded with shared texts and handed on
+//! by id. The module does not decide which objects are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -168,9 +168,9 @@ pub(crate) async fn list_all_ports(project: &Project, texts: &mut Texts, known: 
     port_pages(project, request, texts, known).await
 }
 
-/// Every port on the networks that this router reaches into, also of other projects as far as Neutron shows them: those of
-/// its own networks, to whoever owns a network (`_port_filter_hook` in neutron/db/db_base_plugin_v2.py). `None`: no leg of
-/// the router is visible.
+/// Every port on the networks that this router reaches into, also of other projects as far as Neutron shows them. Neutron shows
+/// the ports of a network to the network's owner (`_port_filter_hook` in neutron/db/db_base_plugin_v2.py). `None`: no port of the
+/// router itself is visible.
 pub(crate) async fn list_ports_around(project: &Project, router: &RouterId) -> Found<Option<Ports>> {
     let (mut texts, known) = (Texts::default(), Known::default());
     let request = ports_request().query("device_id", router.to_string());

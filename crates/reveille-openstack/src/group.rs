@@ -1,8 +1,8 @@
 //! Neutron's security groups and rules, both ways.
 //!
-//! Reading normalises: `tcp`, `TCP` and `6` are one protocol, `0.0.0.0/0` and no prefix are anybody, all ports are no
-//! ports. Where a spelling is unfamiliar, the rule is read as allowing less than it may, never more: then at worst a
-//! rule is added that was there already. Writing produces what Neutron itself would list.
+//! Reading normalises: `tcp`, `TCP` and `6` are one protocol, `0.0.0.0/0` and no prefix are every address, all ports are no
+//! ports. Where a spelling is unfamiliar, the rule is read as allowing less than it may, never more. So at worst the controller
+//! adds a rule that was there already. Writing produces what Neutron itself would list.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::port::network;
 /// The attributes that are asked for, and no others.
 pub(crate) const FIELDS: [&str; 5] = ["id", "name", "project_id", "tenant_id", "security_group_rules"];
 
-/// IANA reserves it: a rule whose protocol we cannot read allows nothing that anybody asks for.
+/// IANA reserves this number: a rule whose protocol we cannot read allows nothing that any roster asks for.
 const UNREADABLE: Protocol = Protocol(255);
 
 /// One group with its rules.
@@ -176,7 +176,7 @@ pub(crate) fn write_rule(group: &GroupId, rule: &RuleSpec, description: &str) ->
     Some(json!({ "security_group_rule": body }))
 }
 
-/// A rule that lets nobody in: TCP from one address of a documentation range. `number` picks the address.
+/// A rule that admits no real client: TCP from one address of a documentation range. `number` picks the address.
 pub(crate) fn harmless_rule(number: u64) -> RuleSpec {
     let last = (number % 254 + 1) as u8;
     let address = std::net::IpAddr::from([192, 0, 2, last]);

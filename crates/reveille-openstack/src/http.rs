@@ -136,7 +136,7 @@ pub enum TransportError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file of authorities names none: then nobody would be believed, and each refusal would blame the cloud.
+    /// A CA file holds no certificate. TLS would then trust no server, and each refusal would blame the cloud.
     #[error("certificate file {path} holds no certificate; it has to hold the cloud's authority in PEM form")]
     Empty {
         /// Which.

@@ -15,7 +15,7 @@ use ipnet::IpNet;
 use reveille_core::model::id::{InstanceId, PortId};
 use reveille_core::model::instance::{Instance, InstanceState, Port};
 
-/// Instances that are ours, and the ports of everybody, as of the last listing that was handed over.
+/// Instances that are ours, and the ports of all instances, as of the last listing that was handed over.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     instances: BTreeMap<InstanceId, Arc<Instance>>,
@@ -92,8 +92,8 @@ fn is_here(instance: &Instance) -> bool {
     instance.state != InstanceState::Gone
 }
 
-/// A record of a cell that is down, or one that could not be read: it names the machine and says nothing of it, so it
-/// does not unsay what the machine carried when it was last read. Its state is "alive, unknown", which nobody acts on.
+/// A record of a cell that is down, or one that could not be read. Such a record names the machine without its details, so the
+/// marks of the last full read stay. Its state is "alive, unknown", on which the controller never acts.
 fn is_partial(instance: &Instance) -> bool {
     instance.state == InstanceState::Other && instance.marks.is_empty() && instance.name.as_str().is_empty()
 }

@@ -125,8 +125,8 @@ impl Lister {
         self.take(since, Ask::Ours).await.map(|(snapshot, _)| snapshot)
     }
 
-    /// Reads the project in full, and everybody else's instances with ours: the one way to learn that a mark is
-    /// carried by all. No more requests than a full listing, unless the strangers fill pages of their own.
+    /// Reads the project in full, and all other instances with ours: the one way to learn that every instance carries a mark. No
+    /// more requests than a full listing, unless the foreign instances fill pages of their own.
     ///
     /// # Errors
     /// As [`Lister::list`].
@@ -214,8 +214,8 @@ impl Lister {
         (ours, strangers)
     }
 
-    /// Ports of every instance of the project, ours or not. A stranger's address is somebody's: whoever judges next hops of
-    /// routes must know it.
+    /// Ports of every instance of the project, ours or not. The address of a foreign machine is in use, and the check of a
+    /// route's next hop must know it.
     fn take_ports(&mut self, listing: Listing<(InstanceId, Arc<Port>)>) -> Vec<(InstanceId, Arc<Port>)> {
         let mut out: Vec<_> =
             listing.items.into_values().map(|(instance, port)| (self.known.id(instance), port)).collect();

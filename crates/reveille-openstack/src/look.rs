@@ -1,4 +1,4 @@
-//! One thing read afresh, past every cache: the engine's targeted questions.
+//! One object read past every cache: the engine's targeted questions.
 //!
 //! "No such thing" is an answer only where the service itself says so. A console log is cleaned of control characters;
 //! masking secrets in it is the core's part.

@@ -1,9 +1,9 @@
 //! All pages of a listing, or none of them.
 //!
-//! Follows `next` links by their marker, never by their address: an address behind a proxy may lead elsewhere. A marker
-//! that comes twice, a page that brings nothing new, one that fails or ends too early, and a listing without end each
-//! make the whole listing void. Pages shift while others work; the same object on two pages counts once, the later
-//! reading wins.
+//! The module follows `next` links by their marker, never by their address: an address behind a proxy may lead elsewhere. A
+//! marker that comes twice, a page that brings nothing new, one that fails or ends too early, and a listing without end each make
+//! the whole listing void. Pages shift while other clients work; the same object on two pages counts once, the later reading
+//! wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One project of one cloud: the connection that everything else hangs on.
+//! One project of one cloud: the connection that all requests of this crate use.
 //!
 //! Connecting logs in once and asks Nova once which microversions it offers. What changes rarely is remembered here
 //! with the connection: Neutron's extensions for good, the route limit for some minutes, limits that refusals taught us.
@@ -195,7 +195,7 @@ impl Project {
         self.inner.client.traffic().count()
     }
 
-    /// False where clouds.yaml says not to verify certificates: then anybody in between can read along and answer.
+    /// False where clouds.yaml says not to verify certificates: then any host on the path can read along and answer.
     pub fn verifies(&self) -> bool {
         self.inner.client.verifies()
     }
@@ -290,7 +290,7 @@ impl Project {
             Ok(reply) if reply.status == StatusCode::OK => serde_json::from_slice::<Body>(&reply.body).ok(),
             // Not readable for us: as good as not told, and not worth asking each time.
             Ok(reply) if reply.status.is_client_error() => None,
-            // Nobody knows now; what was known stays the best guess, and the next question asks again.
+            // The limit is not known now; the last known limit stays the best guess, and the next question asks again.
             Ok(_) | Err(SendError::Login(_) | SendError::Exchange(_)) => {
                 let limit = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
                 return limit.quota.and_then(|(_, quota)| quota);

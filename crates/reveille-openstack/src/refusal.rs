@@ -1,9 +1,9 @@
-//! What a service says when it says no, in its several dialects.
+//! How a service words a refusal, in its several dialects.
 //!
-//! Nova: `{"itemNotFound": {"code", "message"}}`. Neutron: `{"NeutronError": {"type", "message"}}`, and in old gateways
-//! plain text. Keystone and its middleware: `{"error": {"title", "message"}}`. A gateway in between: HTML, of which
-//! only the status is worth anything. Absence is believed from the service itself only: a balancer's 404 page once too
-//! often meant that the balancer was lost, not the machine.
+//! Nova: `{"itemNotFound": {"code", "message"}}`. Neutron: `{"NeutronError": {"type", "message"}}`, and in old gateways plain
+//! text. Keystone and its middleware: `{"error": {"title", "message"}}`. A gateway in between: HTML, of which only the status is
+//! of use. The adapter believes an absence only from the service itself: a load balancer's 404 page can mean that the balancer
+//! lost the service, not that the machine is gone.
 
 use std::fmt;
 

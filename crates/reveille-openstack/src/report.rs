@@ -1,8 +1,7 @@
-//! Failures in the engine's words: a read that could not tell, a write that did or did not happen.
+//! Failures in the engine's terms: a read without a result, a write that did or did not happen.
 //!
-//! One place decides what an HTTP status means, so that a listing, a look and a change never disagree about it. The
-//! rule for writes: what was answered with a refusal did not happen; what was answered with an error of the service
-//! itself, or not at all, may have.
+//! This one module decides what an HTTP status means, so that a listing, a look and a change never disagree about it. The rule
+//! for writes: a refused write did not happen. A write that got an error of the service itself, or no answer, may have happened.
 
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub(crate) struct Reading {
     pub(crate) page: u32,
 }
 
-/// A failed listing says nothing about anybody.
+/// A failed listing says nothing about any machine.
 pub(crate) const NO_LISTING: &str = "Nothing is judged from this listing.";
 /// A failed look says nothing about the one thing it looked at.
 pub(crate) const NO_ANSWER: &str = "Nothing is concluded from this.";
@@ -107,7 +106,7 @@ impl Writing {
         }
     }
 
-    /// No answer: not sent, or nobody knows.
+    /// No answer: the request was not sent, or its outcome is not known.
     pub(crate) fn unanswered(&self, error: &SendError) -> Outcome {
         let text = self.text(&error.to_string());
         match error {
@@ -123,12 +122,12 @@ impl Writing {
         match refusal.status.as_u16() {
             _ if refusal.says_limit() => Outcome::Limit { limit: refusal.number(), text },
             412 => Outcome::Moved { text },
-            // Nova's conflict is with the state that the instance is in by now, a lock among it, which somebody lifts again.
+            // Nova's conflict is with the present state of the instance. That can be a lock, which a user lifts again.
             409 if self.service == Service::Compute => Outcome::Moved { text },
             // Of the credential, not of the thing: a quota's 403 is told apart above.
             401 | 403 => Outcome::Denied { text },
             408 | 413 | 429 | 498 | 503 => Outcome::Failed { text, retry_after: refusal.retry_after },
-            // Not from the service: whoever answered did not pass it on.
+            // Not from the service: a proxy on the way answered and did not pass the request on.
             404 if !refusal.says_absent(self.service) => Outcome::Failed { text, retry_after: None },
             501 => Outcome::Refused { text },
             500.. => Outcome::Unknown { text },

@@ -4,9 +4,10 @@
 //!  RIGHTS: service, method, path, what for ─▶ access_rules ─▶ openstack application credential create --access-rules FILE
 //! ```
 //!
-//! Keystone refuses whatever a rule does not name, whatever the roles of its user allow beside it. The table is held against what
-//! the adapter sends by its tests: each request of theirs is in it, and each line of it is sent. Logging in and asking for the
-//! version of a service need no rule. Where a cloud has the project's id in the address of its compute service, rules need it.
+//! Keystone refuses every request that no rule names, whatever the roles of its user allow. The adapter's tests compare the table
+//! with the requests that they send: the table names each request, and the tests send each line of it. Logging in and asking for
+//! the version of a service need no rule. Where a cloud has the project's id in the address of its compute service, rules need
+//! it.
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ pub enum Purpose {
     Look,
     /// To reboot, start and delete machines.
     Machines,
-    /// To mend groups, ports and routes.
+    /// To repair groups, ports and routes.
     Network,
     /// To tell which roles service users hold.
     Roles,

@@ -106,7 +106,7 @@ impl Project {
         Ok(held)
     }
 
-    /// `None`: Keystone knows nobody of that name.
+    /// `None`: Keystone knows no user of that name.
     async fn user_named(&self, name: &str, domain: Option<&str>) -> Result<Option<UserId>, ReadError> {
         #[derive(Deserialize)]
         struct Body {

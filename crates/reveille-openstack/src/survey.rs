@@ -1,4 +1,4 @@
-//! A whole project, unfiltered: for whoever does not know yet what to look for.
+//! A whole project, unfiltered: for a caller that does not know yet what to look for.
 //!
 //! ```text
 //! servers ─┐
@@ -7,8 +7,8 @@
 //! routers ─┘
 //! ```
 //!
-//! [`crate::Lister`] asks for what rosters want, over and over; this asks for everything, once. Nothing here says whose
-//! any of it is: names and marks are handed over as they were found.
+//! [`crate::Lister`] asks for what rosters want, in every cycle; a survey asks for everything, once. A survey does not decide who
+//! owns an object: it hands over names and marks as it found them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Every request that this crate can make, and the door that carries it.
 //!
-//! An [`Ask`] is one of a closed list; [`Ask::request`] spells it. Whoever has a connection implements [`Door`]: one for the
-//! management cluster, one for the cluster below it. `rights` lists what the asks need, and a test holds both against each
-//! other.
+//! An [`Ask`] is one of a closed list; [`Ask::request`] spells it. The binary, which has the connections, implements [`Door`]:
+//! one for the management cluster, one for the cluster below it. `rights` lists what the asks need, and a test holds both against
+//! each other.
 //!
 //! The door gives each request a deadline and a bound, keeps the credentials, and says "not there" only when the API server
 //! itself says so of the very object. Nothing is repeated here.

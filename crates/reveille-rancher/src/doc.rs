@@ -1,8 +1,8 @@
 //! What the API servers' JSON holds that we read, and how it becomes the nouns.
 //!
-//! Every field may be missing or `null`, and fields that nobody knows are passed over. Keys, tokens and plans have no field:
-//! they are skipped while reading and are never in memory as values of ours. An object that cannot be decoded spoils none of
-//! the others; whoever reads the list counts it.
+//! Every field may be missing or `null`, and fields that this crate does not know are passed over. Keys, tokens and plans have no
+//! field: they are skipped while reading and are never in memory as values of ours. An object that cannot be decoded spoils none
+//! of the others; the reader of the list counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -348,7 +348,7 @@ pub struct Unread {
 /// Why something could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnreadKind {
-    /// Nobody said where to ask.
+    /// The roster does not say where to ask.
     NotNamed,
     /// The API server has no such kind, or nothing of that name.
     Missing,
@@ -369,9 +369,9 @@ pub struct Sample {
     pub records: Option<BTreeMap<RecordName, Record>>,
     /// Records that are there and could not be decoded.
     pub garbled: usize,
-    /// Its Nodes, by name; `None` when nobody could be asked.
+    /// Its Nodes, by name; `None` when no API server could be asked.
     pub nodes: Option<BTreeMap<NodeName, Node>>,
-    /// Its agent pods, by name; `None` when nobody could be asked.
+    /// Its agent pods, by name; `None` when no API server could be asked.
     pub pods: Option<BTreeMap<String, AgentPod>>,
     /// What could not be read.
     pub unread: Vec<Unread>,

@@ -1,13 +1,13 @@
-//! A look: which asks, in which order, and what comes of them.
+//! A look: which requests it sends, in which order, and how their answers become a sample.
 //!
 //! ```text
 //!  clusters ─▶ for each: Nodes ─▶ agent pods ─▶ records            what is missing stays missing, with the reason
 //!              (downstream, where there is a door)
 //! ```
 //!
-//! Nodes are read before records: a machine that joins meanwhile then has a record without a Node that we saw, which is
-//! not taken for anything, rather than a Node without a record. Lists come in pages, with an end to their number; one that
-//! is not read to its end is a list that was not read. Nothing is judged here.
+//! Nodes are read before records. A machine that joins meanwhile then has a record without a Node that we saw, and no finding
+//! rests on that. The other order would show a Node without a record. Lists come in pages, with an end to their number; a list
+//! that is not read to its end counts as not read. The module judges nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! What the asks need to be allowed, and nothing more.
+//! The rights that the requests need, and no others.
 //!
-//! [`RULES`] is the list, [`manifest`] writes it as YAML for `kubectl apply`. Rights in the management cluster and in the
-//! cluster below it are two manifests, for they go to two API servers. Looking is what is printed; plan secrets hold
-//! credentials, so that the right to read them is only printed where somebody wants it.
+//! [`RULES`] is the list, [`manifest`] writes it as YAML for `kubectl apply`. Rights in the management cluster and in the cluster
+//! below it are two manifests, for they go to two API servers. The manifest grants reading. Plan secrets hold credentials, so the
+//! right to read them is only printed where the operator asks for it.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub enum Purpose {
     Look,
     /// Machines of modern clusters: whether their plan was applied.
     Plans,
-    /// Only where records are mended.
+    /// Only where records are repaired.
     Repair,
 }
 
@@ -85,7 +85,7 @@ const fn repair(
 pub struct Wanted {
     /// Secrets with plans may be listed.
     pub plans: bool,
-    /// Records may be mended.
+    /// Records may be repaired.
     pub repair: bool,
 }
 

@@ -101,7 +101,7 @@ impl World {
                 self.members.retain(|member| *member != id);
                 if self.loses_answer { Err(lost("the connection broke")) } else { Ok(self.list(of)) }
             }
-            other => panic!("nobody asks for {other}"),
+            other => panic!("the crate sends no request to {other}"),
         }
     }
 

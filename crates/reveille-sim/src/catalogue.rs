@@ -1,7 +1,7 @@
-//! The catalogue that the simulated driver judges consoles by, and by which the truth is named.
+//! The diagnosis catalogue by which the simulated driver judges consoles, and which names the true causes.
 //!
-//! It is the one that the program comes with, and [`Judge`] is what the production driver calls: consoles of simulated guests
-//! are texts, and whatever the engine hears of them was read out of these texts.
+//! It is the catalogue that comes with the program, and the production driver calls the same [`Judge`]. The consoles of simulated
+//! guests are texts, and the engine hears only what the judge read out of them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use reveille_diagnose::Judge;
 
 /// Who judges.
 pub fn judge() -> Arc<Judge> {
-    // A world whose consoles nobody can read would prove nothing.
+    // A world whose consoles cannot be judged would prove nothing.
     Judge::built_in().unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -99,8 +99,8 @@ impl Store {
         Some(Event::Recorded(waiting.id))
     }
 
-    /// The process dies while it writes: of what is on its way, so many records are whole on the disk, without anybody
-    /// having been told; the one after them is torn, and reading the ledger back leaves it out.
+    /// The process dies while it writes. Of the records on their way, so many are whole on the disk, although the engine was not
+    /// told. The next one is torn, and reading the ledger back leaves it out.
     pub fn tear(&mut self, whole: usize) {
         let written = |waiting: &Waiting| !waiting.refused && !waiting.durable;
         let whole: Vec<Record> = std::mem::take(&mut self.waiting)
@@ -112,7 +112,7 @@ impl Store {
         whole.into_iter().for_each(|record| self.put(record));
     }
 
-    /// The ledger as a process has it that holds it no more: its file is read by nobody, and, when `refused`, it takes
+    /// The ledger as seen by a process that no longer holds it: no process reads its file, and, when `refused`, the ledger takes
     /// nothing.
     pub fn estranged(&self, refused: bool) -> Self {
         let mut own = self.clone();

@@ -1,4 +1,4 @@
-//! What a run leaves behind: lines for people, and bytes that two runs of one seed must share.
+//! The traces of a run: lines for people, and bytes that two runs of one seed must share.
 //!
 //! The [`Log`] holds one line for everything that changed something (told, recorded, called, judged) and passes over the
 //! beat of leases and listings. It is bounded: of a long run the oldest lines go. The [`Digest`] takes in every event and

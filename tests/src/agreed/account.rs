@@ -230,7 +230,7 @@ const fn answer(outcome: &Outcome) -> &'static str {
         Outcome::Refused { .. } => "refused",
         Outcome::Failed { .. } => "failed",
         Outcome::NotSent { .. } => "not sent",
-        Outcome::Unknown { .. } => "nobody can say",
+        Outcome::Unknown { .. } => "outcome unknown",
         Outcome::Fenced {} => "another leads",
     }
 }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! They read the services and act on nothing else, least of all on what Reveille says. The rig's machines are those of Nova's
-//! fake driver and of an imitation of EC2, so nothing boots in them, and its networks carry no packets; without these a reboot
-//! could help nobody.
+//! fake driver and of an imitation of EC2, so nothing boots in them, and its networks carry no packets. Without these helpers a
+//! reboot could help no machine.
 
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ impl Guest {
 }
 
 impl Stage<'_> {
-    /// Everybody does what is due.
+    /// Every controller and every machine of the stage does what is due.
     pub(super) fn backstage(&mut self) -> Result<()> {
         if self.lives {
             self.look_at_servers()?;
@@ -156,7 +156,7 @@ impl Stage<'_> {
         if moved { self.end_own_fault("ec2-check-impaired") } else { Ok(()) }
     }
 
-    /// Packets pass where a port carries the group, or is filtered by nobody.
+    /// Packets pass where a port carries the group, or where no group filters the port.
     fn notice_cut(&mut self, at: usize) -> Result<()> {
         let guest = &self.guests[at];
         if guest.ended || !guest.has_node {

@@ -23,7 +23,7 @@ use crate::wait::{s, until};
 
 /// So long after a host broke its provider tells of it: after the silence was seen, and before anything is done about it.
 const CHECKED_AFTER: Duration = Duration::from_secs(28);
-/// The proxy holds a call up for longer than anybody waits.
+/// The proxy delays a call for longer than any client waits.
 const HELD_UP_MS: u64 = 90_000;
 
 /// Refuses what the rig cannot bring about, by its name.
@@ -55,7 +55,7 @@ const fn may_start_with(trouble: Trouble) -> bool {
 }
 
 /// Something in it strikes more than the file's own machines, so nothing else may be played on the rig meanwhile. A node that
-/// outlives its machine is in every roster's cluster, and nobody's.
+/// outlives its machine is in every roster's cluster, and belongs to no roster.
 pub(super) fn touches_others(happenings: &[Happening], kind: Kind) -> bool {
     let of_all = |fault: &Fault| match fault {
         Fault::RouteBroken(_) | Fault::DuplicateRoute(_) | Fault::MissingRoute(_) => true,

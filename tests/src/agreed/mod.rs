@@ -12,7 +12,7 @@
 //! the rig does not have, and [`stage`] holds it together. [`account`] says what is
 //! compared, and what is made alike before. A new agreed scenario is a file. What the rig cannot bring about is refused by name.
 //!
-//! Nothing here decides who is right: a difference fails, and is mended in the simulated world or in the engine.
+//! Nothing here decides who is right: a difference fails, and is fixed in the simulated world or in the engine.
 
 pub mod account;
 mod backstage;

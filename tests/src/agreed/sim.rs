@@ -100,6 +100,6 @@ impl Names for Cast<'_> {
     }
 
     fn owner(&self, port: &PortId) -> String {
-        self.0.owner(port).unwrap_or_else(|| "somebody who is gone".to_owned())
+        self.0.owner(port).unwrap_or_else(|| "an owner that is gone".to_owned())
     }
 }

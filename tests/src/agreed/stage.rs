@@ -49,7 +49,7 @@ const STAYS: Duration = Duration::from_secs(6);
 pub(super) struct Dying {
     /// When one of these has hit; at once when there are none.
     pub(super) faults: Vec<&'static str>,
-    /// Nobody runs for so long.
+    /// No process runs for so long.
     pub(super) down: Duration,
     /// It was killed, and another starts then.
     pub(super) rises_at: Option<Instant>,
@@ -271,7 +271,7 @@ impl Stage<'_> {
             .perform(happenings, lasts, all)
             .and_then(|()| self.come_to(expected, all))
             .and_then(|()| self.stay(expected, all));
-        // Reveille is stopped next, and machines are taken down: nobody should be deaf then.
+        // Reveille is stopped next, and machines are taken down: the API server must answer every client then.
         let lifted = if self.deaf { self.rig.lift(&["api-hang"]) } else { Ok(()) };
         let ended = ended.and(lifted);
         (self.guests.into_iter().map(|guest| guest.made.machine).collect(), ended)
@@ -451,7 +451,7 @@ impl Names for Stage<'_> {
     }
 
     fn owner(&self, port: &PortId) -> String {
-        self.owners.get(port.as_str()).cloned().unwrap_or_else(|| "somebody who is gone".to_owned())
+        self.owners.get(port.as_str()).cloned().unwrap_or_else(|| "an owner that is gone".to_owned())
     }
 }
 

@@ -1,9 +1,9 @@
 //! What Reveille costs a node: the size of its program, the time from the first look to a Ready node beside bare kubeadm, and
 //! what an agent takes that has nothing to do.
 //!
-//! Real nodes of a rig of its own, fresh for each join; `kubeadm join` and `reveille join` take turns in the same run, and
-//! whoever was first in one pair is second in the next. Memory and processor time are the kernel's figures of the agent's
-//! process. The program is the one in `REVEILLE_NODE_BIN`. Nothing here fails on a slow machine; whoever reads the table judges.
+//! Real nodes of a rig of its own, fresh for each join. `kubeadm join` and `reveille join` take turns in the same run, and the
+//! program that was first in one pair is second in the next. Memory and processor time are the kernel's figures of the agent's
+//! process. The program is the one in `REVEILLE_NODE_BIN`. Nothing here fails on a slow machine; the reader of the table judges.
 
 use std::fs;
 use std::path::Path;

@@ -90,7 +90,7 @@ impl Api {
     /// Replaces an object, if it has still the revision that it had; says whether it was.
     ///
     /// # Errors
-    /// When it is refused for another reason than that somebody was faster, or it is gone.
+    /// When it is refused for another reason than that another client was faster, or it is gone.
     pub fn replace(&self, path: &str, object: &Value) -> Result<bool> {
         let answer = self.ask("PUT", path, Some(object))?;
         let is_late = matches!(answer.status, 404 | 409);

@@ -28,7 +28,7 @@ use super::relay::{self, Done};
 use crate::process::Background;
 use crate::wait::s;
 
-/// Whoever is silent for so long is gone.
+/// A client that is silent for so long is gone.
 pub(super) const SILENT: Duration = Duration::from_secs(40);
 /// A life of the program that is not killed.
 const LIFE_WITHIN: Duration = Duration::from_secs(120);
@@ -204,7 +204,7 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         self.inner.over.store(true, Ordering::Relaxed);
-        // Whoever waits for a client gets one.
+        // The thread waits for a client: this connection is one, so the thread ends.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -89,7 +89,7 @@ fn addresses(node: &str, ip: &str) -> Value {
     json!([{"type": "InternalIP", "address": ip}, {"type": "Hostname", "address": node}])
 }
 
-/// A pod on a Node, which somebody would make anew; with `local`, its data is there alone.
+/// A pod on a Node, which a controller would make again; with `local`, its data is there alone.
 pub fn pod(namespace: &str, name: &str, node: &str, owner: &Value, local: bool) -> Value {
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "controller": true,
         "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]});

@@ -5,7 +5,7 @@
 //!          ◀──bytes── was the act done just now? ─yes─▶ killed, no answer is handed back │ whose relay it is
 //! ```
 //!
-//! Whether the act was done, whoever opens the relay can tell: he asks etcd itself.
+//! The caller that opens the relay can tell whether the act was done: it asks etcd itself.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use anyhow::Result;
 
 use super::door::{Inner, SILENT, step};
 
-/// What was done, in words, and whether it was: asked of whoever knows.
+/// What was done, in words, and whether it was: the caller asks etcd.
 pub struct Done {
     /// As a write of a door is called: `removal of a member`.
     pub words: &'static str,

@@ -92,7 +92,7 @@ impl Drop for Syncer {
 }
 
 impl Work {
-    /// Held over a write: whoever sees that one in the API server hears of it, too.
+    /// Held over a write: a test that sees the write in the API server also sees what the syncer told of it.
     fn telling(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,8 +15,8 @@ use reveille_tests::wait::{s, throughout, until};
 
 use crate::network::mended;
 
-/// As whom Reveille logs in, and what that user may do on the project. Each is another user, because a Keystone of several
-/// processes that each remember what somebody held would answer for the old rights now and then.
+/// As which user Reveille logs in, and what that user may do on the project. Each is another user: the Keystone of several
+/// processes remembers in each what a user held, and would answer for the old rights now and then.
 const KEEPERS: [(&str, &str); 2] = [("roles-member", "member"), ("roles-admin", "admin")];
 /// The service user of the roster.
 const USER: &str = "roles-ccm";
@@ -57,7 +57,7 @@ fn played(lab: &mut Lab, operator: &Cloud, user: &str) -> Result<()> {
     let place = lab.place(&[&roster(&crew, &blind, "act")])?;
     let running = lab.start(&place)?;
     found(&place, FaultKind::RolesUnreadable, "RV404")?;
-    throughout("what nobody may tell is not acted upon", s(6), as_before)?;
+    throughout("roles that cannot be read are not acted upon", s(6), as_before)?;
     let ledger = place.ledger()?;
     ensure!(ledger.newest(LABEL, FaultKind::RolesMissing).is_err(), "{}", ledger.told());
     running.stop()?;

@@ -18,8 +18,8 @@ fn says(place: &Place, text: &str) -> Result<()> {
     })
 }
 
-/// Two of a crew lose their group. The first controller mends them and the second only observes and says so; once the first
-/// has ended, the second takes the Lease over and mends what is lost then.
+/// Two of a crew lose their group. The first controller repairs them and the second only observes and says so; once the first
+/// has ended, the second takes the Lease over and repairs what is lost then.
 pub(crate) fn a_second_controller_observes_until_the_first_has_ended(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let roster = crew.roster("alone").pool("workers");

@@ -40,8 +40,8 @@ fn crash_and_start_again(lab: &Lab, place: &Place, service: &str, running: Runni
     lab.reveille.run(place, &[])
 }
 
-/// Two ports lack their group. One call is recorded and never reaches Neutron; the other one takes effect and nobody
-/// hears of it. Killed there and started again, both ports are mended, each by one call that arrived, and the ledger
+/// Two ports lack their group. One call is recorded and never reaches Neutron; the other one takes effect and its answer is lost.
+/// The process is killed there and started again. Both ports then get their group, each by one call that arrived, and the ledger
 /// adds up.
 pub(crate) fn a_kill_around_network_calls_neither_repeats_nor_loses_one(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("kill").pool("workers");

@@ -57,8 +57,8 @@ struct Props<'l> {
     reveille: &'l Reveille,
 }
 
-/// Twenty nodes with one thing wrong, five clusters with one thing wrong, a Node that somebody deletes, and one clean join, of
-/// which nothing may be said.
+/// Twenty nodes with one thing wrong, five clusters with one thing wrong, a Node that a person deletes, and one clean join, on
+/// which no finding may be given.
 pub(crate) fn what_real_programs_say_when_they_fail_is_told_by_its_cause(lab: &mut Lab) -> Result<()> {
     let nodes = SPOILS.len() + FAULTS.len() + 1;
     let names = names(nodes);

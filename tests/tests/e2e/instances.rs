@@ -83,7 +83,8 @@ pub(crate) fn an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up(l
         Ok::<_, Error>(())
     })?;
     let calls = lab.proxy.calls()?;
-    // Each round lists once, and asks by id for what is not there any more; nobody is asked for again and again.
+    // Each round lists once, and asks by id for an instance that is not there any more; the controller does not ask for the same
+    // one again and again.
     let (rounds, asked) =
         (calls.of("ec2", "POST DescribeInstanceStatus"), calls.of("ec2", "POST DescribeInstances"));
     ensure!(asked <= 4 * rounds + 10, "asked {asked} times in {rounds} rounds");
@@ -93,7 +94,7 @@ pub(crate) fn an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up(l
     scene.end()
 }
 
-/// Lists that are empty, broken, throttled or of another hour: nothing is concluded from them and nobody is harmed.
+/// Lists that are empty, broken, throttled or of another hour: the controller concludes nothing from them and harms no machine.
 pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-calm", &["ec-1", "ec-2", "ec-3"])?;
     lab.proxy.reset_calls()?;
@@ -106,7 +107,7 @@ pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Res
     ];
     for (trouble, arguments) in troubles {
         lab.proxy.arm(trouble, arguments)?;
-        throughout(&format!("{trouble}: nobody is touched"), s(15), || lab.proxy.calls()?.no_writes())?;
+        throughout(&format!("{trouble}: no machine is touched"), s(15), || lab.proxy.calls()?.no_writes())?;
         lab.proxy.disarm(trouble)?;
     }
     // Signed an hour too early, as they think there: the clock of EC2 counts.
@@ -121,8 +122,8 @@ pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Res
     scene.end()
 }
 
-/// The seed's case: EC2 does not know an instance yet, and the real cloud controller deletes its Node. It is not believed to be
-/// gone, not replaced, and whoever asks is told what brings it back.
+/// The seed's case: EC2 does not know an instance yet, and the real cloud controller deletes its Node. The controller does not
+/// take the instance for gone and does not replace it, and `why` says what brings it back.
 pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-young", &["ey-1"])?;
     lab.rig.run(&["start", "awsccm"])?;
@@ -136,7 +137,7 @@ pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(la
         ensure!(lab.kube.node(&young.node)?.is_none(), "it is there");
         Ok::<_, Error>(())
     })?;
-    until("somebody to be told", s(120), || {
+    until("the operator to be told", s(120), || {
         let ledger = scene.place.ledger()?;
         ledger
             .newest("ey-2", FaultKind::Vanished)
@@ -159,8 +160,8 @@ pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(la
     scene.end()
 }
 
-/// Instances of a group and one of nobody's, two of three with nodes: `init` finds cluster, pool, group, route table and rules,
-/// writes a roster that only looks, and the roll of that roster misses the third machine. Nothing is changed anywhere.
+/// Instances of a group and one without a group, two of three with nodes: `init` finds cluster, pool, group, route table and
+/// rules, and writes a roster that only looks. The roll of that roster misses the third machine. Nothing is changed anywhere.
 pub(crate) fn a_survey_of_ec2_gives_a_roster_that_a_roll_takes_at_once(lab: &mut Lab) -> Result<()> {
     lab.rig.run(&["start", "ec2"])?;
     let kept = lab.rig.instances(&["es-1", "es-2"], &["--group", "asg-es"])?;

@@ -52,7 +52,7 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
         Ok::<_, Error>(())
     })?;
     let why = || lab.reveille.ask(&place, &["why", name]).map(|ended| ended.stdout);
-    until("what its provider told the machine to be told to whoever asks", s(60), || {
+    until("what its provider told the machine to be shown by the controller", s(60), || {
         let told = why()?;
         ensure!(told.contains("rebalance: recommended"), "{told}");
         Ok::<_, Error>(())

@@ -59,8 +59,8 @@ pub(crate) fn a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_tol
     Ok(())
 }
 
-/// A real kubelet asks for its certificate and nobody approves it. The incident, `why` and the folder of the machine's logs
-/// name that cause with the request by its name; replacing is held back, because a successor would ask the same approver.
+/// A real kubelet requests its certificate and no approver approves it. The incident, `why` and the folder of the machine's logs
+/// name that cause with the request by its name. The replacement is held back, because a successor would ask the same approver.
 /// When a person approves it, as the finding says, the machine joins and the incident ends by itself.
 pub(crate) fn a_request_that_nobody_approves_is_told_and_holds_replacement_back(lab: &mut Lab) -> Result<()> {
     let name = "unheard-1";

@@ -134,7 +134,7 @@ pub(crate) fn a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted(
 }
 
 /// Two clusters of like names in one project, and machines of the same name in both. Everything that is wrong with the
-/// neighbour's is left alone, while the same faults of our own are mended.
+/// neighbour's is left alone, while the same faults of our own are repaired.
 pub(crate) fn a_neighbour_cluster_of_a_like_name_is_not_touched(lab: &mut Lab) -> Result<()> {
     let acting = |roster: Roster| roster.set("replace", "act").set("reboot", "act").set("join", "10s");
     let ours = acting(Roster::new("prod")).pool("workers");

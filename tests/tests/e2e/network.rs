@@ -24,7 +24,7 @@ pub(crate) fn mended(place: &Place, label: &str, kind: FaultKind) -> Result<()> 
 }
 
 /// A server that was made without its group: it never joined, the group is put on its port once, the incident closes as
-/// mended; the roll ends with 1 while the machine is missing and with 0 once it has joined.
+/// repaired; the roll ends with 1 while the machine is missing and with 0 once it has joined.
 pub(crate) fn a_machine_without_its_group_is_mended_and_joins(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("nogroup").pool("workers");
     let machine = lab.machines(&roster, "workers", &["ng-1"], &["--no-group"])?.remove(0);
@@ -88,8 +88,8 @@ pub(crate) fn only_missing_pod_rules_come_back_and_wider_ones_count(lab: &mut La
     Ok(())
 }
 
-/// A duplicate route to nobody and a route of a pod range that nobody has are taken out, the live one stays; a missing
-/// route comes back; routes of another cluster on the same router are left alone.
+/// The controller removes a duplicate route with a dead next hop and a route of a pod range that no node has; the live one stays.
+/// A missing route comes back; routes of another cluster on the same router are left alone.
 pub(crate) fn stale_routes_go_missing_ones_come_back_foreign_ones_stay(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let before = lab.cloud.routes()?;

@@ -115,7 +115,7 @@ fn a_node_removed_on_purpose_stays_removed(props: &Props<'_>, node: &Node<'_>) -
     let joined = std::thread::scope(|scope| {
         let removes = scope.spawn(|| {
             props.kube.ctl(&["cordon", node.name()])?;
-            // Whoever drains takes longer than a look.
+            // A person who drains takes longer than the agent's interval between two looks.
             std::thread::sleep(s(8));
             props.kube.ctl(&["delete", "node", node.name()])
         });

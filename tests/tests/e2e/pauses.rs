@@ -8,7 +8,7 @@ use reveille_tests::wait::{s, throughout, until};
 use crate::network::mended;
 
 /// Three machines lose their group. One is paused on the command line, one by an annotation on its node, one is not: only
-/// that one is mended, and the plan says why the others wait. Taken back, each is mended.
+/// that one is repaired, and the plan says why the others wait. Taken back, each is repaired.
 pub(crate) fn a_pause_by_command_or_annotation_holds_and_its_end_lets_go(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let roster = crew.roster("pauses").pool("workers");

@@ -11,7 +11,7 @@ use serde_json::json;
 
 const MACHINES: u32 = 20;
 
-/// A roster that lets everything be done to everybody as soon as it may: only judgement stands before the machines.
+/// A roster that allows everything for every machine as soon as possible: only judgement protects the machines.
 fn reckless(roster: Roster) -> Roster {
     let roster = roster.set("replace", "act").set("reboot", "act").set("cleanup", "act").set("rejoin", "off");
     roster.set("join", "5s").set("atOnce", "20").set("perHour", "1000").pool("workers")
@@ -36,8 +36,8 @@ fn cannot_tell(lab: &Lab, place: &Place, source: &str, why: &str) -> Result<()> 
     Ok(())
 }
 
-/// Twenty machines with nodes, past every deadline that there is. The node list comes back empty, first to a controller
-/// that knew the nodes, then to one that starts without any memory: nobody is judged absent, nothing is done, and roll and
+/// Twenty machines with nodes, past every deadline that there is. The node list comes back empty, first to a controller that knew
+/// the nodes, then to one that starts without any memory. The controller judges no machine absent and does nothing, and roll and
 /// plan say why.
 pub(crate) fn an_empty_node_list_costs_nobody_a_machine(lab: &mut Lab) -> Result<()> {
     let fleet = lab.fleet()?;
@@ -67,8 +67,8 @@ pub(crate) fn an_empty_node_list_costs_nobody_a_machine(lab: &mut Lab) -> Result
     lab.proxy.calls()?.no_writes()
 }
 
-/// The server list comes back empty while every node is Ready: nothing is done, and roll and plan say why. The same with
-/// a list that breaks off after a few servers, pages that fail, and ports that nobody has any more.
+/// The server list comes back empty while every node is Ready: nothing is done, and roll and plan say why. The same with a list
+/// that breaks off after a few servers, pages that fail, and ports that no server has any more.
 pub(crate) fn an_empty_or_broken_server_list_costs_nobody_anything(lab: &mut Lab) -> Result<()> {
     let fleet = lab.fleet()?;
     let place = lab.place(&[&reckless(fleet.roster("noservers").set("cloudFullPeriod", "5s"))])?;

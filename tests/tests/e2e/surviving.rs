@@ -1,5 +1,5 @@
-//! Invited machines join whoever dies on the way: the agent with its kubeadm, the machine under it, the registration server, each
-//! at every place that a join passes.
+//! Invited machines join whichever process dies on the way: the agent with its kubeadm, the machine under it, the registration
+//! server, each at every place that a join passes.
 //!
 //! Real parts: agents on real nodes, the real server and its state on disk, kubeadm, kubelet, a real cluster. What was reached
 //! is read from the API server, and how often a machine was enrolled from the server's own ledger.
@@ -188,7 +188,7 @@ fn the_server_dies(
     for place in 0..PLACES.len() {
         comes(node, place)?;
         running.kill();
-        // Long enough for whoever asks to be refused.
+        // Long enough that every agent that asks is refused.
         std::thread::sleep(s(2));
         running = run()?;
     }

@@ -83,8 +83,8 @@ fn the_api_server_freezes_in_the_middle(lab: &Lab, node: Node<'_>) -> Result<()>
     node.down()
 }
 
-/// Joined to a second real cluster first. It is left alone while that one lives, and while nobody knows whether it does; when our
-/// cluster stands at that one's address, nothing is left to be lost.
+/// The machine joined a second real cluster first. It is left alone while that cluster lives, and while the agent does not know
+/// whether it lives. When our cluster stands at that one's address, nothing is left to be lost.
 fn the_machine_belongs_to_another_cluster(lab: &Lab, node: Node<'_>) -> Result<()> {
     let other = Cluster::up(&format!("{}-other", lab.rig.name()))?;
     let (file, ours) = (node.file("join.yaml"), fs::read_to_string(node.file("join.yaml"))?);

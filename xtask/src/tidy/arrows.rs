@@ -52,14 +52,15 @@ const KNOWN: [(&str, &[&str]); 13] = [
     ("reveille-rancher", WORLD),
     ("reveille-agent", &["reveille-core"]),
     ("reveille-node", &["reveille-core", "reveille-wire", "reveille-agent"]),
-    // It remembers by itself: who was let in has to outlast whoever let him in.
+    // The registration server has a ledger of its own: its list of admitted machines has to outlast the process that admitted
+    // them.
     ("reveille-registrar", &["reveille-core", "reveille-wire", "reveille-record"]),
     ("reveille-sim", SIM),
 ];
-/// What is written too often, others' writes and our own, is known without any world; whoever writes to an API server asks
-/// it first.
+/// The write budget, for writes of others and our own, needs no adapter; a crate that writes to an API server asks the budget
+/// first.
 const WORLD: &[&str] = &["reveille-core", "reveille-wire", "reveille-hot"];
-/// A world for all that decide: the engine, the agents on its machines, the ladder that mends Rancher's records. It plays the
+/// A world for all that decide: the engine, the agents on its machines, the ladder that repairs Rancher's records. It plays the
 /// driver as well, which judges what machines say of themselves.
 const SIM: &[&str] =
     &["reveille-core", "reveille-wire", "reveille-agent", "reveille-diagnose", "reveille-rancher"];

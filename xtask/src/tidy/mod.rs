@@ -8,9 +8,9 @@
 //!                          ─▶ pages     what prose promises to exist  ┘
 //! ```
 //!
-//! Runs as a command and as a test, so that nobody learns of it only from a server. Every finding is a place, the rule,
-//! and what to do. What rustfmt, clippy and the compiler check is not checked again, with one exception: the purity of
-//! the core, which clippy sees only in code that is compiled.
+//! Runs as a command and as a test, so that a developer sees a finding before the CI server does. Every finding is a place, the
+//! rule, and what to do. What rustfmt, clippy and the compiler check is not checked again, with one exception: the purity of the
+//! core, which clippy sees only in code that is compiled.
 
 mod arrows;
 mod pages;
@@ -52,7 +52,7 @@ impl fmt::Display for Finding {
 /// All findings.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// These must be mended.
+    /// These must be fixed.
     pub(crate) breaches: Vec<Finding>,
     /// These should be looked at.
     pub(crate) notices: Vec<Finding>,
@@ -92,7 +92,7 @@ fn check_tree(tree: &Tree) -> Report {
     report
 }
 
-/// Runs as a command: prints, and is true when nothing must be mended.
+/// Runs as a command: prints, and is true when nothing must be fixed.
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let report = check(root)?;
     for notice in &report.notices {

@@ -1,7 +1,7 @@
 //! Decisions that rest on words for people: what is rendered is compared, or looked into.
 //!
-//! Whoever words an output anew changes no decision. So what is decided from is a type, and text is made from it at the edge; a
-//! test may look into text, as it is what people read. Display names of ids and causes are no rendered text.
+//! A developer who rewords an output must not change a decision. So decisions rest on types, and text is made from a type at the
+//! edge. A test may look into text, as it is what people read. Display names of ids and causes are no rendered text.
 
 use super::Report;
 

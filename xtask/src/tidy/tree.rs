@@ -1,7 +1,7 @@
 //! The files that tidy looks at: all that belong to the repository, read once.
 //!
-//! What git ignores is left out, by asking git. Where there is no git (an unpacked archive) every file counts that is
-//! not below a build or cache directory. Files that are not UTF-8 are nobody's prose and left out, too.
+//! What git ignores is left out, by asking git. Where there is no git (an unpacked archive) every file counts that is not below a
+//! build or cache directory. Files that are not UTF-8 hold no prose and are left out, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

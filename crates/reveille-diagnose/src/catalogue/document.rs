@@ -1,4 +1,4 @@
-//! The catalogue's files as they are written, and where something in them is amiss.
+//! The catalogue's files as they are written, and the errors found in them.
 //!
 //! One file holds one cause with its signs, a list of marks, or a list of steps. Unknown fields are refused, so that a
 //! misspelt one is not silently nothing.

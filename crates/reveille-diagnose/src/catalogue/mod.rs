@@ -54,7 +54,7 @@ pub struct Cause {
     pub code: String,
     /// Where it usually stops a machine.
     pub stage: Stage,
-    /// What is amiss, as a clause.
+    /// What is wrong, as a clause.
     pub title: String,
     /// How it comes about.
     pub because: String,
@@ -127,7 +127,7 @@ pub struct Signal {
     pub harmless: bool,
     /// A mark of a line that says of itself that it goes on: such a line carries no sign.
     pub excuses: bool,
-    /// A mark with which a machine begins anew: what its source said before is of an earlier boot.
+    /// A mark that shows a new boot of a machine: what its source said before is of an earlier boot.
     pub new_boot: bool,
     /// A mark of a machine that is well as a whole. A listing's row tells the same of the node that it names: `w-1  Ready`.
     pub well: bool,

@@ -1,7 +1,7 @@
 //! From files as written to a catalogue in which every name leads somewhere.
 //!
-//! Two passes: the first gives every cause and every signal its place, the second turns names into places. All complaints are
-//! gathered, so that whoever wrote ten entries learns of ten mistakes at once.
+//! Two passes: the first gives every cause and every signal its place, the second turns names into places. All errors are
+//! gathered, so that an author of ten entries learns of ten mistakes at once.
 
 use std::collections::BTreeMap;
 

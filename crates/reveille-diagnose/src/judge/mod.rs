@@ -6,9 +6,9 @@
 //!            ─▶ rank      roots before followers, sure before likely, early on the way before late
 //! ```
 //!
-//! Success that comes later in the same source takes earlier noise back; success in another source, whose order nobody knows,
-//! takes back what is not sure in itself. A symptom that every join shows counts only where nothing else was found.
-//! What is weighed is which different signs were seen, never how many lines a component printed: a log that repeats itself
+//! Success that comes later in the same source cancels earlier symptoms. Success in another source, whose order relative to this
+//! one is unknown, cancels only what is not certain in itself. A symptom that every join shows counts only where nothing else was
+//! found. The judge weighs which different signs were seen, never how many lines a component printed: a log that repeats itself
 //! proves no more than one that does not.
 
 mod rank;

@@ -13,8 +13,8 @@ use crate::catalogue::{Catalogue, Signal};
 use crate::finding::Confidence;
 use crate::scan::{Seen, Sighting};
 
-/// Stages at which nobody is Ready. What the cloud does before there is a machine is told in logs about many machines, and is
-/// not meant.
+/// Stages at which no machine is Ready yet. The stage before them, at which the cloud has made no machine, is left out: its logs
+/// are about many machines.
 const BEFORE_READY: std::ops::RangeInclusive<Stage> = Stage::Network..=Stage::Register;
 
 /// What becomes of a sign.

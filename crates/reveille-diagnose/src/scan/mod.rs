@@ -65,7 +65,7 @@ pub struct Scanner<'c> {
 pub struct TooLarge(#[source] aho_corasick::BuildError);
 
 impl Scanner<'static> {
-    /// One that keeps the catalogue: for whoever judges again and again.
+    /// One that keeps the catalogue: for a caller that judges many times.
     pub fn owning(catalogue: Catalogue) -> Result<Self, TooLarge> {
         Self::over(Cow::Owned(catalogue))
     }
@@ -175,7 +175,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The platform, where somebody says it.
+    /// The platform, where the caller or a source names it.
     pub fn platform(&mut self, name: &str) {
         self.seen.platform = Some(name.to_ascii_lowercase());
     }

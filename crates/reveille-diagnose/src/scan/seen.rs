@@ -78,7 +78,7 @@ pub(super) struct Owned {
 /// Everything that was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The platform, where somebody said it.
+    /// The platform, where the caller or a source named it.
     pub platform: Option<String>,
     /// Names of the sources, in order.
     pub sources: Vec<String>,
@@ -124,7 +124,7 @@ impl Seen {
         }
     }
 
-    /// Takes the owners of an id over; gives the line back where another source names somebody else.
+    /// Records the owners of a machine id; returns the line where another source names a different owner.
     pub(super) fn owned(&mut self, id: MachineId, owned: Owned) -> Option<(usize, Hit)> {
         if self.machine_ids.len() >= NODES_MAX && !self.machine_ids.contains_key(&id) {
             return None;

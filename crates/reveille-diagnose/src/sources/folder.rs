@@ -5,7 +5,7 @@
 //!                                                 └▶ no log: counted and left out
 //! ```
 //!
-//! Opens nothing and reads nothing: whoever unpacks or walks a folder asks here.
+//! Opens nothing and reads nothing: the code that unpacks an archive or walks a folder asks here.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::shown;
 /// Machines that are named of one bundle.
 const MACHINES_NAMED_MAX: usize = 20;
 
-/// A support bundle that somebody unpacked into a folder.
+/// A support bundle that an operator unpacked into a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpacked {
     /// Which bundle it is, whose, and what is left out of it.

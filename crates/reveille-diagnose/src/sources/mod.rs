@@ -9,9 +9,9 @@
 //!                         └ text ────────▶ lines ─▶ scan::Reader
 //! ```
 //!
-//! Nothing is written anywhere, so that a member called `../../etc/passwd` could do no harm; it is refused all the same and
-//! said, because an archive that holds one was made by somebody who meant harm or by a broken tool. What expands without
-//! measure is stopped: memory is bounded anyway, time is not. Damage is said and what came before it counts.
+//! Nothing is written anywhere, so a member called `../../etc/passwd` could do no harm. It is refused all the same and reported,
+//! because an attacker or a broken tool made an archive with such a member. What expands without measure is stopped: memory is
+//! bounded anyway, time is not. Damage is reported, and what came before it counts.
 
 pub mod case;
 mod folder;
@@ -41,7 +41,7 @@ const NAME_CHARACTERS_MAX: usize = 1_000;
 /// Window of zstd, as a power of two: what is larger would need more memory than we allow ourselves.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
-/// What unpacking xz may take: `xz -7`, one step above what everybody uses.
+/// What unpacking xz may take: `xz -7`, one step above the usual setting.
 const XZ_MEMORY_BYTES_MAX: u64 = 24 << 20;
 
 /// What may be read of one source, with all that is packed in it.
@@ -274,7 +274,7 @@ impl<'r, 's> Intake<'r, 's> {
     }
 }
 
-/// A name as it is shown: whoever packed an archive chose its members' names, and a terminal obeys control characters.
+/// A name as it is shown: the author of an archive chose its members' names, and a terminal obeys control characters.
 fn shown(name: &str) -> String {
     let readable = name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
     readable.take(NAME_CHARACTERS_MAX).collect()

@@ -27,7 +27,7 @@ pub enum Fact {
     CsrPendingNode,
     /// A request for a client certificate was denied, or could not be signed.
     CsrRefusedClient,
-    /// A request for a client certificate is approved, and nobody signs it.
+    /// A request for a client certificate is approved, and no signer signs it.
     CsrUnsignedClient,
     /// Every node of a listing is Ready.
     AllNodesReady,

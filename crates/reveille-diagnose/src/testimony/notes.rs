@@ -62,7 +62,7 @@ fn conditions(node: &Node) -> Vec<Note> {
             note(&condition.kind, format!("{} {status} {} {message}", condition.kind, condition.reason))
         })
         .collect();
-    // The allocator says that it could not give a range also where somebody else had given one a moment before.
+    // The allocator says that it could not give a range also where another client had given one a moment before.
     if let Some(range) = node.pod_ranges.first() {
         notes.push(Note { source: "node".to_owned(), text: format!("PodCIDR: {range}") });
     }

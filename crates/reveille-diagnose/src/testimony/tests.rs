@@ -100,8 +100,8 @@ fn what_explains_stands_before_what_follows_from_it() {
     }
 }
 
-/// What failed on an interface that nobody needs must not be taken for a first boot that came to nothing: more may be done
-/// to such a machine.
+/// A failure on an interface that the machine does not need must not count as a failed first boot: more may be done to a machine
+/// whose first boot failed.
 #[test]
 fn a_lease_that_failed_beside_one_that_did_not_is_merely_possible() {
     let of = |lines: &[&str]| read(lines).told[0].confidence;
@@ -186,7 +186,7 @@ fn the_guest_says_whether_it_found_a_config_drive_and_who_answered() {
     let guest = read(&[LEASED, "ignition[512]: GET result: OK"]).guest;
     assert!(guest.addressed && guest.answered);
     let guest = read(&[LEASED, "ignition[512]: GET result: OK", KERNEL]).guest;
-    assert!(!guest.addressed && !guest.answered, "another boot begins anew");
+    assert!(!guest.addressed && !guest.answered, "another boot starts from nothing");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Reboot, stop and start, end.
+//! Reboots, stops, starts and terminates instances.
 //!
-//! Each reads the instance directly before the act, and does nothing when the tags are gone on which the call rests: EC2 has no
-//! precondition on tags, so one request lies between the read and the act. Each looks at the group as well: an Auto Scaling
-//! group takes a machine that somebody else stops for a broken one and replaces it, so its
-//! machines are never stopped here, and are ended through the group, which then makes the successor that it would miss.
+//! Each call reads the instance directly before the act, and does nothing when the tags are gone on which the call rests. EC2 has
+//! no precondition on tags, so one request lies between the read and the act. Each call reads the Auto Scaling group as well. A
+//! group takes a machine that another client stops for a broken one and replaces it. So the controller never stops machines of a
+//! group, and terminates them through the group, which then makes the successor.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ pub(super) async fn end(
     if let Some(outcome) = disowned(&wire, owned, &writing) {
         return outcome;
     }
-    // Somebody stopped or started it since: EC2 ends an instance in any state.
+    // Another client stopped or started the instance since: EC2 terminates an instance in any state.
     if rests_on.is_some_and(|state| state != wire.state()) {
         return writing.moved(&format!("its state is {} by now", wire.state_name()));
     }

@@ -1,9 +1,9 @@
 //! The engine's calls, carried out exactly as they stand, and how each ended.
 //!
-//! Nothing here decides: a call names its target, its new value and the revision it was derived from. What this adds is the
-//! care that EC2 asks for: whatever EC2 would replace without looking is read again just before, an instance of an Auto Scaling
-//! group is ended through the group and never stopped beside it, a refusal is told from a silence, several steps of one call are
-//! summed up in one [`Outcome`]. No change is sent twice.
+//! This module decides nothing: a call names its target, its new value and the revision it was derived from. The module adds the
+//! care that EC2 needs. It reads again what EC2 would replace without a check. It terminates an instance of an Auto Scaling group
+//! through the group, and never stops it beside the group. It tells a refusal from a lost answer, and sums up several steps of
+//! one call in one [`Outcome`]. It sends no change twice.
 
 mod instances;
 mod interfaces;

@@ -1,8 +1,8 @@
-//! Routes in and out of a route table: exact pairs, each by itself, never touching the others.
+//! Adds routes to a route table and removes them: exact pairs, each by itself, without a change of the others.
 //!
-//! EC2 has no call for several routes and none that checks what it replaces, so none that replaces is used: `CreateRoute` refuses
-//! where a route exists, and a route is deleted only where a read just before shows exactly the pair that was asked for. A route
-//! through nobody is deleted only while EC2 itself calls it a black hole.
+//! EC2 has no call for several routes and none that checks what it replaces, so none that replaces is used. `CreateRoute` refuses
+//! where a route exists. A route is deleted only where a read just before shows exactly the pair that was asked for. A route with
+//! a dead next hop is deleted only while EC2 itself calls it a black hole.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

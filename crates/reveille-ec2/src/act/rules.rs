@@ -1,7 +1,7 @@
-//! A group's rules: put what is missing, take one out.
+//! Adds missing rules to a security group, and removes one.
 //!
-//! Rules are put one by one, because one that exists already would keep the others of its request out. A rule that exists
-//! already counts as put.
+//! Each rule is a request of its own, because EC2 refuses a whole request when one of its rules exists already. A rule that
+//! exists already counts as added.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::report::Writing;
 enum Put {
     Created(Option<RequestId>),
     Existed,
-    /// It is not there, or nobody knows.
+    /// It is not there, or the answer does not tell.
     Not(Outcome),
 }
 

@@ -131,7 +131,7 @@ async fn groups_are_replaced_only_as_they_were_when_it_was_decided() {
             "ModifyNetworkInterfaceAttribute NetworkInterfaceId=eni-1 SecurityGroupId.1=sg-1 SecurityGroupId.2=sg-2",
         ]
     );
-    // Somebody has added a group of their own meanwhile: written as asked, it would be lost.
+    // Another client has added its own group meanwhile: the write as asked would remove that group.
     let (outcome, changes) = perform(&call(&["sg-1", "sg-2"], read), eni(true, &["sg-1", "sg-theirs"])).await;
     begins(&outcome, "changed meanwhile");
     assert_eq!(changes.len(), 0);
@@ -188,7 +188,7 @@ fn removing(list: &[(&str, &str)]) -> Call {
     Call::RemoveRoutes(RemoveRoutes { cloud: aws(), router, routes, unless_used: Vec::new() })
 }
 
-/// The table of a cluster: one good route, one through nobody.
+/// The table of a cluster: one good route, one with a dead next hop.
 fn network(seen: &Seen) -> Option<Reply> {
     match seen.action() {
         "DescribeRouteTables" => Some(table(&[
@@ -251,7 +251,7 @@ async fn a_route_is_removed_only_while_it_leads_where_it_did() {
     assert_eq!(changes, [delete("10.244.1.0/24"), delete("10.244.3.0/24")]);
     for (asked, expected) in [
         (("10.244.1.0/24", "10.0.0.9"), "changed meanwhile"),
-        // A route that leads to somebody is no black hole, whoever says so.
+        // A route with a live next hop is no black hole, although the call names it as one.
         (("10.244.1.0/24", "0.0.0.0"), "changed meanwhile"),
         (("10.244.7.0/24", "10.0.0.9"), "was so already"),
     ] {

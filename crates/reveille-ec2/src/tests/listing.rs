@@ -1,4 +1,4 @@
-//! A listing is whole or void; what it hands over is what EC2 said, and whose it is the objects say themselves.
+//! A listing is whole or void; it hands over what EC2 said, and the objects' own marks say who owns them.
 
 use std::collections::BTreeSet;
 
@@ -145,7 +145,7 @@ async fn a_part_that_is_missing_makes_the_whole_listing_void() {
             ReadErrorKind::Malformed,
         ),
         (
-            "a route through an interface that nobody lists",
+            "a route through an interface that is in no list",
             |seen| {
                 (seen.action() == "DescribeRouteTables")
                     .then(|| table(&[route("10.244.9.0/24", "eni-9", "active")]))
@@ -209,7 +209,7 @@ async fn routes_lead_to_addresses_a_black_hole_to_nobody_and_gateways_count_agai
     );
     assert_eq!(snapshot.routers[0].limit, Some(48), "50, less the local route and the one to the internet");
     let owners: Vec<&str> = snapshot.ports.iter().map(|(id, _)| id.as_str()).collect();
-    assert_eq!(owners, ["i-1", "i-stranger"], "the stranger's address is somebody's");
+    assert_eq!(owners, ["i-1", "i-stranger"], "the address of the foreign machine is in use");
 }
 
 /// The filter finds what carries the key; whose it is, is read from the object.

@@ -1,4 +1,4 @@
-//! One thing read afresh, and when a "no" may be believed.
+//! One object read past every cache, and when the adapter believes a "no".
 
 use reveille_core::effect::{Look, ReadErrorKind};
 use reveille_core::event::Answer;
@@ -31,7 +31,7 @@ async fn a_denial_is_no_answer_until_it_is_believed() {
     });
     let found = account.look(&Look::Instance(aws(), one())).await.unwrap();
     assert!(matches!(found, Answer::Instance(Some(_))));
-    // An answer with nobody in it is the same denial in other words.
+    // An answer with no instance in it is the same denial in other words.
     fake.answer(|_| None);
     let error = account.look(&Look::Instance(aws(), one())).await.unwrap_err();
     assert!(error.text.contains("we saw it 0 s ago"), "{error}");

@@ -104,7 +104,7 @@ async fn instance_without_pool_mark_is_not_touched() {
     }
 }
 
-/// Somebody stopped it, or stops and starts it, since it was listed.
+/// Another client stopped the instance, or stops and starts it, since it was listed.
 #[tokio::test]
 async fn instance_that_does_not_run_is_not_rebooted() {
     let reboot = || Call::Reboot(Reboot { cloud: aws(), instance: one(), hard: false, owned: owned() });
@@ -118,7 +118,7 @@ async fn instance_that_does_not_run_is_not_rebooted() {
     assert_eq!(changes, ["RebootInstances InstanceId.1=i-1"]);
 }
 
-/// Its end was decided while it ran; somebody stopped it since, or has it started again.
+/// The controller decided to terminate the instance while it ran; another client stopped it since, or started it again.
 #[tokio::test]
 async fn instance_in_another_state_is_not_ended() {
     for state in ["stopping", "stopped", "pending", "hibernating"] {

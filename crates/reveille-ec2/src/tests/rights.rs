@@ -163,7 +163,7 @@ async fn what_is_called_is_what_the_policy_names() {
         groups: BTreeSet::from([GroupRef::Id(GroupId::from("sg-1"))]),
         routers: BTreeSet::from([RouterId::from("rtb-1")]),
     };
-    // A survey is for whoever has no roster yet: it asks for nothing but what the statement `Look` gives.
+    // A survey is for an operator who has no roster yet: it needs no right but those of the statement `Look`.
     account.survey().await.unwrap();
     let surveyed: BTreeSet<String> = fake.take_actions().into_iter().collect();
     let free_or_read = |name: &String| {

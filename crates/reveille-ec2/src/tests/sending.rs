@@ -1,4 +1,4 @@
-//! What is sent again and what is not, whose clock is believed, and what an answer must be to count.
+//! Which requests the client sends again, whose clock it believes, and what an answer must be to count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! A survey asks for everything, whole or not at all, and with rights that whoever lists has anyway.
+//! A survey asks for everything, whole or not at all, and with rights that a listing needs anyway.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Events about nodes: who did what to which node, in the writer's words.
+//! Events about nodes: which component did what to which node, in the writer's words.
 //!
 //! Names, reporters and moments stand in different fields depending on which of Kubernetes' two Event APIs wrote them;
 //! here they come together. Moments stay text: they are other machines' clocks.
@@ -14,7 +14,7 @@ use crate::failure::cut;
 use crate::intern::Interner;
 use crate::wire::EventDoc;
 
-/// Reasons worth telling the engine while it runs: somebody takes a node away, or a machine restarted.
+/// Reasons worth telling the engine while it runs: another client takes a node away, or a machine restarted.
 ///
 /// `DeletingNode` is the cloud controller's (cloud-provider, node lifecycle controller) and `RemovingNode` the controller
 /// manager's. `ScaleDown…` are Cluster Autoscaler's, `DisruptionTerminating` and `FailedDraining` Karpenter's, `Rebooted`
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Events are short-lived and unchecked: whoever may write one may make each of its texts as long as an object may be.
+    /// Events are short-lived and unchecked: a client that may write one may make each of its texts as long as an object may be.
     #[test]
     fn no_text_of_an_event_is_kept_longer_than_any_real_one() {
         let long = "ä".repeat(200_000);

@@ -1,4 +1,4 @@
-//! The signs on a Node, handed to the core to be read: which of them mean what is decided there, once for everybody.
+//! The annotations, labels and taints on a Node, handed to the core: the core decides what they mean, once for all adapters.
 
 use std::collections::BTreeMap;
 

@@ -4,9 +4,9 @@
 //! out. An object that does not decode as a whole is decoded field by field ([`salvage`]), so that one poisoned field
 //! costs that field and nothing else. Nothing is guessed: what cannot be read is unknown, never absent.
 //!
-//! Whoever may write a node's status may write a megabyte into each of its texts, and what is kept here goes into records of
-//! bounded size. So each text that the API server does not bound is cut at a length that no real one has, and each list that
-//! it does not bound at a count.
+//! A client that may write a node's status may write a megabyte into each of its texts, and the records that keep them have a
+//! bounded size. So each text that the API server does not bound is cut at a length that no real one has. Each list that the API
+//! server does not bound is cut at a count.
 
 mod event;
 mod intent;

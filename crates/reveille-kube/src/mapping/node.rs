@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(&*node.conditions[0].message, "x".repeat(MESSAGE_MAX_BYTES - 1));
     }
 
-    /// Each is text that whoever writes a node's status may make as long as an object may be.
+    /// A client that writes a node's status may make each of these texts as long as an object may be.
     #[test]
     fn no_text_or_list_of_a_node_is_kept_longer_than_any_real_one() {
         let long = |first: &str| format!("{first}{}", "ä".repeat(500_000));

@@ -1,7 +1,7 @@
-//! One CertificateSigningRequest: whose, for what, and what became of it.
+//! One CertificateSigningRequest: which node it is for, its purpose, and its state.
 //!
-//! A request belongs to the node that its subject names, and where the subject cannot be read, to the node that made it: a
-//! kubelet that bootstraps asks as its token, and only the subject says which machine that is.
+//! A request belongs to the node that its subject names. Where the subject cannot be read, it belongs to the node that made it. A
+//! kubelet that bootstraps authenticates with its token, and only the subject says which machine that is.
 
 use std::sync::Arc;
 

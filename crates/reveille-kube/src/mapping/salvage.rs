@@ -1,4 +1,4 @@
-//! A Node that does not decode: each field by itself, and a list of those that could not be read.
+//! A Node that does not decode: reads each field by itself, and lists those that could not be read.
 //!
 //! Reached only when the whole object was refused by the decoder, so its cost does not matter. Lists keep the entries that
 //! can be read.

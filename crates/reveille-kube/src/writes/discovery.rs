@@ -1,5 +1,5 @@
-//! Which kinds there are: in two requests where the server tells all at once (since 1.27), in one for each group where it
-//! does not.
+//! The kinds that the API server serves: in two requests where the server lists all at once (since 1.27), in one for each group
+//! where it does not.
 //!
 //! ```text
 //!  /api, /apis, aggregated ─▶ groups, versions, resources with their subresources ─▶ [Kind]

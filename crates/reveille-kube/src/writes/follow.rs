@@ -23,10 +23,10 @@ const FOLLOW_FOR: Duration = Duration::from_secs(60);
 /// etcd takes nothing larger.
 const OBJECT_MAX_BYTES: usize = 3 << 20;
 
-/// Tells the versions until a minute is over, or nobody listens.
+/// Tells the versions until a minute is over, or the receiver is gone.
 pub(super) async fn versions(cluster: &Inner, kind: &Kind, object: &Object, events: &Sender<Event>) {
     if let Err(why) = follow(cluster, kind, object, events).await {
-        // Nobody listens any more: nobody is told.
+        // An error means that the receiver is gone: there is no task to tell.
         let _ = events.send(Event::Unfollowable(object.clone(), why.cause)).await;
     }
 }
@@ -59,7 +59,7 @@ fn whole(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// Names come from logs that somebody gave us, too: what cannot be a name reaches no path.
+/// Names come from logs that an operator gave us, too: a text that cannot be a name never becomes part of a path.
 fn check(object: &Object) -> Result<(), Failure> {
     let namespace = &object.namespace;
     if paths::is_plain(&object.name) && (namespace.is_empty() || paths::is_plain(namespace)) {

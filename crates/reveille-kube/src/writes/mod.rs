@@ -1,4 +1,4 @@
-//! What is written in the cluster, for the detector of hot objects: kinds, changes, versions of one object, the server's counts.
+//! The writes in the cluster, for the detector of hot objects: kinds, changes, versions of one object, the server's counters.
 //!
 //! ```text
 //!  kinds    ── /api, /apis ─▶ [Kind]
@@ -7,8 +7,8 @@
 //!  counts   ── /metrics ─▶ Scrape            object ── one GET ─▶ its JSON
 //! ```
 //!
-//! A change costs its metadata and no more: the API server leaves the rest out, where it is asked to. Lists come from its
-//! cache. Only objects that are suspected are read whole, a few at a time. Nothing is written, and nothing is kept here.
+//! A change costs its metadata and no more: the API server leaves the rest out on request. Lists come from its cache. Only
+//! suspected objects are read whole, a few at a time. The module writes nothing and keeps nothing.
 
 mod counts;
 mod discovery;
@@ -68,12 +68,12 @@ impl Cluster {
     /// Lists the objects of a kind once, and tells those whose generation counts something.
     ///
     /// # Errors
-    /// When the list does not come, or nobody listens any more.
+    /// When the list does not come, or the receiver is gone.
     pub async fn list_writes(&self, kind: &Kind, events: &Sender<Event>) -> Result<(), Untold> {
         tell::list(self.inner(), kind, events).await.map(drop).map_err(Untold::from)
     }
 
-    /// Lists a kind and tells each change of it, for as long as somebody listens. A place that was lost is told as `Blind`.
+    /// Lists a kind and tells each change of it until the receiver is gone. A lost place in the watch is told as `Blind`.
     ///
     /// # Errors
     /// When it may not be listed or watched. Other failures are tried again, with a growing wait.

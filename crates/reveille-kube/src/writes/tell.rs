@@ -55,7 +55,7 @@ struct HeadMeta<'a> {
     creation_timestamp: Option<Cow<'a, str>>,
 }
 
-/// Nobody listens any more.
+/// The receiver is gone.
 fn unheard() -> Failure {
     Failure::malformed("nothing listens")
 }
@@ -92,7 +92,7 @@ pub(super) async fn list(cluster: &Inner, kind: &Kind, events: &Sender<Event>) -
     Ok(metadata.resource_version.unwrap_or_default())
 }
 
-/// Lists, watches, and begins anew when the place is lost.
+/// Lists and watches, and lists again when the watch loses its place.
 pub(super) async fn changes(cluster: &Inner, kind: &Kind, events: &Sender<Event>) -> Result<(), Untold> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     while !events.is_closed() {
@@ -143,7 +143,7 @@ async fn follow(
                     version = mark.unwrap_or(version);
                     continue;
                 }
-                // Metadata has a bound of its own; what is longer is no write that anybody counts.
+                // Metadata has a bound of its own; a longer line is no write that the detector counts.
                 Ok(Some(Step::Long(_))) => continue,
                 Ok(None) => break,
                 Err(failure) => return failure,

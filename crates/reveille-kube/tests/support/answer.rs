@@ -103,7 +103,7 @@ pub(crate) fn full(code: u16, body: &Value) -> Answer {
     Response::builder().status(code).body(body).unwrap()
 }
 
-/// A body longer than anybody reads. Its memory is never touched, unless somebody looks into it.
+/// A body longer than any client reads. Its memory is never touched unless a client reads the bytes.
 pub(crate) fn endless() -> Answer {
     streamed(stream::iter([Bytes::from(vec![0; 257 << 20])]).boxed())
 }

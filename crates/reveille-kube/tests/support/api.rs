@@ -41,7 +41,7 @@ pub(crate) struct Faults {
     pub(crate) pages_drift: bool,
     /// Every page is the first one.
     pub(crate) pages_repeat: bool,
-    /// Pages of more items than this, of nodes or events, are longer than anybody reads.
+    /// Pages of more items than this, of nodes or events, are longer than the adapter reads.
     pub(crate) items_readable: Option<usize>,
     /// Pages of more nodes than this stop after so many, and never end.
     pub(crate) nodes_in_time: Option<usize>,

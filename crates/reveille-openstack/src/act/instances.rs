@@ -1,14 +1,15 @@
-//! Reboot, start, delete.
+//! Reboots, starts and deletes servers.
 //!
-//! Each reads the server directly before the act. Three reasons:
-//! * Marks. Nova does not count a tag or a metadata pair as a change of the server, so a list of changes does not show that an
+//! Each call reads the server directly before the act. Three reasons:
+//! * Marks. Nova does not count a tag or a metadata pair as a change of the server. So a list of changes does not show that an
 //!   operator took the pool's tag off, and the next full listing may be minutes away.
-//! * State. Nova takes a hard reboot of a server that is stopped, paused or suspended as well, and runs it then (nova:
-//!   nova/compute/vm_states.py, `ALLOW_HARD_REBOOT`). Who brought it there since the last listing wants it so. What a call
-//!   rests on is what the plan makes it for: a reboot of one that runs, a start of one that is shut off, and no task on either.
+//! * State. Nova also accepts a hard reboot of a server that is stopped, paused or suspended, and runs it then (nova:
+//!   nova/compute/vm_states.py, `ALLOW_HARD_REBOOT`). A user who stopped the server since the last listing wants it stopped. So
+//!   each call requires the state that the plan made it for: a reboot a running server, a start one that is shut off, and both no
+//!   task.
 //! * Nova accepts a DELETE of a server that is being deleted already, says 204, and nothing happens.
 //!
-//! Between that read and the act lies one request: Nova has no precondition on any of this.
+//! One request lies between that read and the act: Nova has no precondition on any of this.
 
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ fn disowned(instance: &Instance, owned: &Ownership, writing: &Writing) -> Option
     Some(writing.moved(&format!("the server does not carry {mark}")))
 }
 
-/// The answer, when somebody has the server in hand by now: it is locked, at work, or not in the state on which the call rests.
+/// The answer, when another client changes the server now: it is locked, has a task, or left the state on which the call rests.
 fn handled(instance: &Instance, rests_on: InstanceState, writing: &Writing) -> Option<Outcome> {
     let moved = |cause: &str| Some(writing.moved(cause));
     if instance.locked {

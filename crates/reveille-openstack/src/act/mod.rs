@@ -1,9 +1,9 @@
 //! The engine's calls, carried out exactly as they stand, and how each ended.
 //!
-//! Nothing here decides: a call names its target, its new value and the revision it was derived from. What this adds is
-//! the care that the services ask for: lists are never replaced without a revision check, a refusal is told from a
-//! silence, several steps of one call are summed up in one [`Outcome`]. Nothing is retried; the engine does that, with
-//! the incident's history in view.
+//! This module decides nothing: a call names its target, its new value and the revision it was derived from. The module adds the
+//! care that the services need. It never replaces a list without a revision check. It tells a refusal from a lost answer, and
+//! sums up several steps of one call in one [`Outcome`]. It retries nothing; the engine does that, because it knows the
+//! incident's history.
 
 mod instances;
 mod ports;

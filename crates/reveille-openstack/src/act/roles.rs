@@ -1,7 +1,7 @@
-//! Giving a user roles on the project.
+//! Assigns roles on the project to a user.
 //!
-//! One PUT for each role; one that is held already is answered as given. The first that fails ends it: what Keystone refuses
-//! for one role it refuses for the next, and what was given before stays.
+//! One PUT for each role; Keystone answers a role that is held already as given. The first failure ends the call: what Keystone
+//! refuses for one role it refuses for the next, and roles given before stay.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! A router's extra routes: exact pairs in or out, all or none, never touching the others.
+//! Adds extra routes to a router and removes them: exact pairs, all or none, without a change of the others.
 //!
-//! Neutron's atomic calls do just that. Where a cloud is too old for them, the list is read and replaced at its revision;
-//! if somebody was faster, nothing happened.
+//! Neutron's atomic calls do just that. Where a cloud is too old for them, the list is read and replaced at its revision. If
+//! another client changed the router first, Neutron refuses and nothing happened.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! A group's rules: put what is missing, take one out, nudge.
+//! Adds missing rules to a security group, removes one, or nudges the group.
 //!
-//! Rules are put one by one, because the bulk form is all or nothing and one rule that exists already would keep the
-//! others out. A rule that "exists already" counts as put. A nudge makes agents read the group again: a rule that lets
-//! nobody in, put and taken back at once; if the second half fails, its description tells whose it is.
+//! Rules are put one by one, because the bulk form is all or nothing and one rule that exists already would keep the others out.
+//! A rule that "exists already" counts as put. A nudge makes Neutron's agents read the group again: it puts a rule that admits no
+//! real address and deletes it at once. If the delete fails, the rule's description says that Reveille made it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ enum Put {
     Created(Option<RuleId>, Option<RequestId>),
     /// It was there.
     Existed,
-    /// It is not there, or nobody knows.
+    /// It is not there, or the answer does not tell.
     Not(Outcome),
 }
 

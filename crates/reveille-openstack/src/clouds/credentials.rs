@@ -1,8 +1,8 @@
-//! Who logs in, checked: a password or an application credential, and the project that it opens.
+//! The checked credentials: a password or an application credential, and the project that it opens.
 //!
-//! [`Credentials::check`] takes a filled entry and either knows every name that Keystone needs, with the domain it
-//! stands in, or says which key is missing. [`Credentials::body`] is the one place where a secret becomes bytes.
-//! No domain is guessed: the wrong one logs somebody else in.
+//! [`Credentials::check`] takes a filled entry and either knows every name that Keystone needs, with the domain it stands in, or
+//! says which key is missing. [`Credentials::body`] is the one place where a secret becomes bytes. No domain is guessed: with the
+//! wrong one, Keystone logs another user in.
 
 use std::fmt;
 

@@ -1,14 +1,14 @@
-//! Where a cloud is and who logs in there: clouds.yaml, secure.yaml and the `OS_*` variables, read as the OpenStack
-//! client reads them.
+//! Where a cloud is and which user logs in there: clouds.yaml, secure.yaml and the `OS_*` variables, read as the OpenStack client
+//! reads them.
 //!
 //! ```text
 //! files, environment ─▶ Document ─▶ Entry, layers filled ─▶ Cloud: checked, ready to log in
 //! ```
 //!
-//! The first clouds.yaml found counts (a named file, `OS_CLIENT_CONFIG_FILE`, the working directory, the user's and the
-//! system's configuration folder); secure.yaml lies over it. The entry `envvars` is made of `OS_*` variables. Read
-//! anew at each login, so that rotated credentials work without a restart. Text of these files never reaches an error:
-//! only file, line and column do. Vendor profiles that are a URL are not fetched.
+//! The first clouds.yaml found counts (a named file, `OS_CLIENT_CONFIG_FILE`, the working directory, the user's and the system's
+//! configuration folder); secure.yaml lies over it. The entry `envvars` is made of `OS_*` variables. Each login reads the files
+//! again, so that rotated credentials work without a restart. Text of these files never reaches an error: only file, line and
+//! column do. Vendor profiles that are a URL are not fetched.
 
 mod credentials;
 mod entry;

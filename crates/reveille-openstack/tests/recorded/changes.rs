@@ -95,7 +95,7 @@ async fn a_void_reading_does_not_move_the_horizon() {
     assert!(since.as_ref().is_some_and(|since| since.starts_with("2026-11-21T09:5")), "{since:?}");
 }
 
-/// Whoever asks has a deadline. A listing that was cut short was handed to nobody, so its changes are asked for again.
+/// The caller has a deadline. No caller received the listing that was cut short, so its changes are asked for again.
 #[tokio::test]
 async fn listing_cut_short_moves_no_horizon() {
     let (fake, mut lister) = cloud(|_| servers(&[server("a", OURS)], None)).await;

@@ -101,7 +101,7 @@ async fn clouds_are_listed_in_order_without_their_secrets() {
             ("envvars", None, Some("prod")),
         ]
     );
-    // A profile that nobody here knows is no reason to hide the entry, only not to use it.
+    // A vendor profile that this crate does not know is no reason to hide the entry, only not to use it.
     let unusable = CloudConfig { cloud: "abc".to_owned(), ..config(path) };
     let error = Project::connect_in(&unusable, nowhere()).await.unwrap_err().to_string();
     assert!(error.contains("profile `vendor`"), "{error}");

@@ -63,7 +63,7 @@ async fn a_cycle_is_four_requests_however_many_pools_there_are() {
             ]
         );
         assert_eq!(ids(&snapshot), ["a"]);
-        assert_eq!(snapshot.ports.len(), 2, "a stranger's port is there as well: its address is somebody's");
+        assert_eq!(snapshot.ports.len(), 2, "a foreign machine's port is listed too: its address is in use");
         assert_eq!(snapshot.groups.as_ref().map(Vec::len), Some(1));
         assert_eq!(snapshot.routers[0].limit, Some(30));
     }
@@ -78,7 +78,7 @@ async fn a_full_listing_of_more_than_one_page_leaves_the_groups_to_its_neighbour
     })
     .await;
     let first = lister.list(true).await.unwrap();
-    assert!(first.groups.is_some(), "nobody knows them yet");
+    assert!(first.groups.is_some(), "the groups are not known yet");
     fake.take_lines();
     let mut cycle = async |full: bool| {
         let snapshot = lister.list(full).await.unwrap();
@@ -136,7 +136,7 @@ async fn marks_in_metadata_are_listed_without_a_filter() {
     assert_eq!(ids(&lister.list(true).await.unwrap()), ["c"]);
     let seen = fake.take_seen();
     assert!(seen.iter().all(|seen| seen.query("tags-any").is_empty()));
-    assert_eq!(seen.len(), 2, "nobody asked for groups or routers");
+    assert_eq!(seen.len(), 2, "the roster needs no groups and no routers");
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn one_server_that_cannot_be_read_does_not_hide_the_others() {
             _ => neutron(seen),
         });
         let snapshot = lister.list(full).await.unwrap();
-        assert_eq!(ids(&snapshot), ["a", "b", "c"], "known as ours: in sight; never known: nobody's");
+        assert_eq!(ids(&snapshot), ["a", "b", "c"], "known as ours: still listed; never known: left out");
         assert_eq!(snapshot.instances[1].state, InstanceState::Other);
         assert!(snapshot.instances[1].marks.contains(&Mark::Tag("k8s-cluster=prod".into())));
     }

@@ -138,6 +138,6 @@ async fn every_line_of_the_table_is_sent() {
     }
     for right in RIGHTS {
         let is_sent = sent.iter().any(|(method, path)| right.is(method, path));
-        assert!(is_sent, "nobody sends {} {}", right.method, right.path);
+        assert!(is_sent, "no look and no call sends {} {}", right.method, right.path);
     }
 }

@@ -146,7 +146,7 @@ async fn a_nudge_that_breaks_off_says_what_it_leaves() {
         perform(&nudge_group(), |seen| seen.path.ends_with("-rules").then(|| way(Way::Never))).await;
     let Outcome::Unknown { text } = &outcome else { panic!("{outcome}") };
     assert!(text.ends_with("it may be there, described \"reveille-nudge int-41\""), "{text}");
-    // What an earlier nudge left lets nobody in; the next address is free.
+    // The rule that an earlier nudge left admits no real client; the next address is free.
     let (outcome, seen) = perform(&nudge_group(), |seen| match seen.method.as_str() {
         "POST" if seen.body.contains("192.0.2.42") => {
             Some(neutron_error(409, "SecurityGroupRuleExists", "Rule id is n0."))

@@ -94,7 +94,7 @@ async fn an_entry_that_verifies_nothing_is_obeyed_and_known_for_it() {
     for (host, tls) in [("127.0.0.1", "    verify: false\n"), ("cloud.example", "    insecure: true\n")] {
         let fake = cloud(&ours, host).await;
         let project = connect(&fake, tls).await.unwrap_or_else(|error| panic!("{tls}: {error}"));
-        assert!(!project.verifies(), "{tls}: whoever shows it to people can say so");
+        assert!(!project.verifies(), "{tls}: a page that shows the project can say so");
     }
 }
 

@@ -318,7 +318,7 @@ async fn real_faults_are_told_as_what_they_are() {
     rig.run(&["fault", "--clear"]);
     tokio::time::sleep(Duration::from_secs(4)).await;
     lister.list(true).await.unwrap();
-    // The write is carried out and its answer is lost: nobody can say.
+    // Neutron carries the write out and its answer is lost: the outcome is unknown.
     rig.fault(&["neutron-timeout-after-effect", "1"]);
     let bare = port(&project, &id).await;
     let call = Call::AddPortPairs(AddPortPairs {

@@ -1,7 +1,8 @@
 //! The fields in which a broken record differs from a healthy one of the same cluster.
 //!
-//! This is what a person does by hand with two YAML files. The sibling is the same for the same look: of those that nothing was
-//! found of, one with the same roles if there is one, and the first by name. It is shown for its shape; its values are its own.
+//! A person does this by hand with two YAML files. The healthy sibling is the same for the same look. It is a record without a
+//! finding: one with the same roles if there is one, else the first by name. The comparison shows its shape; its values are its
+//! own.
 
 use crate::model::{Maker, Record, Sample};
 

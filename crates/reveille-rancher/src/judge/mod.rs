@@ -1,4 +1,4 @@
-//! What is amiss with a cluster's records: eight predicates over a look, each with its evidence.
+//! What is wrong with a cluster's records: eight predicates over a look, each with its evidence.
 //!
 //! ```text
 //!  Sample ─┐                             ┌─▶ Finding: predicate, certainty, evidence, what to do, what not
@@ -10,7 +10,7 @@
 //! mirrors (imported, local, RKE2, K3s), where `machine-` is what a healthy record is called and nothing follows from it.
 //! What rests on time needs an age by the API server's own clock, or two looks by ours. What was not read is not judged.
 //!
-//! It repairs nothing, and asks nothing.
+//! The judge repairs nothing, and sends no request.
 
 mod compare;
 mod predicates;
@@ -39,7 +39,7 @@ pub const DELETING_AFTER: Span = Span::from_min(5);
 pub enum Predicate {
     /// A mirror record in a cluster whose nodes register.
     Mirror,
-    /// A record that nobody made on purpose: neither registered nor of a pool.
+    /// A record without an owner: it was neither registered nor made by a pool.
     NoOwner,
     /// A record that never got what a plan is made from.
     NoRkeNode,
@@ -113,7 +113,7 @@ pub struct Evidence {
     pub value: String,
 }
 
-/// Something that is amiss.
+/// One thing that is wrong with a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// What.
@@ -139,7 +139,7 @@ pub struct Earlier<'a> {
     pub before: Span,
 }
 
-/// What is amiss, by predicate and then by record; the same for the same looks.
+/// What is wrong, by predicate and then by record; the same for the same looks.
 pub fn judge(sample: &Sample, earlier: Option<Earlier<'_>>) -> Vec<Finding> {
     let case = Case { sample, earlier };
     let mut found = Vec::new();

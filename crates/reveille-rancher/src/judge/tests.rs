@@ -151,7 +151,7 @@ fn healthy_clusters_of_each_kind_say_nothing() {
 type Change = Box<dyn Fn(&mut Sample)>;
 type Row = (&'static str, Change, &'static str);
 
-/// A record that nobody made on purpose, or that was not finished.
+/// A record that no registration and no pool made, or that was not finished.
 fn of_owners() -> Vec<Row> {
     let mirror = |s: &mut Sample| {
         take(s, "m-0123456789ab");
@@ -160,7 +160,7 @@ fn of_owners() -> Vec<Row> {
     vec![
         ("a mirror in a managed cluster is all three", Box::new(mirror), "P1 P2 P3"),
         (
-            "a mirror that somebody gave its fields is still one",
+            "a mirror whose fields another client filled is still a mirror",
             Box::new(|s| {
                 take(s, "m-0123456789ab");
                 let named = RkeNode {
@@ -293,7 +293,7 @@ fn of_parts() -> Vec<Row> {
             "P8",
         ),
         (
-            "an address of nobody",
+            "an address of no machine",
             Box::new(|s| first(s).rke_node.as_mut().unwrap().address = "10.9.9.9".to_owned()),
             "P8",
         ),

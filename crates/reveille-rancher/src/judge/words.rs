@@ -1,6 +1,7 @@
-//! What follows from a predicate, in words: what it means, the first safe step, and what not to do.
+//! The text for each predicate: what it means, the first safe step, and what not to do.
 //!
-//! Texts alone. Where a step is an order of Reveille's own, it is one that only proposes unless it is told to act.
+//! The module holds texts alone. A step that names a command of Reveille's own names one that only proposes unless the operator
+//! tells it to act.
 
 use super::Predicate;
 

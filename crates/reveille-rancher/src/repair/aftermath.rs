@@ -1,12 +1,12 @@
-//! What a repair that was begun leaves behind, for the person who ends it for good.
+//! What an unfinished repair leaves behind, for the person who completes it by hand.
 //!
 //! ```text
 //!  book ─▶ steps, each with how it ended ─┐
 //!  a look ─▶ what is so now ──────────────┴▶ what is left to do by hand, in the order that is safe
 //! ```
 //!
-//! The book says what was meant and the look what came of it: where they differ, the look is right. Without a look nothing is
-//! said of what is so. Nothing is changed from here.
+//! The book holds the intents and the look holds their results: where they differ, the look is right. Without a look the module
+//! says nothing of the present state. It changes nothing.
 
 use reveille_core::model::time::Time;
 
@@ -19,7 +19,7 @@ use crate::model::{Record, Role};
 /// A step that was meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// When, by the clock of whoever meant it.
+    /// When, by the clock of the process that recorded the intent.
     pub at: Time,
     /// What.
     pub what: String,
@@ -54,7 +54,7 @@ pub fn aftermath(order: &Order, lines: &[Line], sight: Option<&Sight>) -> Afterm
 }
 
 fn ended(outcome: Option<&Outcome>) -> String {
-    let unknown = || "may have been done: it ended before anybody noted how".to_owned();
+    let unknown = || "may have been done: the repair ended before it noted the result".to_owned();
     outcome.map_or_else(unknown, Outcome::words)
 }
 

@@ -1,14 +1,14 @@
-//! Members of a cluster's etcd: who they are, whether each is well, and one of them taken out.
+//! Members of a cluster's etcd: lists them, checks whether each is well, and removes one.
 //!
 //! ```text
 //!  each endpoint ─▶ status ─▶ list through the quorum ─▶ Member: who, where, well or why not, leader
 //!  remove ─▶ all of that again ─▶ every other is well ─▶ leadership handed over ─▶ one removal, asked of another ─▶ Outcome
 //! ```
 //!
-//! etcd is asked by its JSON gateway, with POST for everything; 64-bit numbers are text there, and ids are shown in
-//! hexadecimal, as etcdctl does. *Well* is a member that was asked itself and answered both questions: a member without
-//! an endpoint of its own is not well, for nobody can tell. Where two members tell different lists, of different
-//! clusters, or of different leaders, there is no answer, and whatever rests on it is not done.
+//! etcd is asked through its JSON gateway, with POST for everything; 64-bit numbers are text there, and ids are shown in
+//! hexadecimal, as etcdctl does. *Well* is a member that was asked itself and answered both questions. A member without an
+//! endpoint of its own is not well, because its state cannot be read. Where two members tell different lists, of different
+//! clusters, or of different leaders, there is no answer, and no step that rests on it is taken.
 //!
 //! Not here: connections and certificates, which the doors have; adding a member, which Rancher does.
 

@@ -1,4 +1,4 @@
-//! Out: what comes next on the way from a broken record to none, by a fresh look and the book.
+//! Evict: the next step on the way from a broken record to none, by a fresh look and the book.
 //!
 //! ```text
 //!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice
@@ -6,8 +6,8 @@
 //!                                                                         person at its end
 //! ```
 //!
-//! Before the Node is deleted every guard is asked at every look. After it there is no way back but forward: what is left is
-//! to wait until Node and records are gone, and to stop where somebody else takes a hand in it.
+//! Before the Node is deleted every guard is asked at every look. After the deletion there is no way back. The repair then waits
+//! until Node and records are gone, and stops where another client changes one of them.
 
 use reveille_core::model::time::{Span, Time};
 
@@ -36,7 +36,7 @@ pub(super) fn next(
     now: Time,
     sight: &Sight,
 ) -> Next {
-    // An intent whose call nobody knows of, beside a Node that is still the same: as good as never begun, with every guard.
+    // An intent whose call has no known outcome, beside a Node that is still the same, counts as never begun, with every guard.
     let is_same = sight.node(order).is_some_and(|node| book.node_uid() == Some(node.uid.as_str()));
     let is_undone = is_same && !book.was_taken(ActKind::DeleteNode);
     if book.may_have_begun(ActKind::DeleteNode) && !is_undone {
@@ -46,7 +46,7 @@ pub(super) fn next(
     if !against.is_empty() {
         seen.agreed_since = None;
         seen.memberless_since = None;
-        // Who removes a member may have begun an election: for a while nobody agrees on who leads.
+        // The removal of a member may have begun an election: for a while the members do not agree on a leader.
         if sight.members.is_none()
             && book.last(ActKind::RemoveMember).is_some_and(|at| now.since(at) < ELECTION_WITHIN)
         {

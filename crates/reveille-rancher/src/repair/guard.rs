@@ -1,8 +1,8 @@
-//! The guards of a repair by name, so that a test can take one away and see who notices.
+//! The guards of a repair by name, so that a test can take one away and see which check notices.
 //!
-//! As the core's own ([`reveille_core::guard`]): what is shipped has no switch, and `stands` is the constant true. They stand
-//! where they are needed and ask here by name; a list of what they mean is in `docs/internals/rancher-simulated.md`,
-//! with what noticed that they were away.
+//! As in the core ([`reveille_core::guard`]), the shipped program has no switch, and `stands` is the constant true. The code asks
+//! for a guard by name where it needs the guard. `docs/internals/rancher-simulated.md` lists what each means, and which check
+//! noticed its absence.
 
 reveille_core::guards! {
     /// people said hands off

@@ -1,6 +1,6 @@
-//! What stands against a repair, asked before each step; and the proposal, which is all of it at once.
+//! The reasons that block a repair, checked before each step; and the proposal, which is all of them at once.
 //!
-//! Everything is answered from one sight. An empty list is leave to go on, and whoever asks has looked a moment ago.
+//! Every answer comes from one sight. An empty list permits the next step; the caller has taken the sight a moment ago.
 
 use std::collections::BTreeSet;
 

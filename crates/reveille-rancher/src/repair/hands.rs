@@ -1,15 +1,15 @@
-//! A ladder's eyes and hands: what a look reads, and how each act is carried out. One call each, nothing repeated.
+//! The requests of a repair: what a look reads, and how each act is carried out. One call each, nothing repeated.
 //!
 //! ```text
 //!  see ─▶ cluster, snapshots, Nodes, agents, pods on the Node, records ─▶ Sight          perform(Act) ─▶ Outcome
 //! ```
 //!
-//! A write is made on an object that was read a moment before and still is what was meant: uid and revision are compared here,
-//! and once more by the API server. A record is edited as a whole and put back as it came, with what we do not know of it; its
-//! keys pass through and are neither looked at nor kept. "I do not know" is said whenever a call may have
+//! A write is made on an object that was read a moment before and still is the intended one: the module compares uid and
+//! revision, and so does the API server. A record is edited as a whole and put back as it came, with the fields that we do not
+//! know. Its keys pass through and are neither looked at nor kept. The outcome is "I do not know" whenever a call may have
 //! arrived and its answer did not.
 //!
-//! Members of etcd are neither read nor removed from here: [`super::etcd`] does both, where the roster says where they are.
+//! This module neither reads nor removes members of etcd: [`super::etcd`] does both, where the roster says where they are.
 
 use reveille_core::model::id::NodeName;
 use reveille_core::model::signs::PAUSE;

@@ -1,10 +1,10 @@
-//! The loop of both ways: look, decide, record, do, record, look again.
+//! The loop of both kinds of repair: look, decide, record, act, record, look again.
 //!
-//! A [`Ladder`] is made from its order and the lines of its book; a restart is the same call with the lines that are there.
-//! What it keeps beside the book (since when looks agree) begins anew then, so that a restart only makes it wait longer.
+//! A [`Ladder`] is made from its order and the lines of its book; a restart is the same call with the lines that are there. What
+//! it keeps beside the book (since when looks agree) starts again from nothing, so that a restart only makes it wait longer.
 //!
-//! Answers carry the number of what they answer: one that comes twice, late, or from before a restart finds nothing that
-//! waits for it.
+//! Answers carry the number of their request: an answer that comes twice, late, or from before a restart matches no pending
+//! request.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,8 @@ impl Seen {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Book {
     lines: Vec<Line>,
-    /// Intents of lives before this one: whoever asks again gives as many tries, and as much time, again.
+    /// Intents of processes before this one: an operator who starts the repair again grants as many tries, and as much time,
+    /// again.
     earlier: usize,
 }
 
@@ -258,7 +259,7 @@ impl Ladder {
         effects
     }
 
-    /// What was not seen agrees with nothing: every wait for a second look begins anew.
+    /// A look that failed agrees with nothing: every wait for a second look begins again.
     fn blind(&mut self, now: Time, why: String) -> Vec<Effect> {
         self.seen = Seen::default();
         self.blind += 1;

@@ -1,15 +1,16 @@
-//! In place: one edit, then a watch over what comes of it, and the way back.
+//! Mend in place: one edit, then a watch over its effect, and the way back.
 //!
 //! ```text
-//!  guards hold, twice ─▶ copy ─▶ one PUT ─▶ plan came, cluster quiet, twice ─▶ mended
+//!  guards hold, twice ─▶ copy ─▶ one PUT ─▶ plan came, cluster quiet, twice ─▶ repaired
 //!                                   └─ no plan in time, or etcd is to be replaced ─▶ both out again
 //! ```
 //!
-//! A plan that came is another matter: while the cluster works on it, its host is one of the cluster's, and to take the parts
-//! out would have it emptied. That is waited for, and left to a person where it does not end.
+//! After the plan came, there is no way back: while the cluster works on the plan, its host is part of the cluster, and Rancher
+//! would empty the host when the parts are taken out. The repair waits for that, and hands over to a person where it does not
+//! end.
 //!
-//! Only a record that has neither of the two parts is mended, so that the way back is to have neither again. What stands in
-//! the record at a look says how far it is, whoever carried the write out.
+//! The repair edits only a record that has neither of the two parts, so that the way back is to have neither again. The record's
+//! content at a look says how far the edit is, whichever process carried the write out.
 
 use reveille_core::model::time::Time;
 
@@ -64,7 +65,7 @@ pub(super) fn next(
     if stands(Guard::OwnEdit) && !draft.is_in(found) {
         return Next::Stop(OTHERS.to_owned());
     }
-    // Whoever takes it out again makes it another beginning, with two looks of its own.
+    // If another client takes the edit out again, the repair begins again, with two looks of its own.
     seen.agreed_since = None;
     let is_gone = sight.node(order).is_none();
     watch(pace, book, seen, now, sight, (found, draft, is_gone))
@@ -136,7 +137,8 @@ fn watch(
     if is_gone && late {
         return Next::Stop("its record is written, and its Node is gone".to_owned());
     }
-    // Its plan came, and the cluster works on it: whoever took the parts out now would have the host dropped and emptied.
+    // The plan came, and the cluster works on it: a client that took the parts out now would have Rancher drop and empty the
+    // host.
     let is_applied = record.has_plan && !sight.has_failed() && stands(Guard::PlanTime);
     if (late || !stands(Guard::PlanTime)) && !is_applied {
         return Next::Act(back(record, draft));

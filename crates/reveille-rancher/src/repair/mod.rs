@@ -1,4 +1,4 @@
-//! Two ladders that mend a record: out and in again (*evict*), or in place (*mend*).
+//! Two ladders that repair a record: out and in again (*evict*), or in place (*mend*).
 //!
 //! ```text
 //!          Looked(Sight)             Recorded              Done(outcome)
@@ -16,8 +16,8 @@
 //! minute apart ([`Pace`]) agree on. A surprise stops it, and a person goes on. [`witness`] holds these rules against every
 //! step, from a book of its own.
 //!
-//! Not here: files, the clock; calls are `hands`' business; and nothing that cleans or registers a machine, which is
-//! told to a person.
+//! Not here: files and the clock. `hands` makes the calls. The repair does not clean or register a machine: it tells a person to
+//! do that.
 
 pub mod aftermath;
 mod draft;
@@ -126,7 +126,7 @@ pub enum Act {
         /// The uid.
         uid: String,
     },
-    /// Delete a record, if it still has this uid. Finalizers are left to whoever set them.
+    /// Delete a record, if it still has this uid. The clients that set its finalizers remove them.
     DeleteRecord {
         /// Which.
         record: RecordName,
@@ -232,7 +232,7 @@ pub enum Outcome {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "closed")]
 pub enum Closing {
-    /// Node and records are gone: a person cleans the machine and registers it anew.
+    /// Node and records are gone: a person cleans the machine and registers it again.
     HandedOver,
     /// The record is whole, and its plan came.
     Mended,

@@ -1,4 +1,4 @@
-//! What a ladder looks at, and whom it is about.
+//! What a repair reads before each step, and which machine it is for.
 //!
 //! A [`Sight`] is a look at the cluster with what else a repair rests on: pods on the Node, etcd's members, the newest
 //! snapshot, and whether people said hands off. What could not be read is `None`, and nothing that rests on it is done.
@@ -33,7 +33,7 @@ pub enum PodKind {
     Staying,
     /// It has data on the machine alone.
     LocalData,
-    /// Nobody would make it anew.
+    /// No controller would create the pod again.
     Unmanaged,
 }
 
@@ -114,8 +114,8 @@ impl Sight {
         self.sample.records.iter().flat_map(std::collections::BTreeMap::values).filter(is_its).collect()
     }
 
-    /// One of these records that is another Node's, which is there: they share an address. To delete it would make it anew as
-    /// a mirror, or take a healthy machine out.
+    /// One of these records that is another Node's, which is there: they share an address. If it were deleted, Rancher would
+    /// create it again as a mirror, or take a healthy machine out.
     pub fn anothers<'s>(&'s self, order: &Order, records: &[&'s Record]) -> Option<(&'s Record, &'s Node)> {
         let others = self.sample.nodes.iter().flat_map(std::collections::BTreeMap::values);
         let mut others = others.filter(|node| node.name.as_str() != order.node);
@@ -125,8 +125,8 @@ impl Sight {
         })
     }
 
-    /// Many at once is another fault than each alone: where more of the others are silent than the roster tolerates, nobody is
-    /// touched, as in the engine.
+    /// Many failures at once have another cause than single ones. Where more of the other Nodes are not Ready than the roster
+    /// tolerates, the repair touches none of them, as the engine does.
     pub fn freeze(&mut self, order: &Order, limits: &Limits) {
         let nodes = self.sample.nodes.iter().flat_map(std::collections::BTreeMap::values);
         let others: Vec<&Node> = nodes.filter(|node| node.name.as_str() != order.node).collect();
@@ -141,7 +141,7 @@ impl Sight {
         }
     }
 
-    /// Why nobody should touch the cluster now: it is updating, or is not one whose records we mend.
+    /// Why no repair should touch the cluster now: it is updating, or is not one whose records we repair.
     pub fn unquiet(&self) -> Option<String> {
         let cluster = &self.sample.cluster;
         if cluster.kind != Kind::Managed {

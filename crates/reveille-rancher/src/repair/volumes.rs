@@ -36,8 +36,8 @@ struct ClaimRef {
 }
 
 impl VolumeDoc {
-    /// Its claim, where it is somebody's and names this Node as a place where it can be: whatever provides it, a volume that
-    /// can be anywhere names a zone or nothing.
+    /// Its claim, where the volume is claimed and names this Node as a place where it can be. Whichever driver provides it, a
+    /// volume that can be anywhere names a zone or nothing.
     fn claim_on(self, node: &str) -> Option<String> {
         let terms = self.spec.node_affinity["required"]["nodeSelectorTerms"].as_array()?.clone();
         let of = |term: &Value, list: &str| term[list].as_array().cloned().unwrap_or_default();

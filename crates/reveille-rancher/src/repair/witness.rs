@@ -84,7 +84,7 @@ impl Witness {
         }
     }
 
-    /// The process is gone: what was not durable never was, and what it saw nobody saw.
+    /// The process is gone: what was not durable never was, and what the process saw is lost.
     pub fn crashed(&mut self) {
         self.pending.clear();
         self.blind();

@@ -5,9 +5,9 @@
 //!                              └─▶ happenings beside those of the fleet                     ─▶ Draft
 //! ```
 //!
-//! What happens to roles is drawn beside what happens to machines, not among it: a course draws the same about its machines
-//! whether it has service users or not. And a seed means what it always meant: those below [`SEEDS_FROM`] were played
-//! before there were service users, and have none unless their faults are asked for by name.
+//! A stream of its own draws what happens to roles: a course draws the same for its machines whether it has service users or not.
+//! A seed keeps its meaning: seeds below [`SEEDS_FROM`] were played before there were service users, and have none unless their
+//! faults are named.
 
 use std::sync::Arc;
 

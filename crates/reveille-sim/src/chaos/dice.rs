@@ -127,7 +127,7 @@ impl Dice {
         (0..count).map(|turn| breaks(turn, self.machine())).collect()
     }
 
-    /// A pool is rolled to an image whose machines all fail, until somebody takes it back.
+    /// A pool is rolled to an image whose machines all fail, until a person takes the image back.
     pub(super) fn bad_rollout(&mut self) -> Drawn {
         let (pool, trouble) = (self.pool(), self.trouble());
         let end = self.rng.span(Span::from_min(30), Span::from_min(180));

@@ -1,4 +1,4 @@
-//! What operators do to single machines beside us, and what the roster lets us do meanwhile.
+//! What operators do to single machines beside the controller, and what the roster lets the controller do meanwhile.
 //!
 //! ```text
 //!  seed ─ stream "roster" ────────▶ what each pool lets us do, and how many machines it keeps ─▶ Layout

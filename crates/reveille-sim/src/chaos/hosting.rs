@@ -5,9 +5,9 @@
 //!                              └─▶ happenings beside those of the fleet and of service users ─▶ Draft
 //! ```
 //!
-//! Drawn beside everything else, as `access` is, and for the same reason: a course draws the same about its machines whether
-//! their cloud tells of hosting or not. Seeds below [`SEEDS_FROM`] were played before there was any of this, and mean what they
-//! meant, unless its faults are asked for by name.
+//! A stream of its own draws them, as in `access`, and for the same reason: a course draws the same for its machines whether
+//! their cloud tells of hosting or not. Seeds below [`SEEDS_FROM`] were played before these faults existed, and keep their
+//! meaning, unless the faults are named.
 
 use reveille_core::model::time::Span;
 

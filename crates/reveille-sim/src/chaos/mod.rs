@@ -8,7 +8,7 @@
 //! shorter and played again: dropping one happening moves no other. Faults come at a rate, bunched now and then, because
 //! correlated faults are another thing than single ones.
 //!
-//! It judges nothing; `hunt` does.
+//! The module judges nothing; `hunt` does.
 
 pub mod access;
 pub mod catalog;

@@ -4,8 +4,8 @@
 //!  seed ─ stream "relapse faults" ─▶ a kubelet that hangs again and again, whatever was done in between ─▶ Draft
 //! ```
 //!
-//! Courses of seeds below [`SEEDS_FROM`] were played before: what a reboot mended there stayed mended, and a reboot that counted
-//! as two tries, one when the machine relapsed and one at its deadline, was seen by none of them.
+//! The hunt played courses of seeds below [`SEEDS_FROM`] before: what a reboot repaired there stayed repaired. A reboot could
+//! count as two tries, one when the machine relapsed and one at its deadline; none of those courses showed that.
 
 use reveille_core::model::time::Span;
 

@@ -1,7 +1,7 @@
-//! Before anything is done: do the marks of a roster that was read from a file fit what is really in the project?
+//! Before the first call: do the marks of a roster that was read from a file fit the instances in the project?
 //!
-//! The judgement is the one of `reveille run`, on the same occasion: a full listing, held against everybody who is there.
-//! A pool whose marks do not fit is paused by Reveille itself until they do; the pause stands beside those of people.
+//! The judgement is the one of `reveille run`, at the same moment: a full listing, compared with all instances in the project.
+//! Reveille itself pauses a pool whose marks do not fit until they do; the pause stands beside those of people.
 
 use std::collections::{BTreeMap, BTreeSet};
 

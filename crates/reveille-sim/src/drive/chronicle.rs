@@ -1,7 +1,7 @@
-//! What happened in a run, in order, for whoever tells it afterwards.
+//! What happened in a run, in order, for a page or a test that tells it afterwards.
 //!
-//! Kept on request only: a long run has no use for it. The log is for reading beside a failed test and holds lines; this
-//! holds the records themselves, so that they can be told in other words.
+//! The drive keeps it on request only: a long run has no use for it. The log is for reading beside a failed test and holds lines;
+//! the chronicle holds the records themselves, so that a page can tell them in other words.
 
 use reveille_core::engine::invariants::Violation;
 use reveille_core::model::id::InstanceId;

@@ -5,10 +5,11 @@
 //!             └▶ another engine is restored from the ledger, under the next number ── its calls ─▶ the world
 //! ```
 //!
-//! The one before hears the world with ears of its own, or stands still for a while, or is cut off from everything for a
-//! while. Its ledger refuses it, as the shipped one does that finds its lock taken; or takes its records into a file that
-//! nobody reads any more, as a volume does that was moved while it stood still. Calls that were on their way when the lead
-//! changed arrive. Everything else of the drive is the leader's: what is durable, what is judged, what is told.
+//! The former leader keeps its own watch and listings of the world, or stands still for a while, or is cut off from everything
+//! for a while. Its ledger refuses its records, as the shipped ledger does when it finds its lock taken. Or the ledger takes them
+//! into a file that no process reads any more, like a volume that was moved while the process stood still. Calls that were on
+//! their way when the lead changed arrive. Everything else of the drive is the leader's: what is durable, what is judged, what is
+//! told.
 
 use reveille_core::engine::State;
 use reveille_core::engine::invariants::Witnessed;
@@ -26,7 +27,7 @@ pub enum Estranged {
     Hears,
     /// It stands still for the first half of its time, and goes on as if nothing were.
     Sleeps,
-    /// It hears nobody and nobody hears it, for the first half of its time.
+    /// The network between this process and everything else is cut for the first half of its time.
     CutOff,
 }
 
@@ -42,7 +43,7 @@ pub struct Usurped {
     pub lasts: Span,
     /// How it goes on.
     pub how: Estranged,
-    /// Its ledger refuses it; otherwise its records go where nobody reads them.
+    /// Its ledger refuses its records; otherwise they go into a file that no process reads.
     pub refused: bool,
     /// How far the new one's clock is off, milliseconds.
     pub skew_ms: i64,
@@ -54,7 +55,7 @@ pub(super) struct Former {
     own: Own,
     /// It ends then.
     until: Time,
-    /// It hears nobody before this.
+    /// No message reaches the process before this.
     deaf_until: Time,
 }
 
@@ -112,7 +113,7 @@ impl Drive {
             crash_beside: None,
         };
         let deaf_until = if usurped.how == Estranged::CutOff { half } else { self.now };
-        // What it was writing is lost: whoever takes the ledger reads what is durable.
+        // What the process was writing is lost: the process that takes the ledger reads what is durable.
         self.store.crash();
         self.witnessed.crash();
         self.wake = None;

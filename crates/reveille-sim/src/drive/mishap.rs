@@ -35,16 +35,16 @@ pub enum Mishap {
     CrashAtEffect {
         /// Which effect, counted from zero.
         nth: u32,
-        /// The effect was begun. Otherwise nobody began it.
+        /// The effect was begun. Otherwise the process died before it.
         after: bool,
-        /// How long nobody runs.
+        /// How long no process runs.
         down: Span,
     },
     /// It dies while the ledger is being written: of what was on its way, so many records are whole, the next is torn.
     TornTail {
         /// Records that are whole.
         whole: u32,
-        /// How long nobody runs.
+        /// How long no process runs.
         down: Span,
     },
     /// Another process takes the ledger and leads; the one before goes on beside it for a while.
@@ -79,7 +79,7 @@ pub enum CrashPoint {
     BeforeRecord,
     /// The record is durable; the engine was not told.
     BeforeAcknowledged,
-    /// The engine asked for the call; nobody made it.
+    /// The engine asked for the call; the process died before it made the call.
     BeforeCall,
     /// The call was made; its answer did not come.
     BeforeDone,
@@ -97,7 +97,7 @@ impl CrashPoint {
         Self::BeforeVerdict,
     ];
 
-    /// Whether nobody has made the call yet.
+    /// Whether the call has not been made yet.
     pub const fn is_before_the_call(self) -> bool {
         matches!(self, Self::BeforeRecord | Self::BeforeAcknowledged | Self::BeforeCall)
     }
@@ -159,7 +159,7 @@ impl Drive {
         self.end_former();
         self.set_pauses(BTreeSet::new());
         if self.run == Run::Running && self.rival.is_none() {
-            // Whoever lost the lead comes back only as a new process.
+            // A process that lost the lead comes back only as a new process.
             self.befall(Mishap::Crash(Span::from_s(1)));
         }
     }

@@ -42,7 +42,7 @@ pub struct Drive {
     /// The world. Faults are scheduled here, and truth is read here.
     pub world: World,
     state: State,
-    /// Who decides in the engine's place, when somebody does.
+    /// The model that decides in the engine's place, if there is one.
     rival: Option<Rival>,
     roster: Roster,
     now: Time,
@@ -66,7 +66,7 @@ pub struct Drive {
     former: Option<Box<Former>>,
     /// True while that one has its turn.
     is_former: bool,
-    /// It hears nobody, and nobody hears it.
+    /// No message passes between this process and the world.
     deaf: bool,
     fence: Fence,
     acting: bool,
@@ -74,7 +74,7 @@ pub struct Drive {
     caution: Option<Caution>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
-    /// Who judges by the truth, when somebody does.
+    /// The referee that judges by the truth, if there is one.
     referee: Option<Box<Referee>>,
     log: Log,
     digest: Digest,
@@ -322,7 +322,7 @@ impl Drive {
         match run {
             Run::Running => {}
             Run::Paused(until) => {
-                // Nobody polls while the process sleeps; what others push waits in its sockets.
+                // No client polls while the process sleeps; pushed events wait in its sockets.
                 let pushed = |event: &Event| {
                     !matches!(
                         event,

@@ -1,12 +1,12 @@
-//! What was said of each incident, held against what is really so.
+//! Compares the diagnosis of each incident with the true cause.
 //!
 //! ```text
 //!  Record::Diagnosed ─▶ first finding ─▶ World::explains? ─▶ right · a symptom · unknown · wrong
 //!  Record::Intended, destructive ─▶ was its incident confidently and wrongly explained? ─▶ misled
 //! ```
 //!
-//! Judged at the moment at which something is said, not at the end of the run, when the truth has changed. Incidents of
-//! routers, groups and sources are left out: those faults are what is seen.
+//! The oracle judges at the moment of the diagnosis, not at the end of the run, when the truth has changed. It leaves out
+//! incidents of routers, groups and sources: those faults are what the engine sees directly.
 
 use std::collections::BTreeMap;
 

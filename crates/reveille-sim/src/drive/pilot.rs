@@ -1,4 +1,4 @@
-//! The place of the engine, and who else may stand in it.
+//! The place of the engine in a drive, and the models that may take it.
 //!
 //! ```text
 //!  Drive ─┬▶ engine::State::step ── effects ─┐
@@ -34,7 +34,7 @@ impl Drive {
         self.rival.as_ref().map_or(Policy::Reveille, Rival::policy)
     }
 
-    /// Reads of the cloud and the cluster by whoever decides.
+    /// Reads of the cloud and the cluster by the engine or the model that decides.
     pub fn reads(&self) -> u64 {
         self.rival.as_ref().map_or(self.world.reads(), Rival::reads)
     }

@@ -1,14 +1,14 @@
-//! What must become true once the faults have stopped: the curable are cured, the rest is handed to a person with a
-//! reason, nothing is retried for ever, and a fleet at rest costs nothing.
+//! What must become true once the faults have stopped. The curable machines are cured, the rest is handed to a person with a
+//! reason, no call is retried for ever, and a fleet at rest costs nothing.
 //!
 //! ```text
 //!  faults end ─▶ up to BOUND: until an hour passes without a record, a call or a read ─▶ who is ill, and in no case?
 //!                    └ never such an hour: something is retried for ever                  what could be done, and is not?
 //! ```
 //!
-//! "Handed to a person" is what the engine itself says of a case: it was given up, it asks, or it names what holds it
-//! back. A case that could be acted on, waits for a moment that is past, or still waits when the bound is over, is
-//! neither cured nor handed over.
+//! "Handed to a person" is what the engine itself says of a case: it gave up, it asks, or it names the reason that blocks it.
+//! Other cases are neither cured nor handed over: those that could be acted on, that wait for a moment in the past, or that still
+//! wait when the bound is over.
 
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::InstanceState;
@@ -117,7 +117,8 @@ pub fn left_lying(drive: &Drive) -> Vec<(&'static str, String)> {
 }
 
 /// After a restored store most Nodes may be missing for good. A process that starts then doubts the whole list, decides nothing
-/// that rests on it, and says so: until somebody restarts the kubelets, the doubt itself is what is handed to a person.
+/// that rests on it, and says so. Until a person restarts the kubelets, the doubt itself is what the controller hands to the
+/// operator.
 fn is_told_of_restore(drive: &Drive) -> bool {
     drive.state().desk().cluster.source.doubted().is_some() && drive.world.nodeless_since_restore() > 0
 }

@@ -5,8 +5,8 @@
 //!                                                          └─▶ Score: acts judged, places cured, calls, reads
 //! ```
 //!
-//! The same counting for everybody, by the world's truth: `Wrong` says what a wrong act is, `places` what a cure is. The
-//! engine's invariants are counted for the engine only; a model has none to break.
+//! The counting is the same for every policy, by the world's truth: `Wrong` says what a wrong act is, `places` what a cure is.
+//! The engine's invariants are counted for the engine only; a model has none to break.
 
 use std::collections::BTreeMap;
 use std::fmt;

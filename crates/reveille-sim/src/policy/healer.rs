@@ -4,17 +4,18 @@
 //! at), `healthcheck/plugin_nodecondition.go` (who is unhealthy), `cloudprovider/openstack/provider.go` (`Repair`,
 //! `firstTimeRepair`), `config/config.go` (defaults).
 //!
-//! * Every 60 s all Nodes are listed. One younger than ten minutes is passed over (`check-delay-after-add`).
-//! * Unhealthy is whose Ready condition has not been `True` for 300 s. A machine without a Node is never seen.
-//! * The first time, it is rebooted softly. A reboot that the cloud refuses is not remembered.
-//! * Found unhealthy again within five minutes of its reboot, it is left alone (`rebuild-delay-after-reboot`); later, it is
-//!   removed by a resize of its Magnum cluster, and forgotten.
-//! * While the cluster is being updated, no pass repairs anybody; within one pass every resize is accepted
-//!   (`cluster_resize` in Magnum's conductor takes one during an update).
-//! * After a pass, the Node object of everybody that was neither rebooted nor left alone is deleted: of those that are
-//!   removed, and of those whose reboot was refused, unless because one is under way. The second kind keeps its server,
-//!   and is never seen again.
-//! * What was rebooted is remembered in the process's memory only.
+//! * Every 60 s the healer lists all Nodes. It passes over one younger than ten minutes (`check-delay-after-add`).
+//! * A machine is unhealthy when its Ready condition has not been `True` for 300 s. The healer never sees a machine without a
+//!   Node.
+//! * The first time, the healer reboots the machine softly. It does not remember a reboot that the cloud refuses.
+//! * A machine found unhealthy again within five minutes of its reboot is left alone (`rebuild-delay-after-reboot`). Later, the
+//!   healer removes it by a resize of its Magnum cluster, and forgets it.
+//! * While the cluster is being updated, no pass repairs any machine; within one pass every resize is accepted (`cluster_resize`
+//!   in Magnum's conductor takes one during an update).
+//! * After a pass, the healer deletes the Node object of every machine that was neither rebooted nor left alone. These are the
+//!   removed ones, and those whose reboot was refused, unless because one is under way. The second kind keeps its server, and the
+//!   healer never sees it again.
+//! * The healer remembers its reboots in the process's memory only.
 //!
 //! Left out: masters and the endpoint check, cordons, the detaching of volumes and the power-off before a resize, the ten
 //! seconds between two resizes, and the time that Magnum and Heat take beyond deleting the server.

@@ -8,8 +8,8 @@
 //! each one's module names the source of every rule and what it leaves out. A model is not the program: it is what its
 //! documentation and code say, played on a world that is a model, too.
 //!
-//! The layout, the seed and the faults are the same whoever decides. Delays are drawn as things happen, so once two
-//! policies have acted differently, a boot may take some seconds longer under one than under the other.
+//! The layout, the seed and the faults are the same for every policy. Delays are drawn as things happen, so once two policies
+//! have acted differently, a boot may take some seconds longer under one than under the other.
 //!
 //! The engine's invariants are not asked of a model. What a policy did is judged by the world's truth alone.
 
@@ -53,7 +53,7 @@ pub enum Policy {
     Karpenter,
     /// A model of magnum-auto-healer.
     MagnumAutoHealer,
-    /// Nobody: what comes right by itself.
+    /// No policy decides: this shows what recovers by itself.
     Nobody,
 }
 

@@ -5,10 +5,10 @@
 //!                       └─ what became of that machine in the recording ─────────────────┘
 //! ```
 //!
-//! A recording goes on as it went, whatever the model would have done: nobody is deleted by it. So a deed that is asked for
-//! over and over is one entry with a count, and what became of its machine is what became of it *without* that deed. A
-//! machine that answered when it would have been deleted, or soon after without any help, is the model's mistake; whether a
-//! machine that never came back would have been cured by it, no recording can say.
+//! A recording goes on as it went, whatever the model would have done: the model deletes no machine in it. So a deed that the
+//! model asks for many times is one entry with a count, and the machine's fate is its fate *without* that deed. A machine that
+//! answered when the model would have deleted it, or soon after without any help, is the model's mistake. No recording can say
+//! whether the deed would have cured a machine that never came back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What there is for a model to look at: a world, or what a recording says of one.
+//! The data that a model reads: a world, or what a recording says of one.
 //!
 //! ```text
 //!  World ────┐
@@ -38,13 +38,13 @@ pub(crate) trait Outlook {
     fn roll_of_owner(&self) -> impl Iterator<Item = (&PoolName, &Arc<Instance>)>;
     /// Prefixes of what a pool's owner calls its machines, and what nodes carry behind the name of their instance.
     fn naming(&self) -> (Vec<String>, String);
-    /// Every server as it is written, whoever may read it.
+    /// Every server as its owner wrote it, also where the cloud hides it.
     fn servers_as_written(&self) -> impl Iterator<Item = &Arc<Instance>>;
-    /// Every Node as it is written, whoever may read it.
+    /// Every Node as it is written, also where the API server hides it.
     fn nodes_as_written(&self) -> impl Iterator<Item = &Arc<Node>>;
     /// A person said of this machine, its pool or everything: hands off.
     fn is_paused(&self, id: &InstanceId, pool: &PoolName) -> bool;
-    /// The group that ports must carry, and the range whose packets it must let in; none where nobody asked for either.
+    /// The group that ports must carry, and the range whose packets it must let in; none where no roster asks for either.
     fn wanted(&self) -> Option<(GroupRef, IpNet)>;
 }
 

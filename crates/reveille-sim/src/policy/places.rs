@@ -1,4 +1,4 @@
-//! How many machines were cured, and how long it took, whether they were mended or replaced.
+//! How many machines were cured, and how long it took, whether they were repaired or replaced.
 //!
 //! ```text
 //!  a machine is unwell ─▶ its place is open ─┬▶ it is well again ───────────────────────────▶ closed
@@ -11,8 +11,8 @@
 //! made smaller) is dropped and counts as neither. Well is what the world's truth calls well, and that pods on the node
 //! can be reached.
 //!
-//! A cure must hold: whoever is unwell again within ten minutes was not cured, and its place has been open all the time. So
-//! a group that is put on a port every few minutes, and slips off it, is one place and not many cures.
+//! A cure must hold: a machine that is unwell again within ten minutes was not cured, and its place has been open all the time.
+//! So a group that is put on a port every few minutes, and slips off it, is one place and not many cures.
 //!
 //! A place that was opened by a destructive act on a healthy machine is counted apart, as broken: closing it again is no
 //! cure.

@@ -1,4 +1,4 @@
-//! Runs one model: when it looks, what it is shown, and its deeds as calls into the world.
+//! Runs one model: when it looks, which data it gets, and its deeds as calls into the world.
 //!
 //! ```text
 //!  next_at ─▶ view of the model's own kind ─▶ pass ─▶ deeds ─▶ calls ─▶ World;  Done ─▶ answered
@@ -45,7 +45,7 @@ enum Model {
     Healer(Healer),
 }
 
-/// Nobody looks this often.
+/// The interval of a policy that never looks.
 const IDLE: Span = Span::from_min(5);
 
 impl Rival {

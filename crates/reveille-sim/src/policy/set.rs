@@ -1,7 +1,7 @@
 //! Situations to compare policies on: one question each, on a dozen machines, and random courses beside them.
 //!
-//! Every situation is a [`Course`]: plain data, the same for everybody. What each policy makes of them is no part of this
-//! file; the situations were chosen for what they ask, and contain some that the engine is slow at or cannot do.
+//! Every situation is a [`Course`]: plain data, the same for every policy. This file does not hold what each policy makes of
+//! them. The situations were chosen for what they ask, and contain some that the engine is slow at or cannot do.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::world::fault::Fault;
 use crate::world::layout::Layout;
 use crate::world::vm::Trouble;
 
-/// When the first fault strikes: no full minute, so that it meets nobody's timer by luck.
+/// When the first fault strikes: no full minute, so that it does not fall on a timer of any policy by luck.
 const FIRST: Span = Span::from_s(337);
 /// A random course is watched for so long after the last thing that happens in it.
 pub const AFTER: Span = Span::from_min(120);
@@ -242,7 +242,7 @@ pub fn scenarios() -> Result<Vec<Subject>, Refusal> {
     Ok(played.map(Subject::of_scenario).collect())
 }
 
-/// Random courses of these seeds: three hours of everything that can go wrong on thirty machines, and two to mend it.
+/// Random courses of these seeds: three hours of everything that can go wrong on thirty machines, and two to repair it.
 pub fn seeds(seeds: impl IntoIterator<Item = u64>) -> Vec<Subject> {
     let about = "Three hours of random faults on 30 machines, and two hours to mend them.";
     let subject = |seed| {

@@ -1,4 +1,4 @@
-//! What the originals see: plain data, one kind for each model, and nothing else reaches it.
+//! The data that the originals see: plain values, one kind for each model, and nothing else reaches it.
 //!
 //! ```text
 //!  World ─ watch, at every turn ─▶ Eyes: when conditions turned, who ever registered ─┐
@@ -56,7 +56,7 @@ pub(crate) struct MachineSeen {
     pub(crate) running_since: Option<Time>,
     /// The node that it refers to, once one with its provider ID was seen.
     pub(crate) node: Option<NodeName>,
-    /// Somebody deleted that Node object; it was not merely absent from a list.
+    /// A client deleted that Node object; it was not merely absent from a list.
     pub(crate) node_deleted: bool,
     /// The cloud says that its instance is in an error state.
     pub(crate) failed: bool,
@@ -205,7 +205,7 @@ impl Eyes {
         self.made.get(id).copied().unwrap_or_default()
     }
 
-    /// What the cloud says about when this server was created, whoever owns it.
+    /// What the cloud says about when this server was created, whichever project owns it.
     pub(crate) fn created(&self, id: &InstanceId) -> Time {
         self.made_at(id)
     }

@@ -112,7 +112,7 @@ mod flight_control {
         Flight::default().pass(NOW, Some(view)).0
     }
 
-    /// `TestDeleteIncompletelySpawnedInstances`: old and without a Node goes, everybody else stays.
+    /// `TestDeleteIncompletelySpawnedInstances`: an old server without a Node goes, every other one stays.
     #[test]
     fn an_old_server_without_a_node_of_its_name_is_deleted() {
         for (age_min, has_node, goes) in
@@ -258,8 +258,8 @@ mod machine_health_check {
         assert!(!unhealthy(machine("a"), &well()));
     }
 
-    /// `maxUnhealthy` 100 %, `maxInFlight` unset: everybody in one pass. An API that does not answer stops it; an empty
-    /// list does not.
+    /// `maxUnhealthy` 100 %, `maxInFlight` unset: all machines in one pass. An API that does not answer stops it; an empty list
+    /// does not.
     #[test]
     fn nothing_limits_how_many_go_at_once() {
         let machines: Vec<MachineSeen> = (0..100).map(|n| machine(&format!("m{n}"))).collect();
@@ -432,7 +432,7 @@ mod magnum_auto_healer {
         assert_eq!(healer.pass(later(420), Some(&bad), &without_a), reboot, "it was forgotten");
     }
 
-    /// The Node of a server whose reboot was refused is deleted, and nobody sees that server again.
+    /// The healer deletes the Node of a server whose reboot was refused, and never sees that server again.
     #[test]
     fn a_refused_reboot_costs_the_node() {
         let refused = |text: &str| Outcome::Refused { text: text.into() };

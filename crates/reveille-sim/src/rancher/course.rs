@@ -94,7 +94,7 @@ impl Course {
         }
     }
 
-    /// Nothing goes wrong, and nobody asks again.
+    /// Nothing goes wrong, and no operator starts the repair again.
     pub fn calm(world: World) -> Self {
         let mut course = Self::new(world, Vec::new());
         course.live();
@@ -113,7 +113,7 @@ impl Course {
         course
     }
 
-    /// One life that ends after its effect of this number, and nobody asks again.
+    /// One process that ends after its effect of this number, and no operator starts the repair again.
     pub fn cut_short(world: World, at: u32) -> Self {
         let mut course = Self::new(world, Vec::new());
         course.armed.crash_after = Some(at.saturating_sub(1));

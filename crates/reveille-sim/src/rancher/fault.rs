@@ -66,7 +66,7 @@ pub enum Strike {
 pub enum Mishap {
     /// It dies before an effect: the so-manieth from now.
     CrashBefore(u32),
-    /// It dies after an effect, and before anybody hears of it.
+    /// The process dies after an effect, and before it learns the result.
     CrashAfter(u32),
     /// The next act fails.
     ActFails,

@@ -1,4 +1,4 @@
-//! What is so of a cluster from the beginning: each a reason against a repair, or beside it.
+//! The state of a cluster at the beginning: each entry is a reason that blocks a repair, or a condition beside it.
 
 use reveille_core::model::time::Span;
 use reveille_rancher::model::{Condition, CustomConfig, Host, Kind, Record, Role};

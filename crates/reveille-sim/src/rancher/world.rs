@@ -1,8 +1,8 @@
 //! A management cluster with one cluster below it: Nodes, records, etcd, pods; what looks see of it, and what acts do to it.
 //!
-//! What is true stands in its fields; [`World::look`] is what a look sees, which may be old, empty or nothing. What each act
-//! does is what the API servers would: uid and revision are compared, finalizers hold a deletion up. Acts that did harm by
-//! what was true are kept in [`World::harms`].
+//! The fields hold the truth. [`World::look`] is what a look sees, which may be old, empty or nothing. Each act does what the API
+//! servers would: uid and revision are compared, finalizers delay a deletion. [`World::harms`] keeps the acts that did harm by
+//! the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub const SUBJECT: &str = "w-3";
 /// Its address.
 pub const ADDRESS: &str = "10.0.0.3";
 const CLUSTER: &str = "c-abcde";
-/// A Node that came back so lately was seen by nobody who decided before.
+/// No earlier decision could have seen a Node that came back so lately.
 const JUST_NOW: Span = Span::from_s(20);
 
 /// The world.
@@ -59,9 +59,9 @@ pub struct World {
     pub update_turns: u32,
     /// A Node that goes makes the cluster update itself.
     pub updates_after: bool,
-    /// Whoever runs etcd there adds its member again.
+    /// The operator of etcd adds its member again.
     pub member_returns: bool,
-    /// Nobody answers any more once a member was taken out.
+    /// No member of etcd answers any more once a member was taken out.
     pub etcd_falls_silent: bool,
     /// What passes by itself.
     pub spells: Spells,
@@ -96,7 +96,7 @@ pub struct Spells {
     pub paused: Time,
     /// Another machine's Node is not Ready.
     pub sibling_silent: Time,
-    /// Somebody else's change keeps the cluster busy.
+    /// Another client's change keeps the cluster busy.
     pub cluster_busy: Time,
     /// Pods cannot be read.
     pub pods_unread: Time,

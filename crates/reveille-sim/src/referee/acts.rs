@@ -1,4 +1,4 @@
-//! The acts: what a call would do to a machine as it really is, and whether anybody careful would do it now.
+//! The acts: what a call would do to a machine as it really is, and whether a careful operator would make the call now.
 //!
 //! The rules are about substance: whose machine it is, who else works on it, whether its zone, its fleet or its image is
 //! what is ill, how often the same was tried, and whether the one before it has helped. Slack is given where the truth
@@ -25,9 +25,9 @@ use super::{Deleted, Intent, Referee, Scene};
 const DARK_SHOWS: Span = Span::from_min(3);
 /// A zone that was dark needs so long at least to come back.
 const BACK_FOR: Span = Span::from_s(20);
-/// Until another image, or somebody else's deletion, shows in the listings.
+/// Until another image, or another client's deletion, shows in the listings.
 const OTHERS_SHOW: Span = Span::from_min(12);
-/// As long as somebody else's deletion keeps us away, less what it takes to show.
+/// As long as another client's deletion keeps the controller away, less what it takes to show.
 const OTHERS_STAY: Span = Span::from_min(5);
 /// A pool in which others delete more often than this never rests.
 const OTHERS_QUIET: Span = Span::from_min(10);
@@ -43,9 +43,9 @@ const TOO_OFTEN: usize = 3;
 const LOG_LASTS: Span = Span::from_s(30);
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
-/// Somebody's denial is believed for so long, and the act and the call's way come after it.
+/// A denial is believed for so long; the decision and the call's way come after it.
 const ASKED: Span = Span::from_s(12);
-/// So many percent of the nodes missing after a restore are seen by everybody who looks.
+/// So many percent of the nodes missing after a restore are visible to every reader of the list.
 const RESTORED_PCT: usize = 45;
 /// Who served for so long with a fault of the network is away for another reason.
 const SERVED: Span = Span::from_min(29);
@@ -68,8 +68,8 @@ impl Referee {
         }
         let all = scene.world.heard_in(None);
         let silent = all.machines - all.heard;
-        // Machines that have not come up yet are no dark fleet to whoever wrote that so many may be amiss at once; those that
-        // fell silent are one to everybody.
+        // Where the roster tolerates so many failing machines at once, those that have not come up yet are no dark fleet.
+        // Machines that fell silent are a dark fleet under every roster.
         let most = |some: u32| some * 100 >= 65 * all.machines;
         let away = most(silent) && silent > scene.roster.limits.tolerated(all.machines);
         let dark = all.machines >= 2 && (most(silent - all.new) || away || scene.world.leases_stand_still());
@@ -92,8 +92,8 @@ impl Referee {
             if self.intents.values().any(is_it) {
                 continue;
             }
-            // What no listing holds and each read denies is gone already for all that anybody can see (seed 2304123). Where no
-            // read tells anything, it is open what became of it, and its pool is left alone.
+            // A machine that no listing holds and each read denies counts as gone, as no client can see more (seed 2304123).
+            // Where no read tells anything, its fate is open, and the controller leaves its pool alone.
             if !self.foreign.contains_key(id) && scene.world.is_denied(id) {
                 self.unseen_ends.insert(id.clone());
             }
@@ -151,7 +151,7 @@ impl Referee {
         }
     }
 
-    /// The same again at once, or over and over. What somebody took away since is another loss.
+    /// The same call again at once, or many times. What another client took away since is another loss.
     fn judge_repetition(&mut self, call: &Call, scene: &Scene<'_>) {
         let same = |other: &Call| kind_and_thing(other) == kind_and_thing(call);
         let taken_at = scene.world.taken_at(call);
@@ -176,12 +176,12 @@ impl Referee {
         if ground_truth.pool.is_none() {
             self.foul("not ours", call.to_string());
         }
-        // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance, and two are
-        // two left-overs.
+        // When the cloud denies a machine, no client can see that it is locked. Its node is no instance, and two nodes are two
+        // left-overs.
         let denied =
             matches!(call, Call::DeleteNode(_)) && scene.world.single_servers_were_denied_within(ASKED);
         let shown = ground_truth.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
-        // The cloud refuses what is locked, whoever has not seen it yet.
+        // The cloud refuses calls on a locked machine, also from a client that has not seen the lock yet.
         if ground_truth.locked && !denied && self.now > shown {
             self.foul("locked", call.to_string());
         }
@@ -290,7 +290,7 @@ impl Referee {
             self.foul("no room for a successor", call.to_string());
         }
         let well_at = self.newest_join(&pool.name, scene);
-        // Who is still there was not deleted: nobody made the call, or nothing came of it.
+        // A machine that is still there was not deleted: no call was made, or the call had no effect.
         let went = |id: &InstanceId| {
             scene.world.ground_truth(id).is_none_or(|ground_truth| ground_truth.state.is_leaving())
         };
@@ -366,8 +366,8 @@ impl Referee {
         let reboots = |call: &Call| matches!(call, Call::Reboot(Reboot { instance, .. }) if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
             let lately = |at: Time| at <= boot && at < self.now && self.felt(at) + SLACK < time;
-            // A call that takes effect minutes late is seen by whoever reads the action log once more before the next step; what
-            // happens after that read nobody can know.
+            // A call may take effect minutes late. The controller sees that when it reads the action log once more before the
+            // next step; no reader can know what happens after that read.
             let read = self.evidence.get(id);
             let too_late =
                 earlier.failed_at.zip(read).is_some_and(|(failed, read)| failed <= *read && *read <= boot);
@@ -392,7 +392,7 @@ impl Referee {
         let same = |other: &&Intent| {
             other.incident == intended.incident && kind_and_thing(&other.call) == kind_and_thing(call)
         };
-        // What nobody answered, and of which no trace was found, was not made for all that can be known.
+        // A call without an answer and without any trace counts as not made, as no more can be known.
         let unmade = |other: &Intent| other.came_to_nothing || other.failed && !other.held;
         let made = |other: &&Intent| other.called.is_some() && !unmade(other);
         let times = self.intents.values().filter(made).filter(same).count();
@@ -450,8 +450,8 @@ impl Referee {
                 && machine_of(&other.call, scene).is_some()
         });
         let pending = pending.count();
-        // A cleanup is proved by the Node being gone. That its machine is there all the same, nobody can know whose cloud
-        // denies it.
+        // A cleanup is proved by the Node being gone. Where the cloud denies the machine, the controller cannot know that the
+        // machine is there all the same.
         if kind == FaultKind::Ghost && scene.world.single_servers_were_denied_within(ASKED) {
             return;
         }

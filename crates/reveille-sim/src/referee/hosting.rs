@@ -1,7 +1,7 @@
-//! Machines that a provider or a group of its cloud has in its hands, and what stopping one of them would cost.
+//! Judges acts on machines that a provider or a group of its cloud handles, and what stopping one of them would cost.
 //!
-//! That the disks of a machine are lost is harm, and the world counts it. Here stands what a careful human would have left to
-//! those whose machines they are as well. Told counts as known: a listing since the provider said it.
+//! The loss of a machine's disks is harm, and the world counts it. This module judges acts that a careful operator would have
+//! left to the provider or the group. A fact counts as known once a listing came after the provider's statement.
 
 use reveille_core::effect::Call;
 use reveille_core::model::hosting::Check;

@@ -6,12 +6,12 @@
 //!  World (truth, pauses), Roster ───┘
 //! ```
 //!
-//! `engine::invariants` judges from what the engine believes. When a belief is wrong, or a guard that the check and the
-//! act share is missing, both go wrong together. The referee holds the same acts against what is so, with slack for
-//! what nobody could have known yet: facts travel, and a pool is seen to be rolled only at the next listing.
+//! `engine::invariants` judges from what the engine believes. When a belief is wrong, or a guard that the check and the act share
+//! is missing, both go wrong together. The referee compares the same acts with the truth. It grants slack for what the engine
+//! could not have known yet: facts travel, and a rollout of a pool shows only at the next listing.
 //!
-//! A [`Foul`] is not always harm. It is something that a careful human at the same desk would have been told off for. It
-//! forgives nothing that the engine could have known, and it never speaks to the engine.
+//! A [`Foul`] is not always harm. It is an act that a careful operator at the same desk would not have done. The referee forgives
+//! nothing that the engine could have known, and it never speaks to the engine.
 
 mod acts;
 mod hosting;
@@ -56,7 +56,7 @@ pub struct Referee {
     stepped_at: Option<Time>,
     /// How far the process's own clock is ahead of the true one, milliseconds.
     ahead_ms: Option<i64>,
-    /// By how much that clock jumped forwards, where nobody could tell it from time that passed.
+    /// By how much that clock jumped forwards, where the engine could not tell it from time that passed.
     jumped: Vec<(Time, Span)>,
     // What the sources said, and since when without a gap.
     cloud_heard: Option<Time>,
@@ -161,7 +161,7 @@ impl Referee {
         self.now = now;
         let ahead_ms = own.ms - now.ms;
         let by = Span::from_ms(ahead_ms - self.ahead_ms.replace(ahead_ms).unwrap_or(ahead_ms));
-        // A longer one is a sleep, for all that the process knows, and every timer begins anew.
+        // A longer jump counts as a sleep for the process, and every timer starts again.
         if by > Span::ZERO && by <= roster.timing.pause_jump {
             self.jumped.push((now, by));
         }
@@ -215,7 +215,7 @@ impl Referee {
         }
     }
 
-    /// Another process begins: it has heard nobody yet, and what was not durable is not known to it. Its numbers are given
+    /// Another process begins: it has received no facts yet, and it does not know what was not durable. Its numbers are given
     /// again.
     pub(crate) fn restarted(&mut self, now: Time, durable: &[Record]) {
         self.now = now;

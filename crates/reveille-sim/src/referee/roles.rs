@@ -1,8 +1,8 @@
-//! Roles of service users: given to whom, on whose word, and whether anybody looked afterwards.
+//! Roles of service users: which user gets them, on which evidence, and whether the controller read them back.
 //!
-//! That a role is given which nobody wants the user to hold, or on another project, is harm, and the world counts it. Here
-//! stands what a careful human would not have done either: give a role where that is not switched on, on a reading that is
-//! old or was of somebody else, to one who was just seen to hold it; or call it given without looking again.
+//! A role that no roster wants the user to hold, or one on another project, is harm, and the world counts it. This module judges
+//! what a careful operator would not have done either. Examples are a role given where that is not switched on, on an old
+//! reading, on one of another user, or although the user just held it. So is a role that counts as given without another read.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Referee {
         }
     }
 
-    /// It counts as given: somebody must have seen that since.
+    /// The role counts as given: the controller must have read that since.
     pub(super) fn judge_given(&mut self, intended: &Intent) {
         let Call::AssignRoles(AssignRoles { user, roles, .. }) = &intended.call else { return };
         let after = intended.done_at.or(intended.called).unwrap_or(self.began_at);

@@ -1,4 +1,4 @@
-//! The trail: what was told, read, recorded and refused, in which order, and the fouls of procedure in it.
+//! The trail: facts, reads, records and refusals in their order, and the fouls of procedure in it.
 //!
 //! Events go in as the engine gets them, records as it asks for them. A record counts once the ledger has acknowledged it;
 //! what a crash swallowed was never there.
@@ -20,7 +20,7 @@ use super::{Intent, Opened, Referee, Scene};
 const SLACK: Span = Span::from_s(5);
 /// After the ledger refused a record it is left alone for almost as long; then the next intent itself may try it.
 const LEDGER_RETRY: Span = Span::from_s(25);
-/// Nobody waits longer for the answer to a call: what comes later is not heard.
+/// No caller waits longer for the answer to a call: a later answer is lost.
 const ANSWER_WITHIN: Span = Span::from_min(3);
 /// By so much at most a record is asked for later than what it tells, once one was refused.
 const WRITTEN_LATE: Span = Span::from_s(30);

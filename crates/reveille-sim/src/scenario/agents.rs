@@ -1,7 +1,7 @@
-//! The words about agents on the machines: who has one, what it finds there, what it says and does.
+//! The words about agents on the machines: which machine has one, what the agent finds there, what it says and does.
 //!
-//! Three tables, one for each section. What an agent decides is the shipped crate's; here is only what is so around it, and
-//! how a claim about it is held against what it said and did.
+//! Three tables, one for each section. The shipped agent crate decides what an agent does. This module holds only the facts
+//! around the agent, and compares claims about it with what it said and did.
 
 use reveille_agent::Settings;
 use reveille_agent::effect::Verb;

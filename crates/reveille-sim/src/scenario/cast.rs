@@ -1,8 +1,8 @@
-//! Who is who: the names that a file uses, and the instances that they stand for.
+//! The names that a file uses, and the instances that they stand for.
 //!
-//! A machine is entered when the world makes it, under the name it is made with. A second machine of a name that still
-//! stands is its `-twin`; one that gets a name that is free again is called `-again`. Whoever is entered stays, also when
-//! the machine is gone, so that a file can say so.
+//! A machine is entered when the world makes it, under the name it is made with. A second machine of a name that still stands is
+//! its `-twin`; one that gets a name that is free again is called `-again`. An entry stays when its machine is gone, so that a
+//! file can say that it is gone.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
-    /// Enters whoever is new.
+    /// Enters the new machines.
     pub(crate) fn update(&mut self, drive: &Drive) {
         if drive.world.newest_host() == self.seen_host {
             return;

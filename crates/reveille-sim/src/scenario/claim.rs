@@ -1,4 +1,4 @@
-//! Claims: whether one holds now, and what is so instead.
+//! Claims: whether one holds now, and what is true instead.
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Call;

@@ -1,8 +1,8 @@
-//! What happens in a scenario, for whoever brings it about on another stage than the simulated world.
+//! What happens in a scenario, for code that makes it happen outside the simulated world, as the rig does.
 //!
-//! The same statements that the player plays, as data: a fault carries the *name* of its machine in place of an id, because
-//! ids are each stage's own. Whom a statement means must be said by name; "every machine" is settled by a world, when its
-//! time comes, and there is none here.
+//! The same statements that the player plays, as data: a fault carries the *name* of its machine in place of an id, because ids
+//! are each stage's own. A statement must name its machines: only a world can settle "every machine", when its time comes, and
+//! there is none here.
 
 use reveille_core::event::PauseScope;
 use reveille_core::model::id::{InstanceId, PoolName};

@@ -1,4 +1,4 @@
-//! The words about a cloud that tells how it hosts its machines: pools kept by a group of it, what it finds amiss, announces,
+//! The words about a cloud that tells how it hosts its machines: pools kept by a group of it, problems that it finds, announces,
 //! takes back, and does not know yet.
 //!
 //! Two tables, one for each section. What is claimed afterwards needs no words of its own.

@@ -41,9 +41,9 @@
 //! Reveille's word (a finding, a cause, what is held back and why). Every statement of each section is one phrase of one
 //! table (`given`, `when`, `then`), so that the language is as long as these tables and no longer.
 //!
-//! Said or not, in every scenario: the twelve invariants hold after every step, and nobody is harmed who did not deserve
-//! it. A scenario may be marked `not yet` with a reason: it is read and not played. Or `differs`, with a reason: Reveille
-//! does something else than the source asks for, and the expectations say what it does.
+//! Two expectations hold in every scenario, written or not: the twelve invariants hold after every step, and no machine is harmed
+//! that did not deserve it. A scenario may be marked `not yet` with a reason: it is read and not played. Or `differs`, with a
+//! reason: Reveille does something else than the source asks for, and the expectations say what it does.
 //!
 //! Nothing here judges machines or knows how the engine decides.
 

@@ -5,8 +5,8 @@
 //!  moments ─▶ Drive::turn_before ─▶ cast, timeline, expectations ─▶ … ─▶ Played
 //! ```
 //!
-//! Nothing is scheduled ahead: whom a statement means is settled when its time comes. Two plays of one file are the same
-//! bytes; the digest tells.
+//! The player schedules nothing ahead: it settles which machines a statement means when its time comes. Two plays of one file are
+//! the same bytes, as their digest shows.
 
 mod final_snapshot;
 mod refused;

@@ -7,8 +7,8 @@
 //!                                                                                     └▶ Refusal: there is no play
 //! ```
 //!
-//! Only scenarios with such lines come here; the others have their roster from the layout directly. What a value means is
-//! never looked at: it is put into the file as it stands.
+//! Only scenarios with such lines come here; the others have their roster from the layout directly. The module never interprets a
+//! value: it puts the value into the file as it stands.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -23,7 +23,7 @@ use super::words::shown;
 /// On which side something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// In the world; nobody told Reveille.
+    /// In the world; no source told Reveille.
     World,
     /// On a machine, by its agent.
     Agent,

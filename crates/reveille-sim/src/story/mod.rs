@@ -6,10 +6,10 @@
 //!        └── Demo::perform (calls, reads; and a person who reads the records) ◀─┘
 //! ```
 //!
-//! The caller owns the engine and the ledger and runs them as in production; the story only yields events on a virtual
-//! clock and performs effects. The caller may pace the moments to any speed, as long as every record is answered before
-//! it asks for the next moment. The seed changes who is struck, when and in which order; it never changes what a person
-//! does: whoever is on call restarts a kubelet some minutes after a vanished node is reported.
+//! The caller owns the engine and the ledger and runs them as in production; the story only yields events on a virtual clock and
+//! performs effects. The caller may pace the moments to any speed, as long as every record is answered before it asks for the
+//! next moment. The seed changes which machine fails, when and in which order. It never changes what a person does: the operator
+//! on call restarts a kubelet some minutes after a vanished node is reported.
 //!
 //! It decides nothing and knows nothing of the engine's state, except in [`Demo::after_step`], which only watches.
 

@@ -1,4 +1,4 @@
-//! What happens in the story, to whom and when.
+//! What happens in the story, to which machine and when.
 //!
 //! Six events, one in each slot of about six minutes. The seed deals the events to the slots, moves each within its slot
 //! and picks whom it strikes; no machine is struck twice. The false listing is long enough to be noticed by two listings

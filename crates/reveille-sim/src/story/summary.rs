@@ -1,7 +1,7 @@
-//! What the story amounted to: what was wrong, what was done, what was held back, and whether it ended well.
+//! The sum of the story: what was wrong, what the controller did, what it held back, and whether the story ended well.
 //!
-//! Gathered step by step from the engine, by watching only. A machine that joins in its own time passes through faults
-//! that end by themselves; those are no news and are left out.
+//! The summary is gathered step by step from the engine, by watching only. A machine that joins in its own time passes through
+//! faults that end by themselves; those are no news and are left out.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ pub struct Held {
 }
 
 impl Summary {
-    /// Every machine answers, nothing is open, no invariant was broken, nobody was harmed.
+    /// Every machine answers, nothing is open, no invariant was broken, no machine was harmed.
     pub fn ended_well(&self) -> bool {
         self.answer == self.machines && self.open == 0 && self.violations.is_empty() && self.harms.is_empty()
     }
@@ -182,7 +182,7 @@ impl Demo {
     }
 }
 
-/// A machine that joins passes through "not yet" without anybody's help.
+/// A machine that joins passes through "not yet" without any help.
 fn is_news(incident: &Incident, ended: Option<&(Time, Verdict)>) -> bool {
     let passing = matches!(
         incident.key.kind,

@@ -1,8 +1,8 @@
-//! Who holds which role on the project, as Keystone truly has it.
+//! Which user holds which role on the project, as Keystone truly has it.
 //!
-//! Users are those that the roster names; each begins with every role that it must hold, and one more that nobody asks for.
-//! Ids are made from names, so that a log can be read. A fault takes a role away or gives it back, or lets answers lag: then
-//! what is shown is what was so when that began.
+//! Users are those that the roster names; each begins with every role that it must hold, and one more that no roster asks for.
+//! Ids are made from names, so that a log can be read. A fault takes a role away or gives it back, or lets answers lag. Lagging
+//! answers show the roles as they were when the lag began.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ type Holdings = BTreeMap<UserId, BTreeSet<Arc<str>>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keystone {
     held: Holdings,
-    /// When somebody last took a role away.
+    /// When another client last took a role away.
     lost: BTreeMap<(UserId, RoleId), Time>,
     /// What is shown instead, while answers lag.
     shown: Option<Holdings>,
@@ -59,14 +59,14 @@ impl Keystone {
         }
     }
 
-    /// Somebody takes the role away.
+    /// Another client takes the role away.
     pub(crate) fn take(&mut self, now: Time, user: &UserId, role: &str) {
         if self.held.get_mut(user).is_some_and(|held| held.remove(role)) {
             self.lost.insert((user.clone(), role_id(role)), now);
         }
     }
 
-    /// When somebody last took one of these roles away.
+    /// When another client last took one of these roles away.
     pub(crate) fn lost_at(&self, user: &UserId, roles: &[Role]) -> Option<Time> {
         roles.iter().filter_map(|role| self.lost.get(&(user.clone(), role.id.clone())).copied()).max()
     }
@@ -88,7 +88,7 @@ impl Keystone {
         self.wanted.get(user).is_some_and(|wanted| wanted.iter().any(|name| self::role(name).id == *role))
     }
 
-    /// Nobody lacks what it must hold.
+    /// No user lacks a role that it must hold.
     pub(crate) fn is_well(&self) -> bool {
         let holds = |user: &UserId, wanted: &BTreeSet<Arc<str>>| {
             self.held.get(user).is_some_and(|held| wanted.is_subset(held))

@@ -1,4 +1,4 @@
-//! Everybody else who is at work: the pool's owner, the cloud controller, the autoscaler, neighbours.
+//! All other clients at work: the pool's owner, the cloud controller, the autoscaler, neighbours.
 //!
 //! They read the truth (or what they mistake for it) and change it, at their own pace. None of them knows the engine,
 //! and none of them is known to it but by what they leave behind: events on nodes, entries in logs of actions, taints.
@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    /// The Node object goes, whoever deleted it; the controller manager says so, and its lease is collected.
+    /// The Node object goes, whichever client deleted it; the controller manager says so, and its lease is collected.
     pub(super) fn delete_node(&mut self, name: &NodeName) {
         let Some(node) = self.cluster.take(name) else { return };
         self.watched_gone(name.clone(), node.uid.clone());
@@ -347,7 +347,8 @@ impl World {
             self.plan(after, Task::CollectLease(name.clone()));
         }
         if let Some(id) = node.system_uuid.clone() {
-            // Whoever deleted it: a person has a machine in hand whose Node was cordoned, and it is not to come back by itself.
+            // Whichever client deleted it: a cordoned Node means that a person works on the machine, and it must not come back by
+            // itself.
             if node.cordoned {
                 self.identity.removed.insert(id.clone());
             }
@@ -359,8 +360,8 @@ impl World {
         }
     }
 
-    /// A store without these nodes takes the place of the one that had them. Nobody deleted them, so no event and no watch says
-    /// so; the garbage collector finds their leases without an owner.
+    /// A store without these nodes replaces the one that had them. No client deleted them, so no event and no watch says so; the
+    /// garbage collector finds their leases without an owner.
     pub(super) fn lose_nodes(&mut self, machines: &[InstanceId]) {
         for id in machines {
             let nodes = self.nodes_of(id).to_vec();

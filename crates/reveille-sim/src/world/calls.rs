@@ -1,4 +1,4 @@
-//! What calls do to the world, and what they answer.
+//! The effects of calls on the world, and the answers to them.
 //!
 //! A call takes effect at one moment and is answered at a later one; between them the engine may have died. Every
 //! precondition that a call carries (a revision, a uid, a state) is held against the truth at the moment of effect, as
@@ -374,7 +374,7 @@ impl World {
         Outcome::Accepted { request: Some(self.begin_reboot(id, hard, OURSELVES)) }
     }
 
-    /// Somebody deletes an instance; how long that takes is the cloud's business.
+    /// A client deletes an instance; the cloud decides how long that takes.
     pub(super) fn delete_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
         match self.project.servers.get(id) {
             None => already("404: no such instance"),
@@ -383,7 +383,7 @@ impl World {
         }
     }
 
-    /// Whoever it is that ends it, nobody asks.
+    /// Ends the instance without asking which client or provider ends it, and without a check of its lock.
     pub(super) fn end_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
         let Some(server) = self.project.servers.get(id) else { return already("404: no such instance") };
         let never_ends = server.never_ends;

@@ -1,8 +1,8 @@
-//! Why a machine is really amiss, in the words of diagnoses, so that a right one can be told from a lucky one.
+//! Why a machine really fails, in the words of diagnoses, so that a right one can be told from a lucky one.
 //!
-//! Worked out from what is so (ports, nodes, the inside of the machine), never from which fault was drawn: a fault that
-//! missed, was overtaken or was mended explains nothing. What was so a moment ago counts for a while, because a diagnosis
-//! rests on what was read.
+//! The causes are derived from the true state (ports, nodes, the inside of the machine), never from the drawn fault. A fault that
+//! missed, was overtaken or was repaired explains nothing. A former state counts for a while, because a diagnosis rests on what
+//! was read.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use super::vm::{FirstBoot, Trouble};
 const REMEMBERED: Span = Span::from_min(15);
 
 impl World {
-    /// Everything that is amiss with this machine now, each as the cause that names it.
+    /// Everything that is wrong with this machine now, each as the cause that names it.
     pub fn causes_of(&self, id: &InstanceId) -> BTreeSet<Cause> {
         let mut causes = BTreeSet::new();
         self.causes_in_the_cloud(id, &mut causes);
@@ -132,14 +132,14 @@ impl World {
         }
     }
 
-    /// Keeps what is amiss with this machine now for what is said of it later.
+    /// Keeps what is wrong with this machine now for what is said of it later.
     pub(super) fn note_causes(&mut self, id: &InstanceId) {
         for cause in self.causes_of(id) {
             self.causes.insert((id.clone(), cause), self.now);
         }
     }
 
-    /// Whether this cause is, or was a moment ago, why the machine is amiss.
+    /// Whether this cause is, or was a moment ago, why the machine fails.
     pub fn explains(&self, id: &InstanceId, cause: &Cause) -> bool {
         let cause = Cause::from_code(cause.code()).unwrap_or_else(|| cause.clone());
         self.causes_of(id).contains(&cause)
@@ -147,7 +147,7 @@ impl World {
     }
 }
 
-/// The provider's word is what there is to know: what it finds wrongly nobody else can tell from what it finds.
+/// The provider's check is the only evidence: no other component can tell a wrong finding of it from a right one.
 fn said_by_its_provider(hosting: &Hosting) -> impl Iterator<Item = Cause> {
     let host = (hosting.checks.host == Check::Impaired).then_some(Cause::HostImpaired);
     let guest = (hosting.checks.guest == Check::Impaired).then_some(Cause::GuestImpaired);

@@ -1,6 +1,6 @@
-//! The cluster's API as it truly is: Node objects, what was said about them, and who renews which lease.
+//! The cluster's API as it truly is: Node objects, events about them, and which kubelet renews which lease.
 //!
-//! Objects only. Who writes them is `vm` (kubelets) and `actors` (controllers); who hears of it is `observations`.
+//! The module holds objects only. `vm` (kubelets) and `actors` (controllers) write them; `observations` tells of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;

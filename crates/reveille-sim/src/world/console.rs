@@ -136,8 +136,8 @@ pub(crate) fn not_registered(trouble: Trouble) -> Vec<String> {
 }
 
 impl Trouble {
-    /// The whole console of a machine of this name that started with this trouble and was not heard of since; for worlds
-    /// whose machines have none of their own. `None` where no one text tells it.
+    /// The whole console of a machine of this name that started with this trouble and was not heard of since; for worlds whose
+    /// machines have none of their own. `None` where no single text tells it.
     pub fn console(self, name: &str) -> Option<String> {
         let mut all = boot(name);
         match self {

@@ -1,4 +1,4 @@
-//! Who listens: the process that leads, and perhaps the one before it, which does not know that it leads no more.
+//! The processes that listen: the leader, and perhaps the one before it, which does not know that it lost the lead.
 //!
 //! ```text
 //!  poll, beat, watch of session 3 ─▶ the ears of session 3 ─▶ events of the leader
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Tells everybody who listens.
+    /// Tells every process that listens.
     pub(super) fn tell_each(&mut self, tell: impl Fn(&mut Self)) {
         tell(self);
         if self.before.is_some() {

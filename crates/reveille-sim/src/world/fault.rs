@@ -33,13 +33,13 @@ pub enum Fault {
     GroupTwin,
     /// The group's pod rules are gone.
     RulesLost,
-    /// The router holds a second route to a machine's pod range, through nobody.
+    /// The router holds a second route to a machine's pod range, with a dead next hop.
     DuplicateRoute(InstanceId),
     /// A machine's route is gone, and the cloud controller does not make it again.
     MissingRoute(InstanceId),
-    /// So many routes of other clusters are on the router, some through nobody.
+    /// So many routes of other clusters are on the router, some with a dead next hop.
     ForeignRoutes(u32),
-    /// The ports of all VIPs are made anew: they are away for so long.
+    /// The ports of all VIPs are deleted and made again: they are away for so long.
     VipsAway(Span),
     /// The router takes no more than this many routes, and does not say so.
     RouteLimit(u32),
@@ -60,21 +60,21 @@ pub enum Fault {
     Breaks(InstanceId, Trouble),
     /// The cloud gives a running instance up.
     Errored(InstanceId),
-    /// Somebody works on an instance: its cloud names a task.
+    /// A user changes an instance: its cloud names a task.
     Busy(InstanceId),
-    /// Somebody locks an instance.
+    /// A user locks an instance.
     Locked(InstanceId),
-    /// Somebody shuts an instance off.
+    /// A user shuts an instance off.
     ShutOff(InstanceId),
     /// Its owner deletes an instance, and deleting it never ends.
     StuckDeleting(InstanceId),
-    /// Somebody else deletes an instance.
+    /// Another client deletes an instance.
     ForeignDelete(InstanceId),
     /// The autoscaler takes a machine away: taint, node, instance.
     ScaledDown(InstanceId),
     /// The cloud controller believes that an instance is gone and deletes its node.
     NodeDeletedByController(InstanceId),
-    /// Somebody deletes a node.
+    /// A person deletes a node.
     NodeDeletedByPerson(InstanceId),
     /// The cloud controller does not run for so long: ghosts stay.
     ControllerDown(Span),
@@ -88,7 +88,7 @@ pub enum Fault {
     Marked(InstanceId),
     /// An instance carries another pool's mark as well.
     MarkedTwice(InstanceId, PoolName),
-    /// Somebody cordons a machine's node.
+    /// A person cordons a machine's node.
     Cordoned(InstanceId),
     /// A person cordons a machine's node, deletes the node two minutes later, and the instance after this long.
     Drained(InstanceId, Span),
@@ -123,8 +123,8 @@ pub enum Fault {
     CloudFails(ReadErrorKind, Span),
     /// The cluster's API answers with no nodes at all.
     NodesUnlisted(Span),
-    /// etcd is restored from a backup of before these machines joined: their Nodes are not there any more, and no watch tells
-    /// of it. A kubelet registers when it starts and never again, so it stays like that until somebody restarts it.
+    /// etcd is restored from a backup of before these machines joined: their Nodes are not there any more, and no watch tells of
+    /// it. A kubelet registers when it starts and never again, so it stays like that until a person restarts it.
     EtcdRestored(Vec<InstanceId>),
     /// The kubeconfig leads to another cluster, which has one node of its own.
     OtherCluster(Span),
@@ -142,7 +142,7 @@ pub enum Fault {
     PagesRepeat(Span),
     /// What the watch tells comes a minute late.
     WatchLags(Span),
-    /// The watch loses what happens, says that it is alive, and lists anew in the end.
+    /// The watch loses what happens, reports that it is alive, and lists again in the end.
     WatchGap(Span),
     /// The watch lists what was so a quarter of an hour ago, as after an etcd restored from its backup.
     NodeListStale(Span),
@@ -167,21 +167,21 @@ pub enum Fault {
     },
     /// The cloud's policy forbids us calls, with 403.
     RightsLost(Right, Span),
-    /// Somebody takes a role away from a service user of that name.
+    /// An administrator takes a role away from a service user of that name.
     RoleLost(Arc<str>, Arc<str>),
-    /// Somebody gives a service user of that name a role.
+    /// An administrator gives a service user of that name a role.
     RoleGiven(Arc<str>, Arc<str>),
     /// Asked who holds which role, Keystone refuses (forbidden) or fails in this way.
     RolesUntold(ReadErrorKind, Span),
     /// Who holds which role is told as it was when this began, as by a cache that lags.
     RolesStale(Span),
-    /// Keystone lets nobody like us give a role.
+    /// Keystone lets the controller's user give no role.
     RolesUngiven(Span),
-    /// A health check of somebody else deletes instances whose node was silent for five minutes.
+    /// A health check of another controller deletes instances whose node was silent for five minutes.
     HealthCheck(Span),
     /// A person reboots a machine.
     Rebooted(InstanceId),
-    /// An operator puts it into a rescue for so long, mends what is wrong inside it, and lets it boot.
+    /// An operator puts it into a rescue for so long, repairs what is wrong inside it, and lets it boot.
     Rescued(InstanceId, Span),
     /// Everything about a machine that is free text is as bad as text can be.
     Poisoned(InstanceId),
@@ -197,7 +197,7 @@ pub enum Fault {
     Retires(InstanceId, Span),
     /// The group that keeps a machine finds it unfit and replaces it.
     GroupReplaces(InstanceId),
-    /// Somebody takes a machine out of its group's service for a while.
+    /// A user takes a machine out of its group's service for a while.
     PutApart(InstanceId, Span),
     /// Parts of the cloud do not know an instance, and its cloud controller deletes a Node of it that is not Ready.
     NotKnown(InstanceId, Span),
@@ -230,7 +230,7 @@ pub enum Right {
 pub enum CallLie {
     /// Accepted, and nothing happens.
     Ignored,
-    /// It takes effect, and nobody is told.
+    /// The call takes effect, and no answer arrives.
     Unanswered,
     /// It does not happen, and may later.
     Fails {
@@ -239,7 +239,7 @@ pub enum CallLie {
     },
     /// A nudge that puts its rule and dies before it takes it back; any other call goes right.
     Cut,
-    /// It does nothing, and nobody can say so.
+    /// The call does nothing, and its outcome cannot be known.
     TimesOut,
     /// It takes effect and is answered as failed.
     FailsAndWorks,

@@ -19,7 +19,7 @@ use reveille_core::model::node::{Node, Ready};
 use super::World;
 
 impl World {
-    /// Nobody listens from now on: no polls, no watch. What is asked of the world is still answered.
+    /// No process listens from now on: no polls, no watch. The world still answers what it was asked.
     pub(crate) fn fall_silent(&mut self) {
         self.session += 1;
         self.watch = super::observations::Watch::default();
@@ -85,7 +85,7 @@ impl World {
         self.project.servers.values().map(|server| &server.instance)
     }
 
-    /// Every Node as it is written, whoever may read it.
+    /// Every Node as it is written, also where the API server hides it.
     pub fn nodes_as_written(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.cluster.nodes.values()
     }

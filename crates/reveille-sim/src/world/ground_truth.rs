@@ -1,4 +1,4 @@
-//! What a careful human standing in front of a machine would know: the truth that the referee judges acts by.
+//! What a careful operator in front of a machine would know: the truth by which the referee judges acts.
 //!
 //! Read from the world itself, not from any view of it. Nothing here changes anything.
 
@@ -26,7 +26,7 @@ pub(crate) struct GroundTruth {
     pub(crate) task: bool,
     /// When its cloud last changed anything about it.
     pub(crate) changed_at: Time,
-    /// A node of it carries the sign of whoever takes it away, or a person cordoned and deleted its node.
+    /// A node of it carries the sign of the client that takes it away, or a person cordoned and deleted its node.
     pub(crate) leaving: bool,
     /// Nodes of it that the API has shown.
     pub(crate) nodes: usize,
@@ -126,18 +126,18 @@ impl World {
         node.system_uuid.clone().filter(|_| same_boot)
     }
 
-    /// Nobody polled since then, because the process slept: the next listing of changes begins there.
+    /// No poll since then, because the process slept: the next listing of changes begins there.
     pub(crate) fn listings_lost_since(&mut self, then: Time) {
         self.listings.values_mut().for_each(|listings| listings.lost_since(then));
     }
 
-    /// True while nobody renews leases although kubelets run.
+    /// True while no kubelet renews its lease although kubelets run.
     pub(crate) const fn leases_stand_still(&self) -> bool {
         self.lies.leases_frozen
     }
 
-    /// True while the cloud denies single servers that are there, in lists and by id: nobody could tell. Of one that was
-    /// made minutes ago everybody who knows such clouds could.
+    /// True while the cloud denies single servers that are there, in lists and by id: no client could tell. A server made minutes
+    /// ago is the exception: every client that knows such clouds could tell.
     pub(crate) fn single_servers_are_denied(&self) -> bool {
         let settles = self.layout.settles.unwrap_or(Span::ZERO);
         let is_old = |id: &InstanceId| {
@@ -168,14 +168,14 @@ impl World {
         self.project.servers.values().filter_map(|server| server.instance.zone.clone()).collect()
     }
 
-    /// The newest image that a machine of the pool was made from, as a version of the pool's owner, and since when there is
-    /// one. One that the owner wants and has made nothing from yet is seen by nobody.
+    /// The newest image that a machine of the pool was made from, as a version of the pool's owner, and since when there is one.
+    /// An image that the owner wants and has made nothing from yet is invisible to every client.
     pub(crate) fn image_of(&self, pool: &PoolName) -> (u32, Time) {
         self.pools.get(pool).map_or((0, self.layout.start), |kept| kept.shown)
     }
 
-    /// Instances of a pool that are gone because somebody else deleted them. The last deletion counts: one that came to nothing
-    /// before it took nobody away.
+    /// Instances of a pool that are gone because another client deleted them. The last deletion counts: an earlier one without
+    /// effect removed no machine.
     pub(crate) fn deleted_by_others(&self) -> impl Iterator<Item = (&InstanceId, &PoolName)> {
         let dead = self.project.tombs.iter().map(|(id, (_, server))| (id, server));
         dead.filter_map(|(id, server)| {
@@ -195,7 +195,7 @@ impl World {
         well.filter_map(|(_, vm)| vm.well_since).max()
     }
 
-    /// It ran before anybody watched.
+    /// The instance ran before any process watched.
     pub(crate) fn was_there_before(&self, id: &InstanceId) -> bool {
         self.project.servers.get(id).is_some_and(|server| server.made_at <= self.layout.start)
     }

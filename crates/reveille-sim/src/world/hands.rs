@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  rescue   ─▶ action `rescue`,   state RESCUE (no task), the guest is off: another system runs in its place
-//!  unrescue ─▶ action `unrescue`, state ACTIVE, the guest boots; what was wrong inside it is mended
+//!  unrescue ─▶ action `unrescue`, state ACTIVE, the guest boots; what was wrong inside it is repaired
 //! ```
 //!
 //! Sources: Compute API, "Rescue server" and "Unrescue server"; nova `nova/compute/instance_actions.py`, `nova/compute/api.py`
@@ -31,7 +31,7 @@ pub(crate) struct Hands {
 }
 
 impl World {
-    /// It runs, nobody works on it, and it is in no cloud that has no rescue.
+    /// It runs, no user works on it, and its cloud has a rescue mode.
     fn can_be_rescued(&self, id: &InstanceId) -> bool {
         let server = self.project.servers.get(id);
         server.is_some_and(|server| server.instance.runs_freely()) && !self.is_hosted(id)
@@ -72,8 +72,8 @@ impl World {
         self.hands.let_boot.insert(id.clone(), self.now);
     }
 
-    /// A person let it boot then, in a cloud that shows nothing of that: its Node comes back with another boot id, and whose
-    /// reboot that was, ours that was not answered or that person's, nobody can tell (seed 3400119).
+    /// A person let it boot then, in a cloud that shows nothing of that: its Node comes back with another boot id. No client can
+    /// tell whose reboot that was: ours, whose answer was lost, or that person's (seed 3400119).
     pub(crate) fn is_let_boot_unseen(&self, id: &InstanceId, boot: Time) -> bool {
         let at = self.hands.let_boot.get(id).filter(|_| self.is_hosted(id));
         at.is_some_and(|at| boot.since(*at) <= RESETS_WITHIN)

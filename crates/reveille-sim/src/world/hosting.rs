@@ -9,7 +9,7 @@
 //!
 //! Only pools of which the layout says so are hosted in this way: of all others a cloud tells nothing, as OpenStack does. The
 //! group of a pool and the pool's owner are one: the owner makes machines, and here is what the group does with those it has.
-//! Nothing here knows the engine; stopping a machine that a group keeps has the same end whoever stops it.
+//! Nothing here knows the engine; a group answers the stop of its machine in the same way, whichever client stops it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use reveille_core::model::time::{Span, Time};
 use super::fault::Fault;
 use super::{Task, World};
 
-/// What its provider truly finds amiss with a machine. It does not run then, whatever its cloud says.
+/// The problem of a machine that its provider truly finds. It does not run then, whatever its cloud says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ail {
     /// Its host is broken: only another host helps, which it gets when it is stopped and started.
@@ -54,7 +54,7 @@ pub(super) enum Step {
 /// What the provider keeps beside its instances.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Provider {
-    /// Machines whose host it finds amiss until then, wrongly.
+    /// Machines whose host the provider wrongly calls impaired until then.
     wrongly: BTreeMap<InstanceId, Time>,
     /// Since when a group finds a machine of its own unfit.
     unfit: BTreeMap<InstanceId, Time>,
@@ -310,7 +310,7 @@ impl World {
         self.say_of(id, "the provider stops");
     }
 
-    /// It starts on another host: whatever was amiss with the one before, or announced for it, is over.
+    /// It starts on another host: every problem of the former host, and every notice about it, is over.
     pub(super) fn move_host(&mut self, id: &InstanceId) {
         if let Some(vm) = self.vms.get_mut(id) {
             vm.ail = None;
@@ -338,7 +338,7 @@ impl World {
         self.plan(after, Task::Provider(id.clone(), Step::Replaced));
     }
 
-    /// Whoever ends a machine, it leaves its group.
+    /// The machine leaves its group, whichever client ends it.
     pub(super) fn leave_group(&mut self, id: &InstanceId) {
         self.set_phase(id, GroupPhase::Leaving, "Terminating");
     }

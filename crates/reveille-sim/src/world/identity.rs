@@ -1,5 +1,5 @@
-//! Who a machine is to its cluster, and how that changes: Nodes that are taken over, Nodes that a person removes, marks that
-//! come and go.
+//! The identity of a machine in its cluster, and how that changes: Nodes that another kubelet takes over, Nodes that a person
+//! removes, marks that come and go.
 //!
 //! ```text
 //!  Remade:  instance deleted, another of its name made ─▶ its kubelet finds the Node ─▶ status of the new one, spec of the old
@@ -83,7 +83,7 @@ impl World {
         });
     }
 
-    /// Somebody cordons the machine's nodes.
+    /// A client cordons the machine's nodes.
     pub(super) fn cordon(&mut self, id: &InstanceId) {
         for name in self.nodes_of(id) {
             let mut is_new = false;

@@ -1,6 +1,6 @@
 //! Makes faults true, and ends those that end by themselves.
 //!
-//! Each fault changes what is so (an object, a machine's inside, a lie of what is observed); what anybody sees of it follows
+//! Each fault changes what is so (an object, a machine's inside, a lie of what is observed); what any client sees of it follows
 //! from there. A fault on a machine that is gone changes nothing.
 
 use std::collections::BTreeSet;
@@ -242,8 +242,8 @@ impl World {
         }
     }
 
-    /// From now on the cloud's listings lie like that. One lie takes the place of another: whoever asked for a single server a
-    /// second ago was denied it all the same (seed 3840111).
+    /// From now on the cloud's listings lie like that. One lie replaces another: a client that asked for a single server a second
+    /// ago was denied it all the same (seed 3840111).
     fn unlist(&mut self, lie: Option<Unlisting>) {
         if self.single_servers_are_denied() {
             self.lies.denied_until = Some(self.now);

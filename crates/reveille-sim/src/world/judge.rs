@@ -1,4 +1,4 @@
-//! Which destructive acts were wrong: as the world's truth decides at the moment of effect, by one rule for everybody.
+//! Which destructive acts were wrong: the world's truth decides at the moment of effect, by one rule for all policies.
 //!
 //! ```text
 //!  call takes effect ─▶ remedy: the least step that would really cure the machine ─▶ Wrong, or not
@@ -9,26 +9,25 @@
 //! first of these reasons that holds:
 //!
 //! 1. **not ours**: the machine belongs to no pool of this cluster.
-//! 2. **healthy**: its kubelet is heard and its Node is Ready, and has been for longer than a minute. Within that minute
-//!    a decision and a recovery cross on their way, and nobody is blamed.
-//! 3. **hands off**: a person paused it, locked it or works on it, or somebody takes its Node away on purpose (a taint or
-//!    annotation that says so). A cordon alone says nothing about repair; a Node that a person cordons and then deletes does.
-//!    The same is said by a provider that takes it back, and by a group of the cloud that takes it away, brings it in, or
-//!    had it put apart.
-//! 4. **its group's**: a group of the cloud keeps it, and it was stopped, which that group answers with its end; or it was
-//!    ended where the roster leaves that to the group.
-//! 5. **a lesser step**: something milder than what was done would have cured it, by what is really wrong inside:
-//!    waiting (it boots, or is only cut off), a group put back on its port, a start, a reboot. Only steps that somebody
-//!    outside of the machine can take count; restarting a kubelet by hand does not.
-//! 6. **a false reading**: it was a deletion, and while it happened, listings hid the machine or its Node. Even a machine
-//!    that deserved it was hit by luck.
-//! 7. **a stampede**: more than half of the machines of its zone or of the fleet are unwell (of three at least), and
-//!    another machine was hit within the last ten minutes. In an outage a careful person tries one and looks.
-//! 8. **hopeless**: every machine that its pool makes has the trouble that this one has, and two were deleted for it
-//!    already.
+//! 2. **healthy**: its kubelet is heard and its Node is Ready, and has been for longer than a minute. Within that minute a
+//!    decision and a recovery cross on their way, and no act is blamed.
+//! 3. **hands off**: a person paused it, locked it or works on it, or a client takes its Node away on purpose (a taint or
+//!    annotation that says so). A cordon alone says nothing about repair; a Node that a person cordons and then deletes does. The
+//!    same is said by a provider that takes it back, and by a group of the cloud that takes it away, brings it in, or had it put
+//!    apart.
+//! 4. **its group's**: a group of the cloud keeps it, and it was stopped, which that group answers with its end; or it was ended
+//!    where the roster leaves that to the group.
+//! 5. **a lesser step**: something milder than what was done would have cured it, by what is really wrong inside: waiting (it
+//!    boots, or is only cut off), a group put back on its port, a start, a reboot. Only steps that a client outside of the
+//!    machine can take count; restarting a kubelet by hand does not.
+//! 6. **a false reading**: it was a deletion, and while it happened, listings hid the machine or its Node. Even a machine that
+//!    deserved it was hit by luck.
+//! 7. **a stampede**: more than half of the machines of its zone or of the fleet are unwell (of three at least), and another
+//!    machine was hit within the last ten minutes. In an outage a careful person tries one and looks.
+//! 8. **hopeless**: every machine that its pool makes has the trouble that this one has, and two were deleted for it already.
 //!
-//! It does not ask what the actor could know. An act that nobody could have known to be wrong is wrong here, for all alike.
-//! What was not done, and how long it took, is counted elsewhere.
+//! The judge does not ask what the actor could know. An act that no actor could have known to be wrong is wrong here, for all
+//! alike. The judge does not count what was not done, nor how long it took.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,11 +62,11 @@ pub struct Act {
 /// Why a destructive act was wrong. The module says when each holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
-    /// The machine is somebody else's.
+    /// The machine belongs to another project or cluster.
     NotOurs,
     /// The machine was well.
     Healthy,
-    /// Somebody said, or showed, that it is theirs to handle.
+    /// A person or a client said, or showed, that it handles the machine itself.
     HandsOff,
     /// A group of the cloud keeps it.
     Groups,
@@ -283,7 +282,7 @@ impl World {
         Some(Lesser::Waiting)
     }
 
-    /// More than half of its zone or of the fleet is unwell, and somebody was hit just before.
+    /// More than half of its zone or of the fleet is unwell, and another machine was hit just before.
     fn is_stampede(&self, id: &InstanceId) -> bool {
         let lately = |act: &&Act| self.now.since(act.at) <= ONE_TRY_IN && act.machine != *id;
         if !self.judge.acts.iter().rev().any(|act| lately(&act)) {

@@ -1,8 +1,8 @@
 //! What a machine's kubelet shows the API server: the credentials of its join, or of an earlier one.
 //!
-//! A kubelet with bad credentials runs, is refused, and says nothing to anybody: its lease goes silent, and it registers nowhere.
-//! What helps follows from what they are: a new token where only a date has passed, a reset and a join where they are of
-//! another life.
+//! A kubelet with bad credentials runs, is refused, and reports nothing: its lease goes silent, and it registers nowhere. The
+//! cure depends on the credentials: a new token where only a date has passed, a reset and a join where they are of an earlier
+//! cluster.
 
 use reveille_agent::model::{Credentials, ForeignCluster};
 

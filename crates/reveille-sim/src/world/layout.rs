@@ -52,8 +52,8 @@ pub struct Layout {
     /// The lease of a deleted Node goes on being renewed. Otherwise it is garbage-collected after its Node, as by
     /// clusters of today.
     pub lease_outlives_node: bool,
-    /// Machines of the first pool that run from the beginning on, with this trouble and without a node: what they were
-    /// before anybody watched is not known.
+    /// Machines of the first pool that run from the beginning on, with this trouble and without a node: their state before the
+    /// first process watched is not known.
     pub nodeless: Vec<Trouble>,
     /// Ports carry the project's default group as well.
     pub default_group: bool,

@@ -123,7 +123,7 @@ pub struct World {
     listings: BTreeMap<CloudName, Listings>,
     /// The ears of the process that led before, while it lives.
     before: Option<Ears>,
-    /// The process that listens now; what was asked for by one before it is answered to nobody.
+    /// The process that listens now; no process receives the answers to requests of an earlier one.
     session: u64,
     fence: Fence,
     cloud_controller: CloudController,
@@ -143,7 +143,7 @@ pub struct World {
     judge: judge::Judge,
     /// Reads that the listener asked for.
     reads: u64,
-    /// What was amiss with whom, and when last.
+    /// What was wrong with which machine, and when last.
     causes: BTreeMap<(InstanceId, Cause), Time>,
     /// Who deleted a machine's node, while it has none.
     node_deleted_by: BTreeMap<InstanceId, Cause>,
@@ -224,7 +224,7 @@ enum Request {
 }
 
 impl World {
-    /// The layout's world, everything in it well, with nobody listening yet: [`World::listen`] begins that.
+    /// The layout's world, everything in it well, with no process listening yet: [`World::listen`] begins that.
     pub fn new(layout: &Layout) -> Self {
         let kept = |plan: &layout::PoolPlan| {
             let kept = Kept {
@@ -283,8 +283,8 @@ impl World {
         world
     }
 
-    /// A process begins to listen under this fencing number: it gets a full listing and a full node list, and from then
-    /// on what changes. What an earlier process asked for still happens, and is answered to nobody.
+    /// A process begins to listen under this fencing number: it gets a full listing and a full node list, and from then on what
+    /// changes. Requests of an earlier process still take effect, and no process receives their answers.
     pub fn listen(&mut self, now: Time, fence: Fence) {
         self.now = now;
         self.session += 1;
@@ -375,7 +375,7 @@ impl World {
         self.agenda.insert((at.max(self.now), self.put), Box::new(Task::Strike(fault)));
     }
 
-    /// Somebody restarts the machine's kubelet then.
+    /// A person restarts the machine's kubelet then.
     pub fn schedule_kubelet_restart(&mut self, at: Time, instance: &InstanceId) {
         self.put += 1;
         self.agenda.insert((at.max(self.now), self.put), Box::new(Task::RestartKubelet(instance.clone())));

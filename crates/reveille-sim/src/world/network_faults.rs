@@ -1,12 +1,12 @@
-//! Faults of the ways between: answers that come late, twice or in another order, watches that lag, lose and go back,
-//! clocks that are off, machines that stand still, and a health check of somebody else.
+//! Faults of the ways between: answers that come late, twice or in another order, and watches that lag, lose and go back. Also
+//! clocks that are off, machines that stand still, and a health check of another controller.
 //!
 //! ```text
 //!  inject ─▶ NetworkFaults (what is in force) ◀── asked by observations (what is told), calls (what is done), vm (who is heard)
 //! ```
 //!
-//! What is in force stands in one place, [`NetworkFaults`]; whoever serves a read, tells of a node or carries out a call asks
-//! it. It changes no object of the project but through those who own them.
+//! [`NetworkFaults`] alone holds the faults in force; the code that serves a read, tells of a node or carries out a call asks it.
+//! It changes no object of the project but through those who own them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -78,7 +78,7 @@ pub(crate) struct Standstill {
 
 /// How far a lagging watch is behind.
 pub(crate) const LAG: Span = Span::from_s(60);
-/// Between two looks of somebody's health check, and how long a node must have been silent to it.
+/// Between two looks of another controller's health check, and how long a node must have been silent to it.
 const HEALTH_LOOKS: Span = Span::from_s(30);
 const HEALTH_PATIENCE: Span = Span::from_min(5);
 
@@ -257,7 +257,7 @@ impl World {
         }
     }
 
-    /// Free text as nobody would write it: control characters, other scripts, far too much of it, and none at all.
+    /// Free text that no real client would write: control characters, other scripts, far too much of it, and none at all.
     fn poison(&mut self, id: &InstanceId) {
         let garbage: Arc<str> =
             "\u{202e}\u{1b}[2J\0 '\"; DROP TABLE nodes; -- 節点 {{.Name}} %s ".repeat(200).into();
@@ -285,7 +285,7 @@ impl World {
         }
     }
 
-    /// Somebody else's health check: it knows nodes and instances, and neither us nor anything that we know.
+    /// Another controller's health check: it knows nodes and instances, and neither us nor anything that we know.
     pub(super) fn check_health(&mut self) {
         let Some(mut silent) = self.network_faults.silent.take() else { return };
         let now = self.now;
@@ -340,8 +340,8 @@ impl World {
         by_clock(self.now, self.network_faults.clocks.get(id))
     }
 
-    /// Ends whatever would go on by itself: from here on the world does no more harm, and what is ill stays so until
-    /// somebody cures it.
+    /// Ends every fault that would go on by itself: from here on the world does no more harm, and an ill machine stays ill until
+    /// a client cures it.
     pub fn end_faults(&mut self) {
         let running: Vec<Fault> = self
             .agenda

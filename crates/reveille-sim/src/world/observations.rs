@@ -1,4 +1,4 @@
-//! What reaches the engine of the truth, and when: listings, watches, leases, answers to reads.
+//! What the engine sees of the truth, and when: listings, watches, leases, answers to reads.
 //!
 //! ```text
 //!  perform(Look) ─ travel ─▶ Serve: the truth is read now ─ travel ─▶ Deliver: the engine hears of it
@@ -46,7 +46,7 @@ pub(crate) struct Lies {
     pub(crate) elsewhere: bool,
     pub(crate) portless: bool,
     pub(crate) api_silent: bool,
-    /// Second Nodes that were made while the API was silent: nobody outside has seen them yet (seed 3843047).
+    /// Second Nodes that were made while the API was silent: no client has seen them yet (seed 3843047).
     pub(crate) unseen_twins: BTreeSet<NodeName>,
     pub(crate) nodes_empty: bool,
     /// Kubelets are heard, and their leases are not renewed.
@@ -80,7 +80,7 @@ impl Listings {
         self.lately.push_back(now);
     }
 
-    /// Nobody polled since then.
+    /// No poll since then.
     pub(crate) fn lost_since(&mut self, then: Time) {
         self.listed_at = self.listed_at.map(|at| at.min(then));
         self.full_at = self.full_at.map(|at| at.min(then));
@@ -534,7 +534,7 @@ impl World {
         self.hear(ClusterFact::Alive);
     }
 
-    /// The watch broke: it lists anew.
+    /// The watch broke: the watcher lists again.
     pub(super) fn break_watch(&mut self) {
         self.tell_each(|world| {
             world.watch.synced = false;
@@ -565,7 +565,7 @@ impl World {
         });
     }
 
-    /// Somebody said something about a node.
+    /// A client wrote an event about a node.
     pub(super) fn said(&mut self, event: NodeEvent) {
         self.tell_each(|world| world.watch_carries(ClusterFact::NodeEvent(event.clone())));
     }

@@ -1,4 +1,4 @@
-//! Reboots and launches, as each kind of cloud shows them: what is true, and what of it can be read.
+//! Reboots and launches, as each kind of cloud shows them: what is true, and which part of it a client can read.
 //!
 //! | act | OpenStack (Nova) | EC2 |
 //! | --- | --- | --- |
@@ -97,7 +97,7 @@ impl World {
         if server.instance.hosting.is_none() { server.actions.clone() } else { launches(server) }
     }
 
-    /// It is on its way up, and nothing is amiss inside it or on its way to the API server.
+    /// It is on its way up, and nothing is wrong inside it or on its way to the API server.
     pub(super) fn comes_up(&self, id: &InstanceId) -> bool {
         let sound = self.vms.get(id).is_some_and(|vm| {
             vm.powered

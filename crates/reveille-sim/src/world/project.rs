@@ -1,4 +1,4 @@
-//! What there truly is in the cloud: instances, ports, the pools' group, the router.
+//! The true content of the cloud: instances, ports, the pools' group, the router.
 //!
 //! It is one project, or two that hold pools of the same cluster. Each server belongs to one of them; a listing, and a read
 //! by id, tell of one of them only. The router is the first one's, and each has a group of its own by the same name.

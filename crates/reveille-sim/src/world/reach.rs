@@ -1,4 +1,4 @@
-//! Which project a read or a call is put to, and whether what it names is there.
+//! Which project a read or a call goes to, and whether the object that it names is there.
 //!
 //! ```text
 //!  Look or Call ─▶ the project that it names ─┬─▶ its reads fail: the failure

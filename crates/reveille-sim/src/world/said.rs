@@ -1,7 +1,7 @@
 //! What the cluster says of one machine in words: its Node, events about it, its request for a certificate.
 //!
-//! Worked out from what is so, as every other answer. A guest whose registration waits for an approval has a request that
-//! nobody decided, and one that has joined has a certificate; other requests tell nothing and are left out.
+//! The text is derived from the true state, as every other answer. A guest whose registration waits for an approval has a request
+//! that no approver decided, and one that has joined has a certificate. Other requests tell nothing and are left out.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Faults in words: what happened, as somebody in the world would tell it.
+//! Faults in words: what happened, as an observer in the world would tell it.
 
 use std::fmt;
 

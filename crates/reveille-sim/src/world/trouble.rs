@@ -52,7 +52,7 @@ macro_rules! troubles {
             /// The stage that it does not pass.
             pub const fn stage(self) -> Stage { match self { $(Self::$name => Stage::$stage,)* } }
 
-            /// The label of the cause that names it; none where nobody has a word for it.
+            /// The label of the cause that names it; none where the catalogue has no word for it.
             pub const fn label(self) -> Option<&'static str> { match self { $(Self::$name => $cause,)* } }
 
             /// The cause that names it.

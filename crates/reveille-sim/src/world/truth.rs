@@ -1,4 +1,4 @@
-//! What is really so, for judging what the engine did: calls as they were carried out, harm, and who is well.
+//! The truth for judging the engine: calls as they were carried out, harm, and which machines are well.
 //!
 //! The engine's own invariants are judged from its views. A view can be wrong in a way that makes both the act and the
 //! check wrong together; [`Harm`] is judged from the world itself, at the moment a call takes effect.
@@ -33,7 +33,7 @@ pub struct Called {
     pub outcome: Outcome,
 }
 
-/// Something that a machine, or somebody else's property, did not deserve.
+/// Harm that a machine, or another owner's property, did not deserve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Harm {
     /// When.
@@ -145,7 +145,7 @@ impl World {
                 if let Some(route) = wrong {
                     self.harm(format!("{call}: {route} is right"));
                 }
-                // The port of a VIP that is made anew is away for seconds; its owner means it to stay.
+                // The port of a VIP that its owner makes again is away for seconds; its owner means it to stay.
                 let vips = 0..self.layout.variety.vips;
                 let own: Vec<_> = vips.filter(|number| number % 3 != 1).map(super::project::vip).collect();
                 let clouds = self.layout.clouds();
@@ -240,8 +240,8 @@ impl World {
         self.project.next_host
     }
 
-    /// True when every pool has its size, every machine of it runs, is heard, grouped and Ready, and the router leads to
-    /// each and to nobody else; and no service user lacks a role.
+    /// True when every pool has its size, and every machine of it runs, is heard, grouped and Ready. The router leads to each
+    /// and to no other address, and no service user lacks a role.
     pub fn all_is_well(&self) -> bool {
         let sized =
             self.pools.iter().all(|(pool, kept)| self.project.kept_of(pool).count() == kept.size as usize);
@@ -286,7 +286,7 @@ impl World {
         Ownership::of_cluster(mark.unwrap_or_else(|| Mark::Tag("".into())))
     }
 
-    /// When somebody last took away what this call gives.
+    /// When another client last took away what this call gives.
     pub(crate) fn taken_at(&self, call: &Call) -> Option<Time> {
         match call {
             Call::AssignRoles(AssignRoles { user, roles, .. }) => self.keystone.lost_at(user, roles),

@@ -4,10 +4,10 @@
 //!  power on ─▶ FirstBoot (once in a machine's life) ─▶ Kubelet ─▶ Register ─▶ renews its lease every ten seconds
 //! ```
 //!
-//! A kubelet registers when it starts and at no other time: when its Node is deleted, it goes on running and never comes
-//! back by itself. A reboot starts it again, and does not repeat a first boot. Whether a kubelet is heard follows from
-//! its machine, its port's group and its zone, and is worked out anew whenever one of these changes ([`World::review`]),
-//! so that a thousand healthy kubelets cost nothing between two changes.
+//! A kubelet registers when it starts and at no other time: when its Node is deleted, it goes on running and never comes back by
+//! itself. A reboot starts it again, and does not repeat a first boot. Whether a kubelet is heard follows from its machine, its
+//! port's group and its zone. The world computes it again whenever one of these changes ([`World::review`]), so that a thousand
+//! healthy kubelets cost nothing between two changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub use super::trouble::Trouble;
 pub(crate) struct Vm {
     pub(crate) host: u32,
     pub(crate) trouble: Option<Trouble>,
-    /// What its provider finds amiss with it; it does not run then.
+    /// The problem that its provider finds; the machine does not run then.
     pub(crate) ail: Option<Ail>,
     /// Counts boots; steps of an earlier boot are void.
     pub(crate) boot: u64,
@@ -129,7 +129,7 @@ impl World {
     pub(super) fn boot(&mut self, id: &InstanceId) {
         let boot_id: Arc<str> = self.names.uuid().into();
         let name = self.name_of(id);
-        // Nothing runs on a broken host, whoever starts it there.
+        // Nothing runs on a broken host, whichever client starts it there.
         if self.vms.get(id).is_some_and(|vm| vm.ail == Some(Ail::Host)) {
             self.begin_checks(id);
             return;
@@ -214,7 +214,7 @@ impl World {
         self.plan(after, Task::Vm(id.clone(), boot, GuestStep::Register));
     }
 
-    /// Somebody restarts the kubelet on the machine: the one thing that makes it register again.
+    /// A person restarts the kubelet on the machine: the one thing that makes it register again.
     pub(super) fn restart_kubelet(&mut self, id: &InstanceId) {
         self.restart_kubelet_by(id, "a person");
     }
@@ -320,7 +320,7 @@ impl World {
         self.cluster.nodes.get(name).filter(|node| node.uid == *uid)?.system_uuid.clone()
     }
 
-    /// The API server can be reached from there. A port without port security is filtered by nobody.
+    /// The API server can be reached from there. No group filters a port without port security.
     pub(super) fn connected(&self, id: &InstanceId) -> bool {
         let passes = |port: &Port| !port.security || self.project.is_grouped(id, port);
         let passes = self.project.port_of(id).is_some_and(|port| passes(port));
@@ -331,7 +331,7 @@ impl World {
             && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
     }
 
-    /// Works out anew whether the machine's kubelet is heard, and what follows from a change of that.
+    /// Computes again whether the machine's kubelet is heard, and what follows from a change of that.
     pub(super) fn review(&mut self, id: &InstanceId) {
         let connected = self.connected(id);
         let Some(vm) = self.vms.get_mut(id) else { return };

@@ -1,5 +1,5 @@
-//! What is written on nodes and instances by others than their kubelets: annotations, taints, metadata; and add-ons, which
-//! take startup taints away again.
+//! What other clients than the kubelets write on nodes and instances: annotations, taints, metadata; and add-ons, which take
+//! startup taints away again.
 //!
 //! ```text
 //!  kubelet registers with startup taints ─▶ Ready ─▶ its add-on runs there ─▶ taints gone (never, while it is down)
@@ -84,7 +84,7 @@ impl World {
         });
     }
 
-    /// Somebody's drain marks the node and never ends: a PodDisruptionBudget allows no eviction.
+    /// Another client's drain marks the node and never ends: a PodDisruptionBudget allows no eviction.
     pub fn drain_for_ever(&mut self, id: &InstanceId) {
         let name = self.name_of(id);
         self.tell(format!("the autoscaler drains {name}, and the drain never ends"));

@@ -97,7 +97,7 @@ fn a_cure_that_does_not_hold_is_none() {
     assert!(score.cured.len() <= 1, "{score:?}");
 }
 
-/// The scenarios that come with Reveille play under others, too: each under nobody and under one model, in turn.
+/// The scenarios that come with Reveille play under other policies, too: each under no policy and under one model, in turn.
 #[test]
 fn every_scenario_is_played_under_other_policies() {
     let models = &Policy::ALL[1..Policy::ALL.len() - 1];

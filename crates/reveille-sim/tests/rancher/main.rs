@@ -1,4 +1,4 @@
-//! Both ways of mending a record, in the simulator: crashes at each step, random courses, what stands against each, and
+//! Both ways of repairing a record, in the simulator: crashes at each step, random courses, what stands against each, and
 //! each guard taken away once.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]

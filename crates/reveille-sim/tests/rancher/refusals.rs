@@ -91,7 +91,7 @@ fn where_more_of_the_others_are_silent_than_the_roster_tolerates_nobody_is_touch
     assert!(silent(2).is_some_and(|why| why.contains("2 of 2 other Nodes are not Ready")));
 }
 
-/// Nobody gets a disruption budget out of the way by waiting: a person does, and asks again.
+/// Waiting does not remove a disruption budget: a person removes it, and starts the repair again.
 #[test]
 fn a_drain_that_took_too_long_gets_its_time_again_when_a_person_asks_again() {
     let mut world = World::of(Path::Evict);

@@ -1,4 +1,4 @@
-//! Each guard of a repair is taken away once, and somebody must notice.
+//! The test takes each guard of a repair away once, and the witness or an assertion must notice.
 //!
 //! The same seeds are played with all guards standing, and nothing is wrong in them (`random_courses_break_no_rule`). What
 //! noticed stands in `docs/internals/rancher-simulated.md`, with the faults that are drawn; the page is checked to be what is
@@ -31,7 +31,7 @@ fn every_missing_guard_or_wait_is_noticed() {
             None => unnoticed.push(guard.name()),
         }
     }
-    assert!(unnoticed.is_empty(), "nobody missed: {}", unnoticed.join(", "));
+    assert!(unnoticed.is_empty(), "no check missed: {}", unnoticed.join(", "));
     page += FAULTS;
     for entry in CATALOG {
         let _ = writeln!(page, "| `{}` | {} | {} |", entry.name, entry.rate, entry.says);

@@ -27,7 +27,7 @@ pub(crate) fn unseen(guard: Guard, seed: u64) -> Drive {
     let first = stage.id(0);
     stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
     if guard == Guard::OwnProof {
-        // The call is lost behind its answer, and a person mends the machine meanwhile.
+        // The call is lost behind its answer, and a person repairs the machine meanwhile.
         stage.at(min(5), Fault::Call(CallLie::Ignored));
         let rebooted = |drive: &Drive| !drive.world.calls().is_empty();
         stage.drive.run_until(min(30), rebooted);
@@ -47,7 +47,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             stage.run(min(90))
         }
-        // Somebody works on it, apart from its group.
+        // A user works on the machine, apart from its group.
         Guard::GroupHands => {
             let mut stage = Stage::new(&hosted(seed, PoolHosting { group: true, through: true, ..plain }));
             let first = stage.id(0);
@@ -73,7 +73,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.at(s(10), Fault::HostImpaired(first));
             stage.run(min(60))
         }
-        // In the first minutes of its life a machine hangs, its cloud denies it, and nobody else tidies up.
+        // In the first minutes of its life a machine hangs, its cloud denies it, and no other client tidies up.
         _ => {
             let mut layout = hosted(seed, plain);
             layout.settles = Some(min(5));

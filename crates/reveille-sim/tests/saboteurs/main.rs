@@ -1,9 +1,9 @@
 //! Each guard is taken away once, and the simulator must notice.
 //!
-//! A guard that can be missing without anybody noticing is no guard, or is not tested. Each one's own story is played
-//! twice under the same seeds: with the guard standing nothing may be wrong in it, and with the guard away something must
-//! be: an invariant, the world's own count of harm, the referee, or an assertion in the engine. What noticed it, and after
-//! how many machine-days, stands in `docs/internals/saboteurs.md`, which is checked to be what this test finds.
+//! A guard that can be missing without any test noticing is no guard, or is not tested. Each one's own story is played twice
+//! under the same seeds. With the guard standing nothing may be wrong in it. With the guard away something must be: an invariant,
+//! the world's own count of harm, the referee, or an assertion in the engine. What noticed it, and after how many machine-days,
+//! stands in `docs/internals/saboteurs.md`, and this test checks that page.
 
 mod hosted;
 mod identities;
@@ -89,7 +89,7 @@ fn every_missing_guard_is_noticed() {
             None => unnoticed.push(guard.name()),
         }
     }
-    assert!(unnoticed.is_empty(), "nobody missed: {}", unnoticed.join(", "));
+    assert!(unnoticed.is_empty(), "no check missed: {}", unnoticed.join(", "));
     assert!(Guard::ALL.len() >= 25);
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/saboteurs.md");
     if std::env::var_os("REVEILLE_BLESS").is_some() {

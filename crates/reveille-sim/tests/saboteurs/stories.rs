@@ -195,7 +195,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
     }
 }
 
-/// An operator has a broken machine in a rescue for long enough that it is due, mends it, and lets it boot.
+/// An operator has a broken machine in a rescue for long enough that it is due, repairs it, and lets it boot.
 fn released(seed: u64) -> Drive {
     let mut stage = Stage::new(&generous(seed, 12));
     let first = stage.id(0);
@@ -248,7 +248,7 @@ fn observations(guard: Guard, seed: u64) -> Drive {
     let mut stage = Stage::new(&generous(seed, 12));
     let (first, second) = (stage.id(0), stage.id(1));
     match guard {
-        // It breaks, nobody hears from the cluster any more, and meanwhile a person mends it.
+        // A machine breaks, the cluster's API server falls silent, and meanwhile a person repairs the machine.
         Guard::Freshness => {
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
             stage.at(min(2), Fault::ApiSilent(min(40)));
@@ -274,7 +274,7 @@ fn observations(guard: Guard, seed: u64) -> Drive {
         Guard::ShrunkenNodes => {
             stage.at(min(2), Fault::NodesUnlisted(min(60)));
         }
-        // The cell of a broken machine is down: lists lack it, and nobody denies it.
+        // The cell of a broken machine is down: lists lack it, and no answer denies it.
         Guard::DeniedById => {
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
             let lie = Fault::SomeUnlisted { machines: vec![first], lasts: min(40), denies: false };
@@ -408,8 +408,8 @@ fn ladder(guard: Guard, seed: u64) -> Drive {
     stage.run(min(90))
 }
 
-/// A service user loses a role while everything is paused, which is known for minutes when the pause ends; meanwhile somebody
-/// gave it back.
+/// A service user loses a role while everything is paused, which is known for minutes when the pause ends; meanwhile an
+/// administrator gave it back.
 fn access(seed: u64) -> Drive {
     let mut layout = generous(seed, 2);
     let user = UserRef::Name { name: "ccm".into(), domain: None };
@@ -436,7 +436,7 @@ fn network(guard: Guard, seed: u64) -> Drive {
         Guard::KeptGroups => stage.at(s(10), Fault::GroupLost { machine: first, slips: false }),
         // A route leads through a VIP: on a port of its own, in an allowed address pair, on a leg of a router.
         Guard::PortsOfOthers => stage.at(s(10), Fault::DuplicateRoute(first)),
-        // The VIP's port is made anew, and one listing falls between.
+        // The VIP's port is deleted and made again, and one listing falls between.
         Guard::SecondListing => stage.at(s(25), Fault::VipsAway(s(9))),
         // The router is full, which shows when a newcomer's route is refused; then a machine breaks.
         _ => {
@@ -527,7 +527,7 @@ fn agents(guard: Guard, seed: u64) -> Drive {
             "agent setting inspect-every 30s",
             "at 5m somebody cordons the node of workers-1\n  at 8m somebody deletes the node of workers-1",
         ),
-        // Nobody reaches the API server but Reveille, and one machine without an agent is silent as well.
+        // No machine reaches the API server, only Reveille does, and one machine without an agent is silent as well.
         Guard::AgentsLost => (
             "limit freeze-above 100%",
             "at 5m workers-1..4 are cut off from the API server for 60m\n  at 6m the kubelet of workers-9 hangs",

@@ -181,7 +181,7 @@ fn b09_an_errored_machine_is_replaced_and_its_fault_is_kept() {
     field.ends_well();
 }
 
-/// Upstream skips an errored server that is being deleted. Here any task in its cloud is somebody else at work.
+/// Upstream skips an errored server that is being deleted. Here any task in its cloud means that another client works on it.
 #[test]
 fn b10_an_errored_machine_that_somebody_works_on_is_left_to_them() {
     let mut field = Field::new(Layout::fleet(10, 5));
@@ -254,7 +254,8 @@ fn b13_a_decision_is_a_function_of_what_is_known() {
     field.clean();
 }
 
-/// Upstream's launch control picks whom to remove when a pool shrinks. Here nobody is ever picked: the owner shrinks.
+/// Upstream's launch control picks a machine to remove when a pool shrinks. Here the controller never picks one: the owner
+/// shrinks.
 #[test]
 fn b14_a_pool_that_shrinks_is_its_owners_business() {
     let mut field = Field::new(Layout::fleet(15, 6));

@@ -1,5 +1,5 @@
-//! What cannot be seen: listings that are empty, shrunken or missing, an API that is silent, zones that are dark, a
-//! process that slept. Nobody is marked absent by an incomplete roll, and every timer starts anew when sight returns.
+//! What cannot be seen: listings that are empty, shrunken or missing, an API that is silent, zones that are dark, a process that
+//! slept. An incomplete roll marks no machine absent, and every timer starts again when the sources return.
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::ReadErrorKind;
@@ -80,7 +80,7 @@ fn one_denial_proves_nothing() {
     field.clean();
 }
 
-/// A listing of which a page is missing never arrives as a listing: nobody is gone by it.
+/// A listing of which a page is missing never arrives as a listing: it marks no machine gone.
 #[test]
 fn a_missing_page_voids_the_listing() {
     let mut field = Field::new(Layout::fleet(4, 8));
@@ -92,7 +92,7 @@ fn a_missing_page_voids_the_listing() {
     field.clean();
 }
 
-/// The node list was empty and is back: whoever was ill before gets the whole of the patience again.
+/// The node list was empty and is back: a machine that was ill before gets the whole of the patience again.
 #[test]
 fn timers_start_anew_when_the_node_list_is_back() {
     let mut field = Field::new(Layout::fleet(5, 8));
@@ -126,7 +126,7 @@ fn timers_start_anew_after_a_pause_of_the_process() {
     field.ends_well();
 }
 
-/// One zone of three is cut off: nothing is done there, and a machine of another zone is mended meanwhile.
+/// One zone of three is cut off: nothing is done there, and a machine of another zone is repaired meanwhile.
 #[test]
 fn a_dark_zone_is_left_alone_and_others_are_not() {
     let mut field = Field::new(Layout::fleet(7, 12).limits(|limits| limits.freeze_above_pct = 100));
@@ -190,7 +190,7 @@ fn a_listing_that_shrank_is_doubted_until_each_is_denied_by_id() {
     field.run(min(12));
     field.ends_well();
 
-    // The same, and true: somebody deleted them all. It is believed in the end, and nothing is deleted in answer.
+    // The same, and true: another client deleted them all. The controller believes it in the end, and deletes nothing in answer.
     let mut field = Field::new(Layout::fleet(11, 12));
     for victim in field.machines()[..5].to_vec() {
         field.fault(Fault::ForeignDelete(victim));

@@ -120,7 +120,7 @@ fn who_had_joined_is_known_after_a_restart() {
     let mut field = Field::new(Layout::fleet(14, 5).pool(offers));
     let victim = field.machine(0);
     field.fault(Fault::NodeDeletedByPerson(victim.clone()));
-    // Longer than the cluster keeps its events: nobody but the ledger knows.
+    // Longer than the cluster keeps its events: only the ledger knows.
     field.run(min(70));
     for rotate in [false, true] {
         if rotate {

@@ -218,8 +218,8 @@ fn d14_a_port_that_takes_no_group_is_told_and_never_tried() {
     field.clean();
 }
 
-/// Upstream adds a missing tag and does not report it. Here marks are proof of ownership, so nobody writes them: a machine
-/// that lost its pool's is told, and not touched any more.
+/// Upstream adds a missing tag and does not report it. Here marks are proof of ownership, so the controller writes none. A
+/// machine that lost its pool's mark is reported, and not touched any more.
 #[test]
 fn d15_a_machine_that_lost_a_mark_is_told_and_not_touched() {
     let mut field = Field::new(Layout::fleet(35, 6));

@@ -23,7 +23,7 @@ pub const fn s(seconds: i64) -> Span {
 }
 
 impl Field {
-    /// A fleet that has been watched for two minutes: every source trusted, everybody known.
+    /// A fleet that has been watched for two minutes: every source trusted, every machine known.
     pub fn new(layout: Layout) -> Self {
         let mut field = Self(Drive::new(&layout).refereed());
         field.run(min(2));
@@ -134,7 +134,7 @@ impl Field {
         );
     }
 
-    /// Clean, everybody well in truth, and no case open.
+    /// Clean, every machine well in truth, and no case open.
     #[track_caller]
     pub fn ends_well(&self) {
         self.clean();

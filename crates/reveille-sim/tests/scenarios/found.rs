@@ -163,8 +163,8 @@ fn a_proof_is_not_waited_for_longer_because_the_clock_went_back() {
     field.clean();
 }
 
-/// Made while nobody watched, with the name of one that is gone, it is not taken for that one: no ledger knows it. Its own
-/// console says that its first boot failed: a reboot is of no use.
+/// A machine made while no process watched, with the name of one that is gone, is not taken for that one: no ledger knows it. Its
+/// own console says that its first boot failed: a reboot is of no use.
 #[test]
 fn a_machine_that_was_made_meanwhile_is_asked_by_its_console() {
     let (fleet, at_once) = (Layout::fleet(27, 5), (s(1), s(1)));
@@ -250,7 +250,7 @@ fn a_call_that_failed_is_not_under_way_because_its_answer_comes_at_last() {
     field.clean();
 }
 
-/// We sleep while a reboot is being proved. That its time ran out while nobody looked proves nothing: it had helped.
+/// The process sleeps while a reboot is being proved. Its time ran out during the sleep, and that proves nothing: it had helped.
 #[test]
 fn a_proof_is_not_over_because_we_slept() {
     let mut field = Field::new(Layout::fleet(31, 8));

@@ -27,7 +27,7 @@ fn a_zone_whose_leases_are_silent_is_dark_whatever_its_nodes_are_said_to_be() {
     field.ends_well();
 }
 
-/// Somebody deletes a machine, and answers come minutes late: before its id was denied twice, the listing already says that
+/// Another client deletes a machine, and answers come minutes late: before its id was denied twice, the listing already says that
 /// it is being deleted, or lacks it.
 #[test]
 fn who_deletes_beside_us_is_known_before_an_id_is_denied_twice() {
@@ -44,7 +44,7 @@ fn who_deletes_beside_us_is_known_before_an_id_is_denied_twice() {
     }
 }
 
-/// The marks of a stray do not tell whose it is. When somebody deletes it, it may have been of any pool.
+/// The marks of a stray do not tell whose it is. When another client deletes it, it may have been of any pool.
 #[test]
 fn who_deletes_a_machine_without_marks_is_left_alone_in_every_pool() {
     let mut field = Field::new(Layout::fleet(34, 10));

@@ -28,7 +28,7 @@ fn every_seed_that_once_failed_breaks_nothing() {
     }
 }
 
-/// What is found and not mended is kept as well. One that breaks nothing any more belongs beside the others, with the test
+/// What is found and not fixed is kept as well. One that breaks nothing any more belongs beside the others, with the test
 /// that holds it.
 #[test]
 fn a_seed_that_is_open_still_breaks_what_is_told_of_it() {
@@ -162,6 +162,6 @@ fn the_table_of_faults_is_up_to_date() {
     if std::env::var_os("REVEILLE_BLESS").is_some() {
         std::fs::write(&path, fresh).unwrap();
     } else {
-        assert_eq!(text, fresh, "write it anew with REVEILLE_BLESS=1");
+        assert_eq!(text, fresh, "write it again with REVEILLE_BLESS=1");
     }
 }

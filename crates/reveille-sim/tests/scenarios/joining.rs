@@ -1,4 +1,4 @@
-//! Machines on their way: what comes by itself is waited for, and what does not is told and mended.
+//! Machines on their way: what comes by itself is waited for, and what does not is told and repaired.
 
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::layout::Layout;

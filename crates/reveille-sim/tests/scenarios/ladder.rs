@@ -106,8 +106,8 @@ fn what_a_missing_group_explains_is_not_rebooted() {
     field.clean();
 }
 
-/// A machine that nobody saw being born may have joined once, and its data with it: it is not replaced, unless its own
-/// console shows that its first boot failed.
+/// A machine whose creation no process saw may have joined once, and its data with it. It is not replaced, unless its own console
+/// shows that its first boot failed.
 #[test]
 fn a_machine_of_unknown_history_is_replaced_only_on_proof() {
     let mut layout =
@@ -127,7 +127,7 @@ fn a_machine_of_unknown_history_is_replaced_only_on_proof() {
     field.clean();
 }
 
-/// What is mended, closed, and broken again goes on counting: later each time, and then a person is asked.
+/// What is repaired, closed, and broken again goes on counting: later each time, and then a person is asked.
 #[test]
 fn what_comes_back_again_and_again_is_given_up() {
     let mut field = Field::new(Layout::fleet(17, 5).pool(network_only));
@@ -253,7 +253,8 @@ fn a_hanging_build_is_replaced_and_a_locked_machine_is_not() {
     field.clean();
 }
 
-/// Nobody cleans a node away whose instance was not denied twice; then it is cleaned away, with its own uid.
+/// The controller deletes no node whose instance was not denied twice; after the second denial it deletes the node by its own
+/// uid.
 #[test]
 fn a_ghost_is_cleaned_away_when_its_instance_is_proved_gone() {
     let mut field = Field::new(Layout::fleet(9, 8));
@@ -284,7 +285,7 @@ fn unreachable_pods_are_nudged_and_a_cut_nudge_is_tidied_up() {
     }
 }
 
-/// Dead routes go, right ones stay, and those of other clusters are nobody's business.
+/// Dead routes go, right ones stay, and the controller leaves those of other clusters alone.
 #[test]
 fn dead_routes_go_and_foreign_ones_stay() {
     let mut field = Field::new(Layout::fleet(11, 6).routed());
@@ -304,7 +305,8 @@ fn dead_routes_go_and_foreign_ones_stay() {
     field.ends_well();
 }
 
-/// A route that nobody makes is ours to make after a while; on a full router it is one incident, and no storm of calls.
+/// After a while the controller makes a route that the cloud controller does not make. On a full router it is one incident, and
+/// no storm of calls.
 #[test]
 fn a_missing_route_is_made_and_a_full_router_is_told() {
     let mut field = Field::new(Layout::fleet(12, 6).routed());

@@ -34,7 +34,7 @@ fn breaker(limits: &mut Limits) {
     (limits.freeze_above_pct, limits.at_once, limits.per_hour) = (20, 1, 20);
 }
 
-/// Ten machines, twenty percent: two that are ill are mended, three freeze everything.
+/// Ten machines, twenty percent: two that are ill are repaired, three freeze everything.
 #[test]
 fn the_breaker_lets_two_of_ten_pass_and_not_three() {
     for (ill, acts) in [(2, true), (3, false)] {
@@ -174,7 +174,7 @@ fn the_pools_minimum_is_kept() {
     field.clean();
 }
 
-/// A pool that was given a new image a moment ago is left to whoever rolls it.
+/// A pool that was given a new image a moment ago is left to the client that rolls it.
 #[test]
 fn a_pool_that_is_rolled_is_left_alone() {
     let mut field = Field::new(Layout::fleet(8, 10));
@@ -228,7 +228,7 @@ fn a_pause_holds_what_it_covers_and_nothing_else() {
     }
 }
 
-/// Somebody else deletes machines of the pool: whatever they are doing, it is not disturbed, and they are named.
+/// Another client deletes machines of the pool: the controller does not disturb it, and names it.
 #[test]
 fn where_somebody_else_deletes_we_wait_and_name_them() {
     let mut field = Field::new(Layout::fleet(10, 10));
@@ -248,7 +248,8 @@ fn where_somebody_else_deletes_we_wait_and_name_them() {
     field.ends_well();
 }
 
-/// The taint of an autoscaler says that the node leaves: its machine is not expected back, and nobody makes it return.
+/// The taint of an autoscaler says that the node leaves: its machine is not expected back, and the controller does not bring it
+/// back.
 #[test]
 fn an_intended_removal_is_no_absence() {
     let mut field = Field::new(Layout::fleet(11, 8));

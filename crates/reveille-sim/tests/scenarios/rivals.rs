@@ -33,7 +33,7 @@ fn whoever_decides_meets_the_same_faults_at_the_same_moments() {
     assert_eq!(with_the_engine, told(Policy::Nobody));
 }
 
-/// The engine sleeps while somebody else decides: no step, no record, no call of it.
+/// The engine sleeps while a model decides: no step, no record, no call of it.
 #[test]
 fn the_engine_sleeps_while_another_decides() {
     let course = Course::random(4, Rate { machines: 12, length: min(60), ..Rate::default() });
@@ -43,7 +43,7 @@ fn the_engine_sleeps_while_another_decides() {
     let counts = drive.counts();
     assert_eq!((counts.steps, counts.records, counts.calls, counts.looks), (0, 0, 0, 0));
     assert_eq!(drive.world.calls(), []);
-    assert!(!drive.world.all_is_well(), "nobody mends anything");
+    assert!(!drive.world.all_is_well(), "no policy repairs the machine");
 }
 
 /// The destructive acts of a policy, and those that were wrong.
@@ -55,8 +55,8 @@ fn acts(policy: Policy, stage: impl Fn() -> Drive, for_min: i64) -> (usize, Vec<
     (acts.len(), acts.iter().filter_map(|act| act.wrong).collect())
 }
 
-/// Measured at the original: 100 of 100 deleted on one empty node list. Its model does the same, and so does one that
-/// believes lists as it does; the engine deletes nobody.
+/// Measured at the original: 100 of 100 deleted on one empty node list. Its model does the same, and so does one that believes
+/// lists as it does; the engine deletes none.
 #[test]
 fn an_empty_node_list_costs_flight_control_a_hundred_healthy_machines_and_the_engine_none() {
     let stage = || {

@@ -1,8 +1,8 @@
 //! A hundred random courses of two crowded hours, and what must hold in each of them.
 //!
-//! After every step: the invariants. Whenever a call takes effect: it harms nobody, and the referee has nothing to whistle
-//! at. And half an hour after the last happening: nothing that could be done is left lying, and nobody who is ill is in no
-//! case. The seeds are dealt to two tests so that they share the cores. `days` plays whole days.
+//! After every step the invariants hold. Whenever a call takes effect, it harms no machine, and the referee reports no foul. Half
+//! an hour after the last happening nothing that could be done is left undone, and every ill machine is in a case. The seeds are
+//! dealt to two tests so that they share the cores. `days` plays whole days.
 
 use reveille_sim::chaos::{Course, Rate};
 use reveille_sim::drive::Drive;

@@ -114,8 +114,8 @@ fn at_each_stage_it_is_told_where_the_machine_stopped() {
     }
 }
 
-/// A reboot is not tried where it cannot help and that can be told; and whatever is the matter, a machine that is made anew
-/// and well is the end of it, or a person is asked.
+/// The controller tries no reboot where the evidence shows that it cannot help. Whatever is wrong, it ends with a replacement
+/// that is well, or with a question to a person.
 #[test]
 fn at_each_stage_what_cannot_help_is_left_out() {
     for trouble in Trouble::ALL.iter().copied() {
@@ -128,7 +128,7 @@ fn at_each_stage_what_cannot_help_is_left_out() {
         field.run(min(180));
         let in_vain = trouble.is_lasting()
             && trouble.cause().is_some()
-            // Here nobody can tell that a reboot would not do, and for many machines it does.
+            // Here no evidence shows that a reboot would not help, and for many machines it does.
             && !matches!(
                 trouble,
                 Trouble::KernelPanics
@@ -145,8 +145,8 @@ fn at_each_stage_what_cannot_help_is_left_out() {
             Trouble::NeverInitialised | Trouble::NoPodNetwork | Trouble::PlegStuck | Trouble::NotApproved
         );
         if asked {
-            // Its kubelet lives: nobody is interrupted for what is amiss beside it. Nor is one deleted that waits for an
-            // approval: its successor would ask the same approver.
+            // The kubelet lives: the controller interrupts no machine for a problem beside its kubelet. Nor does it delete one
+            // that waits for an approval: its successor would ask the same approver.
             assert_eq!(field.destructive(), 0, "{trouble:?}\n{}", field.tail());
             assert_eq!(field.open().len(), 1, "{trouble:?}: {:?}", field.open());
         } else {

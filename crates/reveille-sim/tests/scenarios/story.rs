@@ -5,7 +5,7 @@ use reveille_core::model::time::Span;
 use reveille_core::record::Verdict;
 use reveille_sim::story::rehearse;
 
-/// Whoever runs the demo with any seed sees every kind of trouble found, mended or held back, and a full roll at the end.
+/// A user who runs the demo with any seed sees every kind of trouble found, repaired or held back, and a full roll at the end.
 #[test]
 fn every_seed_ends_well() {
     for seed in 0..200 {
@@ -25,7 +25,7 @@ fn every_seed_ends_well() {
         }
         let doubted = summary.held.iter().any(|held| &*held.label == "os" && held.why.contains("empty"));
         assert!(doubted, "seed {seed}: the empty list was believed\n{}", tail());
-        // The machine whose node was deleted is mended by the cheapest step there is: neither rebooted nor replaced.
+        // The machine whose node was deleted is repaired by the cheapest step there is: neither rebooted nor replaced.
         let vanished = summary.wrong.iter().find(|wrong| wrong.kind == FaultKind::Vanished).unwrap();
         assert!(!matches!(vanished.ended, Some((_, Verdict::SubjectGone)) | None), "seed {seed}\n{}", tail());
         assert!(summary.done.iter().all(|done| done.label != vanished.label), "seed {seed}\n{}", tail());

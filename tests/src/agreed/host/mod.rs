@@ -78,7 +78,7 @@ pub(super) trait Host {
     fn lie(&self, lie: CallLie) -> &'static str;
     /// The proxy's faults that hold a write up: before it reaches the cloud, or its answer.
     fn held_up(&self, before: bool) -> &'static [&'static str];
-    /// The texts by which requests for machines of the file are known; `None`: faults are everybody's.
+    /// The texts by which requests for machines of the file are known; `None`: faults strike the requests of every file.
     fn about(&self) -> Result<Option<Vec<String>>>;
 }
 

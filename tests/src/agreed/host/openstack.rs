@@ -89,7 +89,7 @@ impl Host for OpenStack<'_> {
 
     fn ports(&self, id: &str) -> Result<Vec<Port>> {
         let group = self.rig.facts.openstack.security_group.as_str();
-        // Packets pass where a port carries the group, or is filtered by nobody.
+        // Packets pass where a port carries the group, or where no group filters the port.
         let passes = |port: &Value| {
             let carries =
                 port["security_groups"].as_array().is_some_and(|own| own.iter().any(|id| *id == *group));

@@ -34,7 +34,7 @@ pub(super) struct Etcd {
     running: Vec<Background>,
 }
 
-/// Whoever asks a member of etcd past the program.
+/// The test's own client of an etcd member, beside the program.
 #[derive(Clone)]
 pub(super) struct Asker {
     pki: PathBuf,
@@ -142,7 +142,7 @@ pub(super) fn people(ground: &mut Ground) -> Result<()> {
         until("its role of etcd", s(10), || {
             let mut found = ground.api.get(&node)?.context("the Node is gone")?;
             found["metadata"]["labels"]["node-role.kubernetes.io/etcd"] = json!("true");
-            ensure!(ground.api.replace(&node, &found)?, "somebody was faster");
+            ensure!(ground.api.replace(&node, &found)?, "another client was faster");
             Ok(())
         })?;
     }

@@ -1,8 +1,8 @@
 //! A machine that holds etcd is taken out by a program that is killed at each step of its book and after each of its writes.
 //!
 //! Two clusters at once, each with an etcd of its own, because where the answer to a write was lost its end is never in the book.
-//! Somebody else asks etcd and the API server all the while: whether there is a quorum, who is a member, whether the
-//! Node is there.
+//! A thread of the test asks etcd and the API server all the while: whether there is a quorum, who is a member, whether the Node
+//! is there.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use super::{Ground, stage};
 
 /// The removal of a member, as a write.
 const REMOVAL: &str = "removal of a member";
-/// Between two looks of whoever watches.
+/// Between two looks of the watching thread.
 const APART: Duration = Duration::from_millis(400);
 
 /// Where the program of the first cluster dies: on its way to the member, and after each write from then on.
@@ -117,7 +117,7 @@ impl Scene {
             let watching = scope.spawn(|| watched(api, asker, &name, &own, &is_over));
             let code = self.ground.lived(&self.reveille, &self.place, &["rancher", "evict", &name, "--yes"]);
             is_over.store(true, Ordering::Relaxed);
-            (code, watching.join().unwrap_or_else(|_| Err(anyhow!("whoever watches panicked"))))
+            (code, watching.join().unwrap_or_else(|_| Err(anyhow!("the watching thread panicked"))))
         });
         let (code, seen) = (code?, seen?);
         ensure!(code == Some(0), "it ended with {code:?}; it died at {:?}", self.ground.door.deaths());

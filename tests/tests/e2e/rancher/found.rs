@@ -1,4 +1,4 @@
-//! P1 to P8 on real objects, and a cluster with nothing amiss.
+//! P1 to P8 on real objects, and a cluster without any problem.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use super::Ground;
 const LATER_S: u64 = 20 * 60;
 
 /// Each of the eight is found at the machine that has it, and nothing beside it; a machine in the same cluster and a whole
-/// cluster with nothing amiss are not mentioned.
+/// cluster without any problem are not mentioned.
 pub(crate) fn records_that_are_amiss_are_found_and_sound_ones_are_not(lab: &mut Lab) -> Result<()> {
     kinds::install(&lab.kube)?;
     let mut sound = Ground::lay(lab, "c-sound", 1, 2, LATER_S)?;
@@ -53,7 +53,7 @@ fn spoil(ground: &mut Ground) -> Result<()> {
     for record in [nobodys, unplanned, whole(4), second, whole(6), whole(7), by_hand, whole(9)] {
         ground.api.make(&list, &record)?;
     }
-    // Its finalizer waits for somebody who never comes.
+    // Its finalizer waits for a client that never comes.
     ground.api.delete(&format!("{list}/{}", ground.record(6)))?;
     agent(ground, &of(7).0)
 }

@@ -1,6 +1,6 @@
-//! Both ways of mending, killed at each step of the book and after each write, beside a syncer that never sleeps.
+//! Both ways of repairing, killed at each step of the book and after each write, beside a syncer that never sleeps.
 //!
-//! Six clusters are mended at once, each by a program of its own with a roster, a book and a door of its own.
+//! Six clusters are repaired at once, each by a program of its own with a roster, a book and a door of its own.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,15 +18,15 @@ use serde_json::{Value, json};
 
 use super::{Ground, stage};
 
-/// The machine that is mended; the two before it are sound.
+/// The machine that is repaired; the two before it are sound.
 const SUBJECT: u8 = 3;
-/// One cluster, the program that mends it, and Rancher's controllers.
+/// One cluster, the program that repairs it, and Rancher's controllers.
 struct Scene {
     ground: Ground,
     reveille: Reveille,
     place: Place,
     way: &'static str,
-    /// `None`: nobody kills it.
+    /// `None`: the test does not kill it.
     dies: Option<Dies>,
     ways: Ways,
 }
@@ -185,7 +185,7 @@ impl Scene {
         let ground = &mut self.ground;
         ensure!(ground.api.get(&format!("/api/v1/nodes/{}", ground.name(SUBJECT)))?.is_none());
         ensure!(ground.records_about(SUBJECT)?.is_empty(), "{:?}", ground.records_about(SUBJECT)?);
-        // The person's part: it registers anew, and is whole.
+        // The person's part: the machine registers again, and is whole.
         ground.register(SUBJECT)?;
         ground.join(SUBJECT)
     }

@@ -1,5 +1,5 @@
-//! Rancher's records on a real API server: what is amiss is found, both ways of mending it survive a kill at each step, and a
-//! storm over one of them is told.
+//! Rancher's records on a real API server: the program finds what is wrong, both ways of repair survive a kill at each step, and
+//! a storm over one of them is told.
 //!
 //! There is no Rancher: a syncer behaves as its own does ([`reveille_tests::rancher`]). What was reached is read from the API
 //! server; what the program wrote, its door counts.
@@ -103,7 +103,7 @@ impl Ground {
         Ok(self.api.list(&self.records_at())?.into_iter().filter(is_about).collect())
     }
 
-    /// Something that would make a pod anew.
+    /// Something that would make a pod again.
     fn owner(&self) -> Result<Value> {
         let list = format!("/api/v1/namespaces/{}/configmaps", self.id);
         self.api.make(&list, &json!({"metadata": {"name": "owner"}}))

@@ -34,7 +34,7 @@ impl Score {
     fn count(&mut self, case: &Labelled, diagnosis: &Diagnosis) {
         let label = &case.label;
         let said: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.cause.as_str()).collect();
-        // "It could not be told" is an answer, and the right one where the label says that nobody could.
+        // "No verdict" is an answer, and the right one where the label says that the cause cannot be known.
         let nothing = if diagnosis.unknown.is_some() { "unknown" } else { "nothing" };
         let first = said.first().copied().unwrap_or(nothing);
         let right = |cause: &str| cause == label.root_cause;

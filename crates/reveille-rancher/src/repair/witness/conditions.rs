@@ -1,8 +1,7 @@
-//! What must be so before a repair changes anything, said once more and otherwise than the guards say it.
+//! The conditions for any change by a repair, stated a second time and otherwise than the guards state them.
 //!
-//! From the same look, by plain counting over Nodes, records, pods and members. A rule that is stricter than its guard would
-//! stop what is right; one that is laxer would miss what the guard is there for; so they are held against each other by
-//! taking each guard away.
+//! They use the same look, by plain counting over Nodes, records, pods and members. A rule that is stricter than its guard would
+//! stop what is right; a laxer one would miss what the guard is there for. So tests compare them by taking each guard away.
 
 use std::collections::BTreeSet;
 
@@ -142,7 +141,7 @@ impl Witness {
     }
 }
 
-/// A mirror, nobody's, or without what a plan is made from.
+/// A mirror, a record without an owner, or one without what a plan is made from.
 fn is_amiss(record: &Record) -> bool {
     let is_nobodys = record.custom_config.is_none() && record.template.is_empty() && record.pool.is_empty();
     record.name.maker() == Maker::Mirror

@@ -1,4 +1,4 @@
-//! What is printed: the story of a failure, a line of progress, and the sum at the end.
+//! The output of the hunt: the story of a failure, a line of progress, and the sum at the end.
 
 use std::collections::BTreeMap;
 use std::path::Path;

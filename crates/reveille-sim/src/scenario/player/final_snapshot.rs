@@ -1,4 +1,4 @@
-//! A play and the world as it stands at the end, for whoever holds it against another stage's.
+//! A play and the world as it stands at the end, for a test that compares it with the end on another stage.
 //!
 //! What Reveille recorded and says is in the drive; here are only the names that the file has for what the world knows by
 //! ids. After the end the world may go on for a while with nothing more happening to it.

@@ -1,4 +1,4 @@
-//! A scenario whose roster is refused: nothing begins, and what the reader says is all that there is to see.
+//! A scenario whose roster is refused: nothing begins, and the roster reader's errors are all that there is to see.
 
 use reveille_core::model::time::Span;
 use reveille_wire::roster::Refusal;

@@ -1,7 +1,7 @@
-//! What is given and what happens in a scenario, under whichever policy; what it expects of Reveille is not asked.
+//! The given state and the events of a scenario, under any policy; the expectations of Reveille are not checked.
 //!
-//! A statement about a machine that is not there any more passes by: under another policy it may have been deleted, and its
-//! successor has another name. Whoever wants to know what happened watches the drive.
+//! A statement about a machine that is gone has no effect: under another policy the machine may have been deleted, and its
+//! successor has another name. A caller that wants to know what happened watches the drive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub fn play_under(scenario: &Scenario, policy: Policy, every: Span, watch: &mut 
         play.cast.update(&play.drive);
         drop(play.drive.take_chronicle());
         for event in events.remove(&moment).unwrap_or_default() {
-            // It names somebody who is gone: see above.
+            // The statement names a machine that is gone: see above.
             let _passed_by = play.happen(event);
         }
         watch(&play.drive);

@@ -1,7 +1,7 @@
 //! What an agent does to its machine, and what people and accidents do to agents.
 //!
-//! A verb is carried out after a while and answered then. A reboot by watchdog is nobody's act but the device's: it bites
-//! when it was not fed for its timeout, whoever set it.
+//! A verb is carried out after a while and answered then. The watchdog device alone does a reboot by watchdog: it fires when no
+//! process fed it for its timeout, whichever process set it.
 
 use reveille_agent::Event;
 use reveille_agent::effect::Verb;
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    /// These machines reach the API server no more, or nobody.
+    /// These machines reach no API server any more, or no other host at all.
     pub(crate) fn cut_off(&mut self, id: &InstanceId, cut: Cut, lasts: Span) {
         let name = self.name_of(id);
         let from = if cut == Cut::Api { "the API server" } else { "everybody" };

@@ -1,6 +1,6 @@
-//! What is so, for an agent that asks: does the API server answer it, who hears it, what is there of its join.
+//! The true answers to an agent's questions: does the API server answer it, which peers hear it, what exists of its join.
 //!
-//! Whoever cannot be reached does not answer, and nothing here says so: an agent learns it from its own deadline. A peer
+//! A machine that cannot be reached does not answer, and nothing here says so: an agent learns it from its own deadline. A peer
 //! answers through its own agent, which reads the orders itself.
 
 use reveille_agent::model::{Credentials, Inspection, Leaving, NodeSeen, WatchdogSeen};
@@ -87,7 +87,7 @@ impl World {
         self.connected(id) && !self.lies.api_silent
     }
 
-    /// A dark zone reaches nobody outside, and everybody in it.
+    /// Machines of a dark zone reach no host outside, and every host inside it.
     fn reach_each_other(&self, one: &InstanceId, other: &InstanceId) -> bool {
         let alone = |id| self.agents.cuts.get(id) == Some(&Cut::All);
         let runs = |id| self.vms.get(id).is_some_and(|vm| vm.powered);
@@ -118,7 +118,7 @@ impl World {
         let nodes: Vec<_> =
             self.nodes_of(id).iter().filter_map(|name| self.cluster.nodes.get(name)).cloned().collect();
         let node = match nodes.first() {
-            // Whoever is let in with nothing cannot read its Node.
+            // A machine that is let in without credentials cannot read its Node.
             _ if credentials != Credentials::Accepted && !has_token => NodeSeen::CannotTell,
             None => NodeSeen::Absent,
             Some(node) if node.ready == Ready::True => NodeSeen::Ready,

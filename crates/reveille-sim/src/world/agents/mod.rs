@@ -6,9 +6,9 @@
 //!                              └── wake-ups, answers, peers' questions ◀─────────────────────┘
 //! ```
 //!
-//! Nothing is decided here: what an agent concludes and does comes from the crate that decides it, and the same witness that
-//! its tests ask is asked after each of its steps. Agents draw their delays from a stream of their own, so that a world with
-//! none is what it was, byte for byte. Only those that a layout lets report are known to the engine (`mouths`).
+//! The world decides nothing for an agent: the crate that ships the agent decides what it concludes and does. The witness of that
+//! crate's tests checks the agent after each of its steps. Agents draw their delays from a stream of their own, so that a world
+//! with none is what it was, byte for byte. The engine knows only agents that a layout lets report (`mouths`).
 
 mod acts;
 mod answers;
@@ -65,7 +65,7 @@ pub struct AgentPlan {
     pub(crate) settings: Settings,
     /// Pools whose agents are set otherwise.
     pub(crate) of_pool: BTreeMap<PoolName, Settings>,
-    /// Nobody gives out bootstrap tokens.
+    /// No server gives out bootstrap tokens.
     pub(crate) no_tokens: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct AgentPlan {
 pub(crate) enum Cut {
     /// From the API server alone.
     Api,
-    /// From everybody.
+    /// From every other host.
     All,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct Agents {
     pub(super) cuts: BTreeMap<InstanceId, Cut>,
     /// Orders that stand in the API.
     orders: BTreeSet<InstanceId>,
-    /// Whoever reports to Reveille.
+    /// The agents that report to Reveille.
     mouths: BTreeMap<InstanceId, mouths::Mouth>,
     /// Ways to Reveille that are bad.
     ways: BTreeMap<InstanceId, mouths::Way>,

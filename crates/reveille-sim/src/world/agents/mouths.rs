@@ -5,9 +5,9 @@
 //!  Call::AskAgent ─▶ connected? whose? does it hold? ─▶ Event::Asked ─▶ the shipped State
 //! ```
 //!
-//! Only machines that a layout names have one that reports. What it says of its own decisions is the shipped crate's word;
-//! the rest is what is so in the machine. The way leads to the registration server, not to the API server: an agent that lost
-//! the one may well reach the other.
+//! Only machines that a layout names have an agent that reports. The shipped agent crate words what the agent says of its own
+//! decisions; the rest is the true state of the machine. The way leads to the registration server, not to the API server: an
+//! agent that lost the one may well reach the other.
 
 use std::sync::Arc;
 
@@ -199,7 +199,7 @@ impl World {
         stages.map(row).collect()
     }
 
-    /// Somebody asks the agent of a machine.
+    /// The controller asks the agent of a machine.
     pub(in super::super) fn ask_agent(&mut self, id: &InstanceId, agent: &AgentId, ask: Ask) -> Outcome {
         let failed = |text: &str| Outcome::Failed { text: text.into(), retry_after: None };
         let lost = self.agents.ways.get(id) == Some(&Way::Lost);
@@ -245,7 +245,7 @@ impl World {
     }
 }
 
-/// As whoever registered it knows it.
+/// The id under which the registration server knows the agent.
 fn agent_of(id: &InstanceId) -> AgentId {
     AgentId::new(format!("agent-{id}"))
 }

@@ -186,7 +186,7 @@ async fn a_machine_whose_invitation_is_refused_tries_it_once_and_keeps_the_certi
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let more = std::iter::from_fn(|| running.said.try_recv().ok());
-    assert_eq!(more.filter(|line| line.contains("enrolled anew")).count(), 0);
+    assert_eq!(more.filter(|line| line.contains("enrolling again at")).count(), 0);
     assert_eq!(fs::read(&pem).unwrap(), before);
     drop(running);
     site.end().await;

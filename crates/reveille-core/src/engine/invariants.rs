@@ -175,7 +175,10 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
         let at_once = state.waiting.of(key).is_some_and(WaitFor::is_noticed_at_once);
         let timer = state.wakes.contains_key(&Wake::Case(key.clone()));
         let pending = state.ripe.contains(key) || (timer && !at_once);
-        ensure(pending, 11, || format!("{} could go on, and nothing decides it again", case.incident.id))?;
+        ensure(pending, 11, || {
+            let waits_for = state.waiting.of(key);
+            format!("{} could go on, and nothing decides it again; it waits for {waits_for:?}", case.incident.id)
+        })?;
     }
     Ok(())
 }

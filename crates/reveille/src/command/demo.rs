@@ -9,6 +9,9 @@
 //! pass at once. The ledger is a real one in a temporary folder. The command exits with 0 only if every machine is Ready
 //! and no invariant was broken.
 
+#[cfg(test)]
+mod picture;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::{Call, Outcome};
+use crate::event::PauseScope;
 use crate::model::agent::AgentHold;
 use crate::model::attempt::Attempt;
 use crate::model::before::{ActionMark, Before};
@@ -129,7 +130,18 @@ pub enum Record {
         /// Which.
         pool: PoolName,
     },
-    /// These were forgotten, or out of sight, and are in sight again: what is known of them holds as before.
+    /// A pause began or is over, one of the roster as well; or a person unlocked the machine of that id. What they had to
+    /// themselves may boot still when it is over, also where that was while no process ran.
+    Paused {
+        /// When.
+        at: Time,
+        /// What it covers.
+        scope: PauseScope,
+        /// It is over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        over: bool,
+    },
+    /// These were forgotten, or out of sight, and are in sight again: what is known of them holds as before. They may boot still.
     Returned {
         /// When.
         at: Time,

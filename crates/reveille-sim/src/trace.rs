@@ -79,6 +79,9 @@ fn line(record: &Record) -> String {
         Record::OthersActed { what, .. } => format!("others are at work: {what}"),
         Record::Forgotten { machines, .. } => format!("{} machine(s) forgotten", machines.len()),
         Record::Departed { machines, .. } => format!("{} machine(s) are out of sight", machines.len()),
+        Record::Paused { scope, over, .. } => {
+            format!("the pause or lock of {scope:?} {}", if *over { "is over" } else { "began" })
+        }
         Record::Returned { machines, .. } => format!("{} machine(s) are in sight again", machines.len()),
         Record::Opened { incident, key, label, .. } => {
             format!("{incident} opened: {} of {} ({label})", key.kind, key.subject)

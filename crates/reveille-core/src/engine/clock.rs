@@ -63,6 +63,7 @@ impl State {
             seen.released = seen.released.map(|at| at + by);
             seen.released_before = seen.released_before.map(|at| at + by);
         }
+        self.let_go_on(before);
         self.leave_alone_anew(before, now);
         self.wait_on(before, now);
         self.count_on(before);
@@ -174,6 +175,7 @@ impl State {
             others.at = others.at.min(now);
             others.since = others.since.min(now);
         }
+        self.let_go.shift(|at| at.min(now));
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));

@@ -13,7 +13,9 @@
 //! a person asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, Incident, IncidentKey, MachineKey, Subject};
@@ -213,19 +215,23 @@ impl State {
         if machines.is_empty() {
             return;
         }
-        self.bring_back(&machines);
         // What was done to it meanwhile was not seen: a person may have started it just before they put its marks back.
-        for key in &machines {
-            let MachineKey::Instance(cloud, id) = key else { continue };
-            let seen = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id));
-            let now = Some(self.now);
-            seen.into_iter().for_each(|seen| (seen.released, seen.released_by_boot) = (now, false));
-        }
+        self.forget_let_go(self.now);
+        self.return_at(self.now, &machines);
         self.record(Record::Returned { at: self.now, machines });
     }
 
+    /// These were in sight again then.
+    pub(super) fn return_at(&mut self, at: Time, machines: &[MachineKey]) {
+        self.bring_back(machines);
+        for key in machines {
+            let MachineKey::Instance(_, id) = key else { continue };
+            self.let_go.note(PauseScope::Machine(Arc::from(id.as_str())), at);
+        }
+    }
+
     /// What is known of those of these machines that had departed holds as before.
-    pub(super) fn bring_back(&mut self, machines: &[MachineKey]) {
+    fn bring_back(&mut self, machines: &[MachineKey]) {
         let (back, away): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.departed).into_iter().partition(|(key, _)| machines.contains(key));
         self.departed = away.into();

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Look};
-use crate::event::{Command, Event, Pause};
+use crate::event::{Command, Event, Pause, PauseScope};
 use crate::model::access::UserRef;
 use crate::model::id::{
     CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
@@ -65,6 +65,7 @@ use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
+use crate::plan::let_go::LetGo;
 use crate::record::{Joined, Record};
 
 use newcomers::Newcomers;
@@ -120,6 +121,10 @@ pub struct State {
     closed: VecDeque<Closed>,
     book: Book,
     pauses: BTreeSet<Pause>,
+    /// What is paused as far as the ledger knows: by people, and in the roster.
+    paused: BTreeSet<PauseScope>,
+    /// What people were done with a moment ago.
+    let_go: LetGo,
     /// The last requests for a repair of each machine, oldest first, whatever came of them.
     requests: BTreeMap<MachineKey, Vec<Arc<str>>>,
     rollouts: BTreeMap<PoolName, Rollout>,
@@ -278,6 +283,8 @@ impl State {
             closed: VecDeque::new(),
             book: Book::default(),
             pauses: BTreeSet::new(),
+            paused: BTreeSet::new(),
+            let_go: LetGo::default(),
             requests: BTreeMap::new(),
             rollouts: BTreeMap::new(),
             upgraded: BTreeMap::new(),
@@ -335,6 +342,7 @@ impl State {
     /// Takes in one event and says what is to be done. Everything that changes, changes here.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         self.touched.clear();
+        let first = !self.stepped;
         self.keep_time(now);
         match event {
             Event::Cloud { cloud, fact } => self.on_cloud(&cloud, fact),
@@ -348,6 +356,9 @@ impl State {
             Event::Command(Command::ConfirmCluster(cluster)) => self.confirm_cluster(cluster),
             Event::Command(Command::ForgetCloud(cloud)) => self.forget_cloud(&cloud),
             Event::Tick => {}
+        }
+        if first {
+            self.review_pauses();
         }
         self.adopt_cluster();
         self.ring_timers();
@@ -378,6 +389,7 @@ impl State {
             nudged: &self.nudged,
             kept: &self.kept,
             pauses: &self.pauses,
+            let_go: &self.let_go,
             rolling: &self.rolling,
             hushed: &self.hushed,
             freezes: &self.freezes,

@@ -62,27 +62,76 @@ impl State {
         self.leave_alone(pools, Others { since: at, at, until: at + interlock::OTHERS_QUIET, what });
     }
 
-    /// These are all the pauses there are. Where one ended, its person is done with the machines, and they may boot still: EC2
-    /// keeps no log of a reboot.
+    /// These are all the pauses there are. The end of another controller's is a handover.
     pub(super) fn take_pauses(&mut self, pauses: BTreeSet<Pause>) {
         if self.pauses == pauses {
             return;
         }
         let before = std::mem::replace(&mut self.pauses, pauses);
-        let scopes = before.into_iter().map(|pause| pause.scope);
-        let ended = scopes.filter(|scope| self.pauses.iter().all(|pause| pause.scope != *scope));
-        for scope in ended.collect::<Vec<_>>() {
-            if scope == PauseScope::OtherController {
-                self.take_over();
-                continue;
-            }
-            for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
-                if scope.covers(seen.pool(), |name| interlock::is_called(seen, name)) {
-                    seen.let_go(self.now);
-                }
-            }
+        let is_anothers = |pause: &Pause| pause.scope == PauseScope::OtherController;
+        if before.iter().any(is_anothers) && !self.pauses.iter().any(is_anothers) {
+            self.take_over();
         }
+        self.review_pauses();
         self.rouse_held();
+    }
+
+    /// Tells the ledger which pauses began and which are over, those of the roster as well. One that a person ended while no
+    /// process ran is over as of now: they may have ended it a moment ago.
+    pub(super) fn review_pauses(&mut self) {
+        let of_people = self.pauses.iter().map(|pause| pause.scope.clone());
+        let of_people = of_people.filter(|scope| *scope != PauseScope::OtherController);
+        let of_roster = self.roster.pools.values().filter(|pool| pool.paused);
+        let of_roster = of_roster.map(|pool| PauseScope::Pool(Arc::from(pool.name.as_str())));
+        let standing: BTreeSet<_> = of_people.chain(of_roster).collect();
+        let [over, begun] = [(&self.paused, &standing), (&standing, &self.paused)]
+            .map(|(these, those)| these.difference(those).cloned().collect::<Vec<_>>());
+        over.into_iter().for_each(|scope| self.let_go(scope));
+        for scope in begun {
+            self.take_pause(self.now, scope.clone(), false);
+            self.record(Record::Paused { at: self.now, scope, over: false });
+        }
+    }
+
+    /// A person is done with this machine, by its lock or its annotation. A pause by a command may name it all the same.
+    pub(super) fn let_go_of(&mut self, id: &InstanceId) {
+        self.let_go(PauseScope::Machine(Arc::from(id.as_str())));
+        self.review_pauses();
+    }
+
+    /// A person is done with what this covers, and it may boot still: EC2 keeps no log of a reboot. Ends after the time of a boot
+    /// (`interlock::just_released`).
+    fn let_go(&mut self, scope: PauseScope) {
+        let at = self.now;
+        self.forget_let_go(at);
+        self.take_pause(at, scope.clone(), true);
+        self.record(Record::Paused { at, scope, over: true });
+    }
+
+    pub(super) fn take_pause(&mut self, at: Time, scope: PauseScope, over: bool) {
+        if over {
+            self.paused.remove(&scope);
+            self.let_go.note(scope, at);
+        } else {
+            self.paused.insert(scope);
+        }
+    }
+
+    /// What was let go of longer before `now` than any machine takes to boot holds nothing any more.
+    pub(super) fn forget_let_go(&mut self, now: Time) {
+        let patience = self.roster.pools.values().map(|pool| pool.deadlines.boot_patience()).max();
+        self.let_go.retain(|at| now.since(at) < patience.unwrap_or_default());
+    }
+
+    /// The controller was not looking between `before` and now. What was let go of just before has as long to go as it had,
+    /// whatever the clock says now, for the next process as well.
+    pub(super) fn let_go_on(&mut self, before: Time) {
+        let by = self.now.since(before);
+        self.forget_let_go(before);
+        self.let_go.shift(|at| at + by);
+        for (scope, at) in self.let_go.iter().collect::<Vec<_>>() {
+            self.record(Record::Paused { at, scope, over: true });
+        }
     }
 
     /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the

@@ -70,11 +70,12 @@ impl State {
         let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
         let sign = signs::removal(&node.node.intent, node.node.cordoned).map(|removal| removal.sign());
         if seen.sign != sign {
-            if seen.sign.as_deref() == Some(signs::PAUSE) && !node.node.intent.paused {
-                seen.let_go(self.now);
-            }
+            let is_over = seen.sign.as_deref() == Some(signs::PAUSE) && !node.node.intent.paused;
             seen.sign.clone_from(&sign);
             self.record(self.signed(key.clone(), sign));
+            if is_over {
+                self.let_go_of(id);
+            }
         }
     }
 

@@ -85,6 +85,7 @@ impl Replay {
             | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
+            | Record::Paused { .. }
             | Record::Returned { .. } => self.take_machines(record),
             Record::Opened { at, incident, key, pool, label } => {
                 numbers.incident = numbers.incident.max(incident);
@@ -210,7 +211,8 @@ impl Replay {
             }
             Record::Forgotten { machines, .. } => self.depart(machines, false),
             Record::Departed { machines, disowned, .. } => self.depart(machines, disowned),
-            Record::Returned { machines, .. } => self.state.bring_back(&machines),
+            Record::Paused { at, scope, over } => self.state.take_pause(at, scope, over),
+            Record::Returned { at, machines } => self.state.return_at(at, &machines),
             _ => {}
         }
     }
@@ -559,10 +561,12 @@ impl Replay {
         if let Some(last) = how.last_alive.filter(|_| blind) {
             state.leave_alone_anew(last, how.now);
             state.count_on(last);
+            state.let_go_on(last);
         }
         if let Some(last) = how.last_alive {
             state.back_off_on(last);
         }
+        state.forget_let_go(how.now);
         // Where it is not known for how long, it may have been longer.
         let watched = |last: Time| how.now >= last && how.now.since(last) <= EVENTS_LIVE;
         state.await_remembered_nodes(!how.last_alive.is_some_and(watched));

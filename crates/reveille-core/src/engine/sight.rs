@@ -113,6 +113,9 @@ impl State {
             // Without its marks no pool is proved.
             self.depart(key, Remembered { pool: None, disowned: true, ..Remembered::of(&former) });
         }
+        for id in change.unlocked {
+            self.let_go_of(&id);
+        }
         for id in change.leaving {
             self.note_foreign(&MachineKey::Instance(name.clone(), id));
         }

@@ -71,8 +71,8 @@ pub struct Seen {
     pub silent_since: Option<Time>,
     /// Since when its cloud has named its present task, or none.
     pub task_since: Time,
-    /// When it was last seen to be given back after others had it in hand: it was off, or its cloud named a task, and it runs
-    /// again or is in ERROR.
+    /// When a list last showed that it was given back after others had it in hand: it was off, or its cloud named a task, and it
+    /// runs again or is in ERROR.
     pub released: Option<Time>,
     /// When that happened the time before.
     pub released_before: Option<Time>,
@@ -175,12 +175,6 @@ impl Seen {
         self.claim == Whose::Nobody && self.of_pool.is_none()
     }
 
-    /// A person had it to themselves, by a lock or a pause, and is done with it: it may boot still. That is no act of ours,
-    /// whatever we did shortly before.
-    pub const fn let_go(&mut self, now: Time) {
-        (self.released_before, self.released, self.released_by_boot) = (Some(now), Some(now), false);
-    }
-
     /// Proved gone by id.
     pub fn is_gone(&self) -> bool {
         self.unlisted.is_some_and(|unlisted| unlisted.is_gone())
@@ -257,6 +251,8 @@ pub struct CloudChange {
     pub network: bool,
     /// These carry none of our marks any more.
     pub disowned: Vec<Seen>,
+    /// These are locked no more.
+    pub unlocked: Vec<InstanceId>,
     /// These are being deleted, and were not before.
     pub leaving: Vec<InstanceId>,
 }
@@ -415,7 +411,7 @@ impl CloudView {
                 seen.released_by_boot = matches!(before, InstanceState::Rebooting | InstanceState::Stopped);
             }
             if seen.instance.locked && !instance.locked {
-                seen.let_go(now);
+                change.unlocked.push(instance.id.clone());
             }
             if seen.instance.task != instance.task {
                 seen.task_since = now;

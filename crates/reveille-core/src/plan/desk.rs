@@ -23,6 +23,7 @@ use crate::observe::tally::Tally;
 
 use super::budget::Book;
 use super::freeze::Freezes;
+use super::let_go::LetGo;
 
 /// So often in one incident a machine that looked well and went again has its whole time once more.
 const GIVEN_TIME_MAX: u8 = 3;
@@ -113,6 +114,8 @@ pub struct Desk<'a> {
     pub kept: &'a BTreeSet<IncidentKey>,
     /// What people paused.
     pub pauses: &'a BTreeSet<Pause>,
+    /// What people were done with a moment ago.
+    pub let_go: &'a LetGo,
     /// Pools that are rolling, and until when that is assumed.
     pub rolling: &'a BTreeMap<PoolName, Time>,
     /// Zones in which every lease is silent.

@@ -187,9 +187,13 @@ fn is_named(case: &Case, seen: Option<&Seen>, name: &str) -> bool {
 
 /// Whether a person may mean this machine by the name.
 pub fn is_called(seen: &Seen, name: &str) -> bool {
-    seen.instance.id.as_str() == name
-        || seen.instance.node_names().any(|known| known == name)
-        || seen.nodes.iter().chain(&seen.joined).any(|node| node.as_str() == name)
+    names_of(seen).any(|known| known == name)
+}
+
+/// What a person may call this machine.
+pub(super) fn names_of(seen: &Seen) -> impl Iterator<Item = &str> {
+    let nodes = seen.nodes.iter().chain(&seen.joined).map(NodeName::as_str);
+    std::iter::once(seen.instance.id.as_str()).chain(seen.instance.node_names()).chain(nodes)
 }
 
 /// Sources that this rests on must be believed, and believed for a while.
@@ -332,18 +336,21 @@ pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
 /// Somebody or something had the machine in hand until a moment ago, and it boots: an operator who repaired its disk in a rescue
 /// found it deleted half a minute after the unrescue. Where what was done to it failed, its operator is at work. What the list
 /// does not show, as a reboot between two of them, the log of actions does: its time is compared with the cloud's own clock at
-/// its last full list.
+/// its last full list. What a person had to themselves, by a lock, a pause or without its marks, has that time in whatever state
+/// it is: a machine whose reboot of ours never ended was deleted ten seconds after they unlocked it. Each ends with the time of
+/// a boot.
 fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
     let patience = desk.pool(seen)?.deadlines.boot_patience();
     // Who asks for a repair knows what was done before that, and not what is done after it.
     let asked = case.incident.asked.as_ref().filter(|_| case.incident.is_asked_for()).map(|asked| asked.at);
     let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);
-    let released = seen.released.filter(|at| is_new(at) && !is_after_ours(case, cloud, seen, *at, patience));
+    let let_go = desk.let_go.last(seen).filter(is_new);
+    let released = seen.released.filter(|at| is_new(at) && !is_after_ours(desk, case, cloud, seen, *at));
     let begun = cloud.listed_begun.map(|begun| begun.earlier_by(patience));
     let asked = asked.and_then(|asked| cloud.clock_at(asked));
     let handled = case.gathered.handled.filter(|at| asked.is_none_or(|asked| asked < *at));
     let handled = handled.zip(begun).is_some_and(|(at, begun)| at > begun);
-    let waits = seen.instance.is_at_rest() && (released.is_some() || handled);
+    let waits = let_go.is_some() || seen.instance.is_at_rest() && (released.is_some() || handled);
     (waits && stands(Guard::JustReleased)).then(|| {
         Hold::OtherActor(
             format!(
@@ -358,7 +365,8 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
 /// and after which the cloud shows nothing that others did. Two minutes after our power cycle, which no list showed, a person
 /// moved the machine to another host: that it ran again counted as ours, and it was deleted while it booted there. The log tells
 /// of what was tried under another incident as well. A second release after the same try is another's.
-fn is_after_ours(case: &Case, cloud: &CloudView, seen: &Seen, at: Time, patience: Span) -> bool {
+fn is_after_ours(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, at: Time) -> bool {
+    let Some(patience) = desk.pool(seen).map(|pool| pool.deadlines.boot_patience()) else { return false };
     let gathered = &case.gathered;
     // EC2 shows nothing of a reboot in place: what a list shows there is another's stop and start.
     let launches = matches!(gathered.newest_reboot, Some(ActionMark::Launch(_)));
@@ -368,7 +376,7 @@ fn is_after_ours(case: &Case, cloud: &CloudView, seen: &Seen, at: Time, patience
         |tried: &Attempt| Some((cloud.clock_at(tried.at)?, cloud.clock_at(tried.ending.as_ref()?.at())?));
     let tried = case.incident.attempts.iter().filter(boots).filter_map(span);
     let logged = gathered.own_boot.map(|at| (at, at));
-    let before = seen.released_before.and_then(|at| cloud.clock_at(at));
+    let before = seen.released_before.max(desk.let_go.last(seen)).and_then(|at| cloud.clock_at(at));
     let Some(at) = cloud.clock_at(at).filter(|_| seen.released_by_boot) else { return false };
     let is_its = |(begun, ended): (ServiceTime, ServiceTime)| {
         let is_near = begun <= at && at.earlier_by(patience) <= begun && before.is_none_or(|it| it < begun);

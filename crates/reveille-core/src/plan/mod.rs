@@ -15,4 +15,5 @@ pub mod freeze;
 pub mod hold;
 pub mod interlock;
 pub mod ladder;
+pub mod let_go;
 pub mod wishes;

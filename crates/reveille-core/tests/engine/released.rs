@@ -1,13 +1,14 @@
-//! Machines that a person had in hand until a moment ago, where what tells of it ends or is forgotten: a pause, a lock, a
-//! restart of ours, a clock that is set ahead. Each has the time of a boot, and is repaired after it.
+//! Machines that a person had in hand until a moment ago, where what tells of it ends or is forgotten: a pause, a lock, marks
+//! that are put back, a restart of ours, a clock that is set ahead. Each has the time of a boot, and is repaired after it.
 
 use std::sync::Arc;
 
 use reveille_core::event::{Command, Event, Pause, PauseScope};
 use reveille_core::model::hosting::Hosting;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
-use reveille_core::model::node::Ready;
+use reveille_core::model::node::{Asks, Ready};
 use reveille_core::model::time::Span;
+use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
 use super::steps::{made, min, set, without_rejoin};
@@ -118,5 +119,154 @@ fn machine_whose_pause_or_lock_ends_has_the_time_of_a_boot() {
             set(&mut field, ONE, Ready::Unknown);
             has_the_time_of_a_boot(field, &format!("way {number}, {when}"));
         }
+    }
+}
+
+/// A person keeps the machine to themselves in this way, or is done with it.
+fn keep(field: &mut Field, way: &str, on: bool) {
+    let marks = field.instances["i001"].marks.clone();
+    let instance = field.instances.get_mut(ONE).unwrap();
+    match way {
+        "annotation" => field.nodes.get_mut(ONE).unwrap().intent.paused = on,
+        "lock" => instance.locked = on,
+        "marks" => instance.marks = if on { Arc::default() } else { marks },
+        _ => {
+            let scope = PauseScope::Machine("node-i004".into());
+            let pause = Pause { scope, by: "erin".into(), reason: "works on it".into() };
+            let pauses = on.then_some(pause).into_iter().collect();
+            field.feed(Event::Command(Command::Pauses(pauses)));
+        }
+    }
+}
+
+/// A person has it to themselves for an hour, and it is off, or a reboot of ours never ended on its dead host. When they let go
+/// of it they work on. It was started, or deleted, 20 s later.
+#[test]
+fn machine_that_a_person_lets_go_of_in_any_state_has_the_time_of_a_boot() {
+    for way in ["annotation", "lock", "command", "marks"] {
+        for is in [InstanceState::Stopped, InstanceState::Rebooting] {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            set(&mut field, ONE, Ready::Unknown);
+            if is == InstanceState::Rebooting {
+                field.run_until(min(20), |field| !field.calls.is_empty());
+                state(&mut field, is, Some("reboot_started"));
+                field.run(min(2));
+            }
+            keep(&mut field, way, true);
+            field.run(min(1));
+            if is == InstanceState::Stopped {
+                state(&mut field, is, None);
+            }
+            let calls = field.calls.len();
+            field.run(min(60));
+            assert_eq!(field.calls.len(), calls, "{way}, {is:?}: {:?}", made(&field));
+            keep(&mut field, way, false);
+            has_the_time_of_a_boot(field, &format!("{way}, {is:?}"));
+        }
+    }
+}
+
+/// The same for one that is stuck in its build.
+#[test]
+fn machine_that_is_unlocked_while_it_is_built_has_the_time_of_a_boot() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    field.add_machine("new", false);
+    field.instances.get_mut("new").unwrap().state = InstanceState::Building;
+    field.run(min(2));
+    field.instances.get_mut("new").unwrap().locked = true;
+    field.run(min(60));
+    assert_eq!(field.calls, []);
+    field.instances.get_mut("new").unwrap().locked = false;
+    has_the_time_of_a_boot(field, "building");
+}
+
+/// Half a minute after a person let go of a machine that serves, which they reboot from inside (EC2: nothing shows that), we are
+/// restarted, or our clock is set ahead; its Node is silent only then. A command may be over while no process runs, as a pause in
+/// the roster is by a restart.
+#[test]
+fn machine_that_a_person_let_go_of_before_a_restart_has_the_time_of_a_boot() {
+    for way in ["annotation", "lock", "command", "command while no process ran", "roster", "marks"] {
+        for how in ["nothing", "restart", "restart twice", "rotated", "jump"] {
+            let needs_restart = matches!(way, "command while no process ran" | "roster");
+            if needs_restart && !how.contains("restart") {
+                continue;
+            }
+            let mut wanted = without_rejoin();
+            wanted.pools.values_mut().for_each(|pool| pool.paused = way == "roster");
+            let mut field = Field::new(wanted).populate(10);
+            for instance in field.instances.values_mut() {
+                instance.hosting = Some(Arc::new(Hosting::default()));
+            }
+            field.run(min(20));
+            if way != "roster" {
+                keep(&mut field, way, true);
+            }
+            field.run(min(30));
+            if !needs_restart {
+                keep(&mut field, way, false);
+            }
+            field.run(Span::from_s(30));
+            if how == "rotated" {
+                field.records = field.state.checkpoint();
+            }
+            if how == "jump" {
+                field.now = field.now + min(60);
+                field.cloud_behind = min(60);
+            } else if how != "nothing" {
+                field = field.restarted(without_rejoin());
+                field.run(Span::from_s(20));
+            }
+            if how == "restart twice" {
+                field = field.restarted(without_rejoin());
+                field.run(Span::from_s(20));
+            }
+            set(&mut field, ONE, Ready::Unknown);
+            has_the_time_of_a_boot(field, &format!("{way}, {how}"));
+        }
+    }
+}
+
+/// A pause that stands over many restarts is over once: its machines are not left alone for as long as we are restarted.
+#[test]
+fn machine_whose_pause_is_over_is_repaired_although_we_are_restarted_each_five_minutes() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    keep(&mut field, "command", true);
+    field.run(min(20));
+    let over = |field: &Field| {
+        let told = |record: &&Record| matches!(record, Record::Paused { over: true, .. });
+        field.records.iter().filter(told).count()
+    };
+    for _ in 0..3 {
+        field = field.restarted(without_rejoin());
+        field.run(min(5));
+    }
+    assert_eq!(over(&field), 1);
+    set(&mut field, ONE, Ready::Unknown);
+    field.run_until(min(30), |field| !field.calls.is_empty());
+    assert!(!field.calls.is_empty(), "never repaired");
+}
+
+/// A person asks for a repair of a machine that is locked, reboots it from inside and unlocks it, and we are restarted then:
+/// their request was before that.
+#[test]
+fn machine_that_was_unlocked_after_a_request_has_the_time_of_a_boot_over_a_restart() {
+    for restarts in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        keep(&mut field, "lock", true);
+        field.run(min(5));
+        let asks = Asks { repair: Some("OPS-7".into()), ..Asks::default() };
+        field.nodes.get_mut(ONE).unwrap().intent.asks = Some(Box::new(asks));
+        field.run(min(5));
+        keep(&mut field, "lock", false);
+        field.run(Span::from_s(30));
+        assert_eq!(field.calls, []);
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        has_the_time_of_a_boot(field, &format!("restarts: {restarts}"));
     }
 }

@@ -240,6 +240,7 @@ impl Timeline {
             | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
+            | Record::Paused { .. }
             | Record::Returned { .. }
             | Record::OthersActed { .. }
             | Record::LostTogether { .. }

@@ -104,6 +104,9 @@ fn tell_quiet(roster: &str, record: &Record) {
         Record::Forgotten { machines, .. } => {
             tracing::info!(roster, count = machines.len(), "machines are gone for good");
         }
+        Record::Paused { scope, over, .. } => {
+            tracing::debug!(roster, ?scope, over, "a pause or a lock began, or is over");
+        }
         Record::Returned { machines, .. } => {
             tracing::info!(roster, count = machines.len(), "machines are in sight again");
         }

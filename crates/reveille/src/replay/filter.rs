@@ -119,6 +119,7 @@ impl Sieve {
             | Record::OthersActed { .. }
             | Record::Width { .. }
             | Record::FaultsForgiven { .. }
+            | Record::Paused { .. }
             | Record::Counted { .. } => true,
             Record::Joined { at, machines } => {
                 let machines: Vec<_> =

@@ -128,6 +128,7 @@ impl Teller {
             | Record::LostTogether { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
+            | Record::Paused { .. }
             | Record::Returned { .. }
             | Record::Tried { .. }
             | Record::CarriedOver { .. }

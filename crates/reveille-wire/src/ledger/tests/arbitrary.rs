@@ -9,6 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::PauseScope;
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
 use reveille_core::model::attempt::{Attempt, Ending, Readback};
@@ -347,6 +348,15 @@ fn joined() -> impl Strategy<Value = Joined> {
     })
 }
 
+pub(crate) fn pause_scope() -> impl Strategy<Value = PauseScope> {
+    prop_oneof![
+        Just(PauseScope::Roster),
+        Just(PauseScope::OtherController),
+        text().prop_map(PauseScope::Pool),
+        text().prop_map(PauseScope::Machine),
+    ]
+}
+
 fn of_machines() -> impl Strategy<Value = Record> {
     prop_oneof![
         (at(), any::<u64>()).prop_map(|(at, fence)| Record::Started { at, fence: Fence(fence) }),
@@ -371,6 +381,7 @@ fn of_machines() -> impl Strategy<Value = Record> {
             machines,
             disowned
         }),
+        (at(), pause_scope(), any::<bool>()).prop_map(|(at, scope, over)| Record::Paused { at, scope, over }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Returned { at, machines }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::LostTogether { at, machines }),
     ]

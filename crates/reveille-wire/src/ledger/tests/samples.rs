@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::PauseScope;
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
 use reveille_core::model::attempt::{Attempt, Ending, Readback};
@@ -247,6 +248,9 @@ fn of_machines(fence: Fence) -> Vec<Record> {
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
         Record::Departed { at: AT, machines: vec![machine()], disowned: false },
         Record::Departed { at: AT, machines: vec![machine()], disowned: true },
+        Record::Paused { at: AT, scope: PauseScope::Pool(text("workers")), over: false },
+        Record::Paused { at: AT, scope: PauseScope::Machine(text("7f3a")), over: true },
+        Record::Paused { at: AT, scope: PauseScope::Roster, over: true },
         Record::Returned { at: AT, machines: vec![machine()] },
         Record::LostTogether { at: AT, machines: vec![machine()] },
     ]

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use reveille_core::effect::{Effect, Look, ReadError, ReadErrorKind};
 use reveille_core::event::{
-    AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+    AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, Scope,
 };
 use reveille_core::model::access::{RoleRef, UserRoles};
 use reveille_core::model::agent::{AgentReport, ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
@@ -25,8 +25,8 @@ use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, T
 use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{
-    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error,
-    state, text, user,
+    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, pause_scope, record, role, route, rule,
+    stage_error, state, text, user,
 };
 
 fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
@@ -204,13 +204,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 }
 
 fn pauses() -> impl Strategy<Value = Event> {
-    let scope = prop_oneof![
-        Just(PauseScope::Roster),
-        Just(PauseScope::OtherController),
-        text().prop_map(PauseScope::Pool),
-        text().prop_map(PauseScope::Machine),
-    ];
-    let pause = (scope, text(), text()).prop_map(|(scope, by, reason)| Pause { scope, by, reason });
+    let pause = (pause_scope(), text(), text()).prop_map(|(scope, by, reason)| Pause { scope, by, reason });
     btree_set(pause, 0..3).prop_map(|pauses| Event::Command(Command::Pauses(pauses)))
 }
 

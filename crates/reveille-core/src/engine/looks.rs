@@ -23,6 +23,7 @@ use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::{CloudChange, CloudView, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::observe::remembered::Remembered;
+use crate::plan::desk::Desk;
 use crate::record::Record;
 
 use super::State;
@@ -361,9 +362,24 @@ impl State {
         });
         let answered: BTreeSet<RequestId> = answered.collect();
         let view = self.desk().seen_of(&key.subject).map(|(cloud, _)| cloud);
+        let own = |it: &&InstanceAction| answered.contains(&it.request);
+        let is_our_user = |user: &Arc<str>| {
+            let known = view.and_then(|view| self.own_users.get(&view.name));
+            let by_us = log.iter().filter(own).filter_map(|it| it.user.as_ref());
+            known.into_iter().flatten().chain(by_us).any(|it| it == user)
+        };
         let lost = tried.iter().filter(|tried| !matches!(tried.outcome(), Some(Outcome::Accepted { .. })));
-        let lost = lost.filter_map(|tried| request_of(tried, view?, log, &answered)).collect::<Vec<_>>();
+        let lost = lost.filter_map(|tried| request_of(tried, view?, log, is_our_user)).collect::<Vec<_>>();
         answered.into_iter().chain(lost).collect()
+    }
+
+    /// Who we are to this cloud: the user of our requests in its logs.
+    fn learn_own_user(&mut self, key: &IncidentKey, log: &[InstanceAction], ours: &BTreeSet<RequestId>) {
+        let Some((cloud, _)) = Desk::instance_of(&key.subject) else { return };
+        let by_us = log.iter().filter(|it| ours.contains(&it.request)).filter_map(|it| it.user.clone());
+        for user in by_us {
+            self.own_users.entry(cloud.clone()).or_default().insert(user);
+        }
     }
 
     fn on_evidence(
@@ -385,6 +401,7 @@ impl State {
         }
         let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };
         let ours = self.requests_for(key, log);
+        self.learn_own_user(key, log, &ours);
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
@@ -426,12 +443,14 @@ impl State {
 }
 
 /// The request of a reboot that may have been made although its answer was lost: the only one in the log that began while we
-/// waited for that answer, by the user of our others.
+/// waited for that answer, by our user. Where no log has shown yet who that is, it counts as another's: our first reboot was
+/// never made, a person rebooted the machine in that minute, and it was deleted while they waited. That holds as long as the
+/// reboot lasts, or until a log of any machine shows a request of ours that this cloud answered.
 fn request_of(
     tried: &Attempt,
     cloud: &CloudView,
     log: &[InstanceAction],
-    answered: &BTreeSet<RequestId>,
+    is_our_user: impl Fn(&Arc<str>) -> bool,
 ) -> Option<RequestId> {
     let (Call::Reboot(_), true, Some(ending)) = (&tried.call, tried.may_boot(), &tried.ending) else {
         return None;
@@ -443,8 +462,8 @@ fn request_of(
     };
     let mut of_then = log.iter().filter(is_of_then);
     let (found, another) = (of_then.next()?, of_then.next());
-    let mut ours = log.iter().filter(|it| answered.contains(&it.request));
-    (another.is_none() && ours.all(|it| it.user == found.user)).then(|| found.request.clone())
+    let is_ours = another.is_none() && found.user.as_ref().is_none_or(is_our_user);
+    is_ours.then(|| found.request.clone())
 }
 
 /// How far our reckoning of the cloud's clock may be off: by whole seconds, and by how long a listing took to be answered.

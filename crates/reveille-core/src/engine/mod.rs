@@ -125,6 +125,8 @@ pub struct State {
     paused: BTreeSet<PauseScope>,
     /// What people were done with a moment ago.
     let_go: LetGo,
+    /// Who we are to each cloud, as its logs of actions tell it.
+    own_users: BTreeMap<CloudName, BTreeSet<Arc<str>>>,
     /// The last requests for a repair of each machine, oldest first, whatever came of them.
     requests: BTreeMap<MachineKey, Vec<Arc<str>>>,
     rollouts: BTreeMap<PoolName, Rollout>,
@@ -285,6 +287,7 @@ impl State {
             pauses: BTreeSet::new(),
             paused: BTreeSet::new(),
             let_go: LetGo::default(),
+            own_users: BTreeMap::new(),
             requests: BTreeMap::new(),
             rollouts: BTreeMap::new(),
             upgraded: BTreeMap::new(),

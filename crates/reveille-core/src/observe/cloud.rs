@@ -78,6 +78,9 @@ pub struct Seen {
     pub released_before: Option<Time>,
     /// It came out of what a reboot or a start of ours brings about. We move nothing to another host, and rescue nothing.
     pub released_by_boot: bool,
+    /// When the last full list began that showed it running or in ERROR, without a task, before the last time that it was not so.
+    /// None where no such change was seen.
+    pub rested_at: Option<Time>,
     /// Missing from listings since then, and how often it was asked for by id in vain.
     pub unlisted: Option<Unlisted>,
 }
@@ -160,6 +163,7 @@ impl Seen {
             released: None,
             released_before: None,
             released_by_boot: false,
+            rested_at: None,
             unlisted: None,
         }
     }
@@ -410,6 +414,9 @@ impl CloudView {
                 let before = seen.instance.state;
                 seen.released_by_boot = matches!(before, InstanceState::Rebooting | InstanceState::Stopped);
             }
+            if seen.instance.is_at_rest() && !instance.is_at_rest() {
+                seen.rested_at = Some(self.listed_at);
+            }
             if seen.instance.locked && !instance.locked {
                 change.unlocked.push(instance.id.clone());
             }
@@ -535,6 +542,8 @@ impl CloudView {
             seen.task_since = seen.task_since.min(now);
             seen.released = seen.released.map(|at| at.min(now));
             seen.released_before = seen.released_before.map(|at| at.min(now));
+            // Of one that lies ahead nothing tells on which side of our reboot it lies.
+            seen.rested_at = seen.rested_at.filter(|at| *at <= now);
             seen.first_seen = seen.first_seen.min(now);
             if let Some(left) = &mut seen.left {
                 left.at = left.at.min(now);

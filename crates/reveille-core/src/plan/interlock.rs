@@ -20,6 +20,7 @@ use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, PoolName, ZoneN
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
+use crate::model::outcome::Outcome;
 use crate::model::roster::{GroupRef, Limits, Mode, Pool};
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
@@ -323,13 +324,15 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
 }
 
 /// The cloud took our reboot and has not ended it within the time of a boot, and no other action is newer: its host is dead. Nova
-/// goes on naming the task for ever, and that held every further step for ever.
+/// goes on naming the task for ever, and that held every further step for ever. Where a list showed it at rest since, this reboot
+/// is another's, also while the log cannot be read: it holds as long as it lasts, as every reboot of others.
 pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
     let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject) else { return false };
     let over = |patience| Some(cloud.listed_begun?.earlier_by(patience));
     let over = desk.pool(seen).and_then(|pool| over(pool.deadlines.boot_patience()));
     let (ours, others) = (case.gathered.own_boot, case.gathered.handled);
-    let is_over = ours.zip(over).is_some_and(|(at, over)| at <= over && others.is_none_or(|it| it < at));
+    let is_newest = |at| others.is_none_or(|it| it < at) && !rested_after(desk, cloud, seen, at);
+    let is_over = ours.zip(over).is_some_and(|(at, over)| at <= over && is_newest(at));
     seen.instance.state == InstanceState::Rebooting && is_over
 }
 
@@ -365,6 +368,9 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
 /// and after which the cloud shows nothing that others did. Two minutes after our power cycle, which no list showed, a person
 /// moved the machine to another host: that it ran again counted as ours, and it was deleted while it booted there. The log tells
 /// of what was tried under another incident as well. A second release after the same try is another's.
+///
+/// Where a list that began after the cloud had taken ours showed it at rest, what came after is another's: twelve minutes after
+/// our power cycle a person rebooted the machine, and while the log could not be read that counted as ours.
 fn is_after_ours(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, at: Time) -> bool {
     let Some(patience) = desk.pool(seen).map(|pool| pool.deadlines.boot_patience()) else { return false };
     let gathered = &case.gathered;
@@ -372,18 +378,29 @@ fn is_after_ours(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, a
     let launches = matches!(gathered.newest_reboot, Some(ActionMark::Launch(_)));
     let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     let boots = |tried: &&Attempt| tried.may_boot() && !is_unseen(&tried.call);
-    let span =
-        |tried: &Attempt| Some((cloud.clock_at(tried.at)?, cloud.clock_at(tried.ending.as_ref()?.at())?));
+    let span = |tried: &Attempt| {
+        let is_taken = matches!(tried.outcome(), Some(Outcome::Accepted { .. }));
+        Some((cloud.clock_at(tried.at)?, cloud.clock_at(tried.ending.as_ref()?.at())?, is_taken))
+    };
     let tried = case.incident.attempts.iter().filter(boots).filter_map(span);
-    let logged = gathered.own_boot.map(|at| (at, at));
+    let logged = gathered.own_boot.map(|at| (at, at, true));
     let before = seen.released_before.max(desk.let_go.last(seen)).and_then(|at| cloud.clock_at(at));
     let Some(at) = cloud.clock_at(at).filter(|_| seen.released_by_boot) else { return false };
-    let is_its = |(begun, ended): (ServiceTime, ServiceTime)| {
+    let is_its = |(begun, ended, is_taken): (ServiceTime, ServiceTime, bool)| {
+        if is_taken && rested_after(desk, cloud, seen, ended) {
+            return false;
+        }
         let is_near = begun <= at && at.earlier_by(patience) <= begun && before.is_none_or(|it| it < begun);
         let handled = gathered.handled.is_some_and(|it| it > begun);
         is_near && !handled && gathered.launched.is_none_or(|it| it <= ended)
     };
     tried.chain(logged).any(is_its)
+}
+
+/// A list that began well after this showed it at rest, before the last time that it was not.
+fn rested_after(desk: &Desk<'_>, cloud: &CloudView, seen: &Seen, taken: ServiceTime) -> bool {
+    let rested = seen.rested_at.and_then(|at| cloud.clock_at(at - desk.roster.timing.settle));
+    rested.is_some_and(|at| at > taken)
 }
 
 /// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::Event;
 use reveille_core::model::hosting::Hosting;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
@@ -15,11 +16,21 @@ use super::steps::{made, min, set, without_rejoin};
 
 /// Nova's log tells that a person did this just now.
 fn person_does(field: &mut Field, action: &str) {
-    let started = field.cloud_time();
-    let request = format!("req-erin-{}", field.by_others.len()).as_str().into();
-    let by_erin =
-        InstanceAction { request, action: action.into(), started, user: Some("erin".into()), message: None };
-    field.by_others.insert(0, ("i004".to_owned(), by_erin));
+    let request = format!("req-erin-{}", field.by_others.len());
+    is_logged(field, action, "erin", &request);
+}
+
+fn is_logged(field: &mut Field, action: &str, user: &str, request: &str) {
+    let (started, request, user) = (field.cloud_time(), request.into(), Some(user.into()));
+    let logged = InstanceAction { request, action: action.into(), started, user, message: None };
+    field.by_others.insert(0, ("i004".to_owned(), logged));
+}
+
+/// The calls that are out are answered so.
+fn answer(field: &mut Field, outcome: &Outcome) {
+    for intent in field.mute.take().unwrap_or_default() {
+        field.feed(Event::Done { intent, outcome: outcome.clone() });
+    }
 }
 
 fn state(field: &mut Field, state: InstanceState, task: Option<&str>) {
@@ -163,4 +174,49 @@ fn machine_that_a_person_started_on_ec2_after_our_power_cycle_has_the_time_of_a_
     field.run(Span::from_s(30));
     state(&mut field, InstanceState::Active, None);
     is_left_alone_for(&mut field, min(14), "started");
+}
+
+/// No answer came to a reboot of ours, which may never have been made, and in that minute a reboot is logged that never ends. Of
+/// a person's we keep away as long as it lasts, also where no log has told yet who we are. The next step follows on our own.
+#[test]
+fn reboot_in_the_minute_of_ours_without_an_answer_is_ours_where_it_is_by_our_user() {
+    for (user, answered_before) in [("erin", false), ("erin", true), ("reveille", true)] {
+        let mut field = not_ready_for(min(4));
+        field.mute = Some(Vec::new());
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        if answered_before {
+            is_logged(&mut field, "reboot", "reveille", "req-ours");
+            answer(&mut field, &Outcome::Accepted { request: Some("req-ours".into()) });
+            field.mute = Some(Vec::new());
+            field.run_until(min(40), |field| field.calls.len() > 1);
+        }
+        is_logged(&mut field, "reboot", user, "req-lost");
+        state(&mut field, InstanceState::Rebooting, Some("reboot_started_hard"));
+        field.run(Span::from_s(30));
+        answer(&mut field, &Outcome::Unknown { text: "no answer came".into() });
+        let calls = field.calls.len();
+        assert_eq!(calls, 1 + usize::from(answered_before), "{user}: {:?}", made(&field));
+        field.run_until(min(180), |field| field.calls.len() > calls);
+        assert_eq!(field.calls.len() > calls, user == "reveille", "{user}: {:?}", made(&field));
+    }
+}
+
+/// Twelve minutes after our power cycle a person reboots the machine. The log cannot be read, and the lists show it running, then
+/// in its reboot for as long, and running again.
+#[test]
+fn machine_that_a_person_rebooted_while_the_log_cannot_be_read_has_the_time_of_a_boot() {
+    for lasts in [2, 40] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run_until(min(40), |field| field.calls.len() == 2);
+        field.no_action_log = true;
+        field.run(min(12));
+        person_does(&mut field, "reboot");
+        state(&mut field, InstanceState::Rebooting, Some("reboot_started_hard"));
+        field.run(min(lasts));
+        assert_eq!(field.calls.len(), 2, "{lasts}: {:?}", made(&field));
+        state(&mut field, InstanceState::Active, None);
+        is_left_alone_for(&mut field, min(14), "rebooted");
+    }
 }

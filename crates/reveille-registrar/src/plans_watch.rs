@@ -115,7 +115,7 @@ mod tests {
     fn plans_are_told_when_they_change_and_a_broken_file_is_told_once_and_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let (path, beside) = (directory.path().join("plans.yaml"), directory.path().join("cloud.conf"));
-        let file = "  files:\n  - {path: /etc/kubernetes/c.conf, mode: \"0600\", from: cloud.conf}\n";
+        let file = "  files:\n  - {path: /etc/kubernetes/cloud/c.conf, mode: \"0600\", from: cloud.conf}\n";
         std::fs::write(&path, plan("workers", file)).unwrap();
         std::fs::write(&beside, "a").unwrap();
         let pools = BTreeSet::from([("prod".into(), "workers".into())]);

@@ -46,9 +46,9 @@ fn what_an_agent_would_not_take_is_refused_where_it_was_written() {
         ),
         (
             file("path: /etc/cron.d/a, mode: \"0600\", content: x"),
-            "it takes /etc/crictl.yaml, /etc/kubernetes/…",
+            "it takes /etc/crictl.yaml, /etc/kubernetes/azure.json, ",
         ),
-        (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "not executable"),
+        (file("path: /etc/kubernetes/cloud/a, mode: \"4755\", content: x"), "not executable"),
         (
             config("kubeadm", "patches.yaml"),
             "patches.yaml: step 0, the join: config.patches is not taken from a plan",
@@ -66,7 +66,7 @@ fn what_an_agent_would_not_take_is_refused_where_it_was_written() {
 
 #[test]
 fn a_plan_is_read_with_its_files() {
-    let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/kubernetes/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
+    let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/kubernetes/cloud/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
     let plans = read_text(&plan("workers", file)).unwrap();
     let template = &plans.0[&("prod".into(), "workers".into())];
     assert!(
@@ -82,27 +82,33 @@ fn what_cannot_be_followed_is_refused_when_it_is_read() {
         (plan("none", ""), "no roster has this pool"),
         (plan("gpu", ""), "more than one roster"),
         (file("path: etc/a, mode: \"0600\", content: x"), "no place for"),
-        (file("path: /etc/kubernetes/../a, mode: \"0600\", content: x"), "no place for"),
-        (file("path: /etc/kubernetes/a, mode: \"0600\", content: x, owner: \"www:www\""), "leave owner out"),
-        (file("path: /etc/kubernetes/a, mode: \"9\", content: x"), "write 0600"),
-        (file("path: /etc/kubernetes/a, mode: \"0666\", content: x"), "write 0600"),
+        (file("path: /etc/kubernetes/cloud/../a, mode: \"0600\", content: x"), "no place for"),
         (
-            file("path: /etc/kubernetes/a, mode: \"0600\""),
-            "files[0]: /etc/kubernetes/a needs content or from",
+            file("path: /etc/kubernetes/cloud/a, mode: \"0600\", content: x, owner: \"www:www\""),
+            "leave owner out",
         ),
-        (file("path: /etc/kubernetes/a, mode: \"0600\", from: bell"), "files[0]: /etc/kubernetes/a: "),
+        (file("path: /etc/kubernetes/cloud/a, mode: \"9\", content: x"), "write 0600"),
+        (file("path: /etc/kubernetes/cloud/a, mode: \"0666\", content: x"), "write 0600"),
+        (
+            file("path: /etc/kubernetes/cloud/a, mode: \"0600\""),
+            "files[0]: /etc/kubernetes/cloud/a needs content or from",
+        ),
+        (
+            file("path: /etc/kubernetes/cloud/a, mode: \"0600\", from: bell"),
+            "files[0]: /etc/kubernetes/cloud/a: ",
+        ),
         (
             file(
-                "path: /etc/kubernetes/a, mode: \"0600\", content: x}\n  - {path: /etc/kubernetes/a, mode: \"0777\", content: x",
+                "path: /etc/kubernetes/cloud/a, mode: \"0600\", content: x}\n  - {path: /etc/kubernetes/cloud/a, mode: \"0777\", content: x",
             ),
-            "files[1]: /etc/kubernetes/a is to have the mode",
+            "files[1]: /etc/kubernetes/cloud/a is to have the mode",
         ),
         (
             file("path: /etc/sysctl.d/a.conf, mode: \"0600\", content: kernel.modprobe=/tmp/x"),
             "files[0]: /etc/sysctl.d/a.conf: \"kernel.modprobe\"",
         ),
         (plan("workers", "").replace("kubeadm,", "k3s, configFile: bell,"), "join.configFile: "),
-        (file("path: /etc/kubernetes/a, mode: \"0600\", from: nowhere"), "cannot read"),
+        (file("path: /etc/kubernetes/cloud/a, mode: \"0600\", from: nowhere"), "cannot read"),
         (plan("workers", "").replace("sha256:0a", "0a"), "caPins"),
         (plan("workers", "  run: sh\n"), "no file of plans"),
         (plan("workers", "  needs: [worker]\n"), "for ever"),

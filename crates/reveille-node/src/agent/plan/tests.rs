@@ -14,8 +14,12 @@ fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
     assert!(write(&root, 0, "/etc/kubernetes/cloud.conf", "0640", "a").unwrap());
     assert!(!write(&root, 0, "/etc/kubernetes/cloud.conf", "0640", "a").unwrap(), "it is as it should be");
     assert!(write(&root, 0, "/etc/kubernetes/cloud.conf", "0600", "a").unwrap(), "its mode is another");
-    for path in ["/etc/passwd", "/etc/kubernetes/../passwd", "etc/kubernetes/a", "/root/.ssh/authorized_keys"]
-    {
+    for path in [
+        "/etc/passwd",
+        "/etc/kubernetes/cloud/../../passwd",
+        "etc/kubernetes/cloud/a",
+        "/root/.ssh/authorized_keys",
+    ] {
         assert!(
             matches!(
                 write(&root, 3, path, "0600", "x"),
@@ -25,8 +29,8 @@ fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
         );
     }
     fs::create_dir_all(root.at("/elsewhere")).unwrap();
-    std::os::unix::fs::symlink(root.at("/elsewhere"), root.at("/etc/kubernetes/out")).unwrap();
-    assert!(write(&root, 0, "/etc/kubernetes/out/file", "0600", "x").is_err(), "a link leads out of it");
+    std::os::unix::fs::symlink(root.at("/elsewhere"), root.at("/etc/kubernetes/cloud")).unwrap();
+    assert!(write(&root, 0, "/etc/kubernetes/cloud/file", "0600", "x").is_err(), "a link leads out of it");
     assert!(!root.at("/elsewhere/file").exists());
 }
 
@@ -73,14 +77,15 @@ fn a_path_that_only_begins_like_a_place_of_a_plan_is_none() {
         "/etc/crictl.yamlEVIL",
         "/etc/crictl.yaml/x",
         "/etc/crictl.yaml.d/x",
-        "/etc/kubernetesx/a",
-        "/etc/kubernetes",
-        "/etc/kubernetes/",
-        "/etc/kubernetes/.",
-        "/etc/kubernetes/./a",
-        "/etc//kubernetes/a",
-        "/etc/kubernetes/a/",
-        "/etc/kubernetes/a\0b",
+        "/etc/kubernetes/cloudx/a",
+        "/etc/kubernetes/cloud",
+        "/etc/kubernetes/cloud/",
+        "/etc/kubernetes/cloud/.",
+        "/etc/kubernetes/cloud/./a",
+        "/etc//kubernetes/cloud/a",
+        "/etc/kubernetes/cloud/a/",
+        "/etc/kubernetes/cloud/a\0b",
+        "/etc/kubernetes/a",
     ] {
         let refused = write(&root, 3, path, "0600", "x");
         assert!(
@@ -89,7 +94,7 @@ fn a_path_that_only_begins_like_a_place_of_a_plan_is_none() {
         );
     }
     assert!(!root.has("/etc/crictl.yamlEVIL"));
-    for path in ["/etc/crictl.yaml", "/etc/kubernetes/a", "/etc/rancher/k3s/registries.yaml"] {
+    for path in ["/etc/crictl.yaml", "/etc/kubernetes/cloud/a", "/etc/rancher/k3s/registries.yaml"] {
         assert!(write(&root, 3, path, "0600", "x").unwrap(), "{path}");
     }
 }

@@ -24,8 +24,9 @@ const REGISTRATION: [&str; 7] = [
     "imagePullPolicy",
     "imagePullSerial",
 ];
-/// Keys of the k3s or RKE2 agent. Each may have a `+` behind it, which adds to a list.
-const AGENT: [&str; 17] = [
+/// Keys of an agent of k3s or RKE2; each also with a `+` behind it, which adds to a list. Not `system-default-registry`:
+/// RKE2 takes from there the image whose programs it runs as root, and k3s no more than what `pause-image` says.
+const AGENT: [&str; 16] = [
     "debug",
     "disable-default-registry-endpoint",
     "flannel-iface",
@@ -41,7 +42,6 @@ const AGENT: [&str; 17] = [
     "resolv-conf",
     "selinux",
     "snapshotter",
-    "system-default-registry",
     "v",
 ];
 /// Arguments of a kubelet about its resources and its name. None of them names a program, or a folder whose
@@ -251,6 +251,18 @@ mod tests {
         let taken = "discovery: {file: {kubeConfigPath: \"a b\"}}\nnodeRegistration: {kubeletExtraArgs: [{name: node-labels, value: \"a=b,c=d\"}]}\n";
         assert!(config(0, Distribution::Kubeadm, taken).is_ok());
     }
+
+    #[test]
+    fn no_setting_of_a_plan_says_where_the_programs_of_an_agent_come_from() {
+        for distribution in [Distribution::Rke2, Distribution::K3s] {
+            for key in ["system-default-registry", "system-default-registry+", "private-registry"] {
+                assert!(config(0, distribution, &format!("{key}: registry.example\n")).is_err(), "{key}");
+            }
+            let image = "pause-image: registry.example/pause:3.10\n";
+            assert!(config(0, distribution, image).is_ok());
+        }
+    }
+
     #[test]
     fn no_argument_of_a_kubelet_stands_behind_a_comma_and_lists_of_resources_and_signals_are_taken() {
         let agent = |argument: &str| {

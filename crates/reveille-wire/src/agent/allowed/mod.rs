@@ -79,32 +79,23 @@ pub enum NotAllowed {
     },
 }
 
-/// A plan may write files in these folders and below them.
-const FOLDERS: [&[&str]; 7] = [
-    &["etc", "kubernetes"],
-    &["etc", "cni", "net.d"],
-    &["etc", "containerd"],
-    &["etc", "sysctl.d"],
-    &["etc", "modules-load.d"],
-    // The list does not have all of `/etc/rancher`: from there Rancher's agent reads which folder holds its own plans,
-    // with programs to run.
-    &["etc", "rancher", "k3s"],
-    &["etc", "rancher", "rke2"],
-];
-/// A plan may also write these files.
-const FILES: [&[&str]; 1] = [&["etc", "crictl.yaml"]];
-/// A plan may not write these paths or anything below them. They hold static pods, the authorities that a node trusts, and
-/// the node's own credentials. They also hold what k3s and RKE2 read beside the plan's own configuration; a later file
-/// overrides an earlier one.
-const NEVER: [&[&str]; 8] = [
-    &["etc", "kubernetes", "manifests"],
-    &["etc", "kubernetes", "pki"],
-    &["etc", "kubernetes", "kubelet.conf"],
-    &["etc", "kubernetes", "bootstrap-kubelet.conf"],
-    &["etc", "rancher", "k3s", "config.yaml"],
-    &["etc", "rancher", "k3s", "config.yaml.d"],
-    &["etc", "rancher", "rke2", "config.yaml"],
-    &["etc", "rancher", "rke2", "config.yaml.d"],
+/// Files are taken in these folders and those below them.
+const FOLDERS: [&str; 5] =
+    ["/etc/cni/net.d", "/etc/containerd", "/etc/kubernetes/cloud", "/etc/modules-load.d", "/etc/sysctl.d"];
+/// And these. Where the configurations of kubelets and of k3s and RKE2 lie, files are taken by name alone. Units of distributions
+/// read there what a kubelet is called with (`kubelet.env`, `config`), its configuration names a folder whose pods run unasked, a
+/// kubeconfig names programs, and k3s and RKE2 count a later file beside the plan's own. RKE2's `registries.yaml` is not among
+/// them: RKE2 runs programs of an image as root, and a mirror says where that comes from. k3s has its programs in itself.
+const FILES: [&str; 9] = [
+    "/etc/crictl.yaml",
+    "/etc/kubernetes/azure.json",
+    "/etc/kubernetes/cloud-config",
+    "/etc/kubernetes/cloud.conf",
+    "/etc/kubernetes/cloud_config",
+    "/etc/kubernetes/resolv.conf",
+    "/etc/rancher/k3s/registries.yaml",
+    "/etc/rancher/k3s/resolv.conf",
+    "/etc/rancher/rke2/resolv.conf",
 ];
 /// The folder of the kernel's settings.
 const SETTINGS: &str = "/etc/sysctl.d/";
@@ -125,10 +116,8 @@ const MODE_MOST: u32 = 0o644;
 
 /// The allowed places of a plan's files, as text for the error.
 fn places() -> String {
-    let files = FILES.iter().map(|names| format!("/{}", names.join("/")));
-    let folders = FOLDERS.iter().map(|names| format!("/{}/…", names.join("/")));
-    let never = NEVER.iter().map(|names| format!("/{}", names.join("/"))).collect::<Vec<_>>();
-    format!("{}, and never {}", files.chain(folders).collect::<Vec<_>>().join(", "), never.join(", "))
+    let folders = FOLDERS.iter().map(|folder| format!("{folder}/…"));
+    FILES.iter().map(ToString::to_string).chain(folders).collect::<Vec<_>>().join(", ")
 }
 
 /// Checks every step of the plan.
@@ -221,12 +210,10 @@ fn is_setting(key: &str) -> bool {
 ///
 /// The path is not a place for a plan's file.
 pub fn place(file: usize, path: &str) -> Result<(), NotAllowed> {
-    let names: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
-    let is_plain = path.chars().all(|c| c.is_ascii_graphic())
-        && names.iter().all(|name| !matches!(*name, "" | "." | ".."));
-    let is_never = NEVER.iter().any(|never| names.starts_with(never));
-    let is_below = FOLDERS.iter().any(|folder| names.len() > folder.len() && names.starts_with(folder));
-    if is_plain && !is_never && (is_below || FILES.contains(&names.as_slice())) {
+    let below = |folder: &&str| path.strip_prefix(*folder).and_then(|rest| rest.strip_prefix('/'));
+    let is_name = |name: &str| !matches!(name, "" | "." | "..") && name.chars().all(|c| c.is_ascii_graphic());
+    let is_below = FOLDERS.iter().filter_map(|folder| below(folder)).any(|rest| rest.split('/').all(is_name));
+    if is_below || FILES.contains(&path) {
         return Ok(());
     }
     Err(NotAllowed::Place { file, path: path.to_owned() })
@@ -262,19 +249,52 @@ mod tests {
             "/etc/rancher/node/password",
             "/etc/rancher/agent/config.yaml",
             "/etc/rancher/rancherd/config.yaml",
-            "/etc/kubernetes/\u{202e}x",
-            "/etc/kubernetes/a\nb",
-            "/etc/kubernetes/a b",
+            "/etc/kubernetes/cloud",
+            "/etc/kubernetes/cloud.conf/x",
+            "/etc/kubernetes/cloud/\u{202e}x",
+            "/etc/kubernetes/cloud/a\nb",
+            "/etc/kubernetes/cloud/a b",
         ] {
             assert!(matches!(place(1, path), Err(NotAllowed::Place { file: 1, .. })), "{path:?}");
         }
         for path in [
+            "/etc/cni/net.d/10-flannel.conflist",
+            "/etc/containerd/certs.d/docker.io/hosts.toml",
             "/etc/kubernetes/cloud.conf",
-            "/etc/kubernetes/kubelet.conf.d/x",
+            "/etc/kubernetes/cloud/ca.crt",
+            "/etc/kubernetes/resolv.conf",
             "/etc/rancher/k3s/registries.yaml",
-            "/etc/rancher/rke2/config.yaml.bak",
         ] {
             assert!(place(1, path).is_ok(), "{path}");
+        }
+    }
+
+    #[test]
+    fn no_file_of_a_plan_says_with_what_a_kubelet_runs_or_as_whom_a_person_speaks() {
+        for path in [
+            // Arguments: Kubespray's unit reads the first, Fedora's and openSUSE's the next two, OpenShift's the fourth.
+            "/etc/kubernetes/kubelet.env",
+            "/etc/kubernetes/kubelet",
+            "/etc/kubernetes/config",
+            "/etc/kubernetes/kubelet-env",
+            // A configuration, of which `staticPodPath` names a folder of pods.
+            "/etc/kubernetes/kubelet-config.yaml",
+            "/etc/kubernetes/kubelet/kubelet-config.json",
+            "/etc/kubernetes/kubelet/config.json",
+            "/etc/kubernetes/kubelet/config.json.d/99-x.conf",
+            "/etc/rancher/k3s/kubelet.config",
+            // A program for each image, and for each request.
+            "/etc/kubernetes/credential-provider.yaml",
+            "/etc/kubernetes/admin.conf",
+            "/etc/kubernetes/super-admin.conf",
+            "/etc/kubernetes/controller-manager.conf",
+            "/etc/kubernetes/scheduler.conf",
+            "/etc/rancher/k3s/k3s.yaml",
+            "/etc/rancher/rke2/rke2.yaml",
+            // From where the image comes whose programs RKE2 runs as root.
+            "/etc/rancher/rke2/registries.yaml",
+        ] {
+            assert!(matches!(place(1, path), Err(NotAllowed::Place { .. })), "{path}");
         }
     }
 
@@ -296,7 +316,7 @@ mod tests {
             let refused = file(2, path, None, &format!("net.ipv4.ip_forward=1\n{line}\n"));
             assert!(matches!(refused, Err(NotAllowed::Setting { file: 2, .. })), "{line}: {refused:?}");
         }
-        assert!(file(0, "/etc/kubernetes/a", None, "kernel.core_pattern=|x").is_ok());
+        assert!(file(0, "/etc/kubernetes/cloud.conf", None, "kernel.core_pattern=|x").is_ok());
         assert!(matches!(file(0, path, Some("www:www"), ""), Err(NotAllowed::Owner { .. })));
     }
 

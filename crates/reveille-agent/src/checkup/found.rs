@@ -145,7 +145,7 @@ impl Found {
         self
     }
 
-    /// Adds a command to the advice.
+    /// A command to what is to be done. What it has from a disk or a server stands in it by [`word`].
     pub(super) fn run(mut self, command: impl Into<String>) -> Self {
         let advice = self.advice.get_or_insert_with(|| Advice { words: String::new(), commands: Vec::new() });
         advice.commands.push(command.into());
@@ -153,7 +153,19 @@ impl Found {
     }
 }
 
-/// The value that was read; otherwise the macro returns the result "cannot tell".
+/// A text of a disk or a server as one word of a command: a person pastes it as root, and a folder `/x;reboot` is a folder. No
+/// word is an option, and none has in it what a terminal obeys.
+pub(super) fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if text.starts_with(|c: char| c != '-' && is_plain(c)) && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    let odd = |(at, c): (usize, char)| if c.is_control() || at == 0 && c == '-' { '\u{fffd}' } else { c };
+    let shown: String = text.chars().enumerate().map(odd).collect();
+    format!("'{}'", shown.replace('\'', r"'\''"))
+}
+
+/// What was read, or the answer that it could not be.
 macro_rules! known {
     ($reading:expr) => {
         match &$reading {
@@ -197,5 +209,28 @@ pub(super) fn seconds(count: i64) -> String {
         s @ 120..=7199 => format!("{} min", s / 60),
         s @ 7200..=172_799 => format!("{} h", s / 3600),
         s => format!("{} days", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_disk_is_one_word_of_a_command_and_no_option() {
+        for plain in ["10.0.0.1", "fd00::1", "fe80::1%eth0", "api.lan", "w-1.example", "/var/lib/rancher/k3s"]
+        {
+            assert_eq!(word(plain), plain);
+        }
+        for (text, shown) in [
+            ("/x;touch owned;", "'/x;touch owned;'"),
+            ("a'b$(c)", r"'a'\''b$(c)'"),
+            ("~root", "'~root'"),
+            ("a\u{1b}[2J\nb", "'a\u{fffd}[2J\u{fffd}b'"),
+            ("--server=https://x", "'\u{fffd}-server=https://x'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), shown);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! requests.
 
 use super::facts::{ClientCertificate, ConfigSeen, Facts, Joined, RequestState, Unit};
-use super::found::{Found, known, seconds, why};
+use super::found::{Found, known, seconds, why, word};
 use super::reading::Reading;
 use super::supervised;
 use super::trust::day;
@@ -40,7 +40,11 @@ pub(super) fn leftovers(facts: &Facts) -> Found {
         {
             found
                 .advise("when nothing of the other join is wanted any more, stop the agent and take its certificates away; a server's folder is never among them")
-                .run(format!("sudo systemctl stop {}; sudo rm -f {}/agent/*.kubeconfig {1}/agent/*.crt {1}/agent/*.key", own.unit, own.folder))
+                .run(format!(
+                    "sudo systemctl stop {}; sudo rm -f {1}/agent/*.kubeconfig {1}/agent/*.crt {1}/agent/*.key",
+                    own.unit,
+                    word(&own.folder)
+                ))
         } else if leads.is_empty() {
             found
                 .advise("when nothing of the other join is wanted any more, take it away and join again")
@@ -272,14 +276,14 @@ pub(super) fn request(facts: &Facts) -> Found {
             .lines(lines())
             .cause("csr-not-approved")
             .advise("find out who denied it, and why")
-            .run(format!("kubectl get csr {} -o yaml", request.name));
+            .run(format!("kubectl get csr {} -o yaml", word(&request.name)));
     }
     if let Some(request) = of(RequestState::Pending) {
         return Found::failed(format!("its request {} waits for approval", request.name))
             .lines(lines())
             .cause("csr-not-approved")
             .advise("approve it, and see why the controller manager did not: its approver, or the group of the token")
-            .run(format!("kubectl certificate approve {}", request.name));
+            .run(format!("kubectl certificate approve {}", word(&request.name)));
     }
     match of(RequestState::Approved) {
         Some(request) => {

@@ -1,7 +1,7 @@
 //! The machine: its clock, its name, its kernel, and the room for what is to run on it.
 
 use super::facts::{ConfigSeen, Facts, Joined, Room};
-use super::found::{Found, bytes, known, seconds, why};
+use super::found::{Found, bytes, known, seconds, why, word};
 use super::reading::Reading;
 
 /// The controller manager sets notBefore of its certificates back by this much. To a clock that is further behind, a new
@@ -310,7 +310,7 @@ pub(super) fn announced(facts: &Facts) -> Found {
         .lines(notices.iter().map(ToString::to_string))
         .cause("provider-announced")
         .advise("drain it and let its owner replace it before then")
-        .run(format!("kubectl drain {node} --ignore-daemonsets --delete-emptydir-data"))
+        .run(format!("kubectl drain {} --ignore-daemonsets --delete-emptydir-data", word(&node)))
 }
 
 /// The free amount is below the kubelet's eviction threshold, as configured or by default.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::facts::{Aim, Facts};
-use super::found::{Found, known, why};
+use super::found::{Found, known, why, word};
 use super::reading::Reading;
 use super::server::{Connect, Lookup, Server};
 
@@ -104,7 +104,7 @@ pub(super) fn dns(facts: &Facts) -> Found {
                 .lines(asked())
                 .cause("dns-resolution-failure")
                 .advise(words)
-                .run(format!("getent ahosts {host}; cat /etc/resolv.conf"))
+                .run(format!("getent ahosts {}; cat /etc/resolv.conf", word(host)))
         };
         match known!(server.lookup) {
             Lookup::Found(addresses) => {
@@ -129,7 +129,7 @@ pub(super) fn reach(facts: &Facts) -> Found {
     best(facts, |server, aim| {
         let endpoint = &server.endpoint;
         let (host, port) = endpoint.rsplit_once(':').unwrap_or((endpoint, "6443"));
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = word(host.trim_start_matches('[').trim_end_matches(']'));
         let mend = |found: Found, words: &str| {
             found.advise(words).run(format!("nc -vz -w 3 {host} {port}; ip route get {host}"))
         };

@@ -2,7 +2,7 @@
 //! it is Ready.
 
 use super::facts::{Condition, Facts, Identity, Joined, Node};
-use super::found::{Found, known};
+use super::found::{Found, known, word};
 use super::reading::Reading;
 use super::runtime::running;
 use crate::sameness::{self, Ids};
@@ -48,7 +48,7 @@ fn taken(facts: &Facts, node: &Node) -> Option<Found> {
             .lines(identity(node, &facts.identity))
             .cause("duplicate-node-name")
             .advise("find out which of the two is wanted before touching either; give the other a name of its own, reset and join it again")
-            .run(format!("kubectl get node {} -o wide", node.name))
+            .run(format!("kubectl get node {} -o wide", word(&node.name)))
     })
 }
 
@@ -111,7 +111,7 @@ pub(super) fn leaving(facts: &Facts) -> Found {
     if node.is_cordoned {
         return Found::warned("it is cordoned: nothing new is put on it")
             .advise("when that is over:")
-            .run(format!("kubectl uncordon {}", node.name));
+            .run(format!("kubectl uncordon {}", word(&node.name)));
     }
     Found::passed("no controller removes it")
 }
@@ -151,7 +151,7 @@ pub(super) fn pod_network(facts: &Facts) -> Found {
             .advise("install the cluster's pod network, or see why its pod on this node does not run")
             .run(format!(
                 "kubectl get pods -A -o wide --field-selector spec.nodeName={}",
-                facts.names.node().unwrap_or_default()
+                word(&facts.names.node().unwrap_or_default())
             ))
             .run("ls -l /etc/cni/net.d /opt/cni/bin")
     };

@@ -2,7 +2,7 @@
 //! driver.
 
 use super::facts::{ConfigSeen, Cri, Facts, Joined, Socket, SocketSeen};
-use super::found::{Found, known};
+use super::found::{Found, known, word};
 use super::reading::Reading;
 use super::supervised;
 
@@ -30,7 +30,7 @@ pub(super) fn runtime(facts: &Facts) -> Found {
         match &facts.supervised {
             Some(own) => found
                 .run(format!("systemctl status {} --no-pager; {}", own.unit, facts.last_words(30)))
-                .run(format!("tail -n 30 {}/agent/containerd/containerd.log", own.folder)),
+                .run(format!("tail -n 30 {}/agent/containerd/containerd.log", word(&own.folder))),
             None => found.run(
                 "systemctl status containerd crio --no-pager; journalctl -u containerd -u crio -n 30 --no-pager",
             ),

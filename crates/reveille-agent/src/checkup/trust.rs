@@ -2,7 +2,7 @@
 //! its answer to the token.
 
 use super::facts::{ClientCertificate, Facts};
-use super::found::{Found, known, seconds};
+use super::found::{Found, known, seconds, word};
 use super::network::{best, unread};
 use super::reading::Reading;
 use super::server::{Api, Authority, Certificate, ClusterInfo, Server, Signature, Tls, TokenSeen, Verified};
@@ -218,7 +218,7 @@ pub(super) fn token(facts: &Facts) -> Found {
                 .cause("bootstrap-token-invalid")
                 .advise("make a new one on a control plane and join with the line that it prints; tokens live for a day unless told otherwise")
                 .run("sudo kubeadm token create --print-join-command")
-                .run(format!("kubectl -n kube-system get secret bootstrap-token-{id}"))
+                .run(format!("kubectl -n kube-system get secret bootstrap-token-{}", word(id)))
         };
         let signed = match server.cluster_info.read() {
             Some(ClusterInfo::There(signature)) => Some(signature),

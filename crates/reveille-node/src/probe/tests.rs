@@ -436,4 +436,5 @@ fn a_process_of_a_user_is_no_kubelet_whatever_it_is_called() {
     assert_eq!(process::Processes::read(&root).unwrap().kubelet(), Some(42));
 }
 
+mod commands;
 mod strangers;

@@ -1,7 +1,7 @@
 //! The address of an API server: a host and a port.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::TargetError;
 
@@ -23,7 +23,7 @@ impl Endpoint {
     pub fn parse(place: &str, text: &str) -> Result<Self, TargetError> {
         let text = text.trim();
         let refuse = |wrong: &str, write: String| {
-            Err(TargetError::new(place, format!("\"{text}\" is no address of an API server: {wrong}"), write))
+            Err(TargetError::new(place, format!("{text:?} is no address of an API server: {wrong}"), write))
         };
         let usual = || "HOST:PORT, such as 10.0.0.1:6443".to_owned();
         let bare = text.strip_prefix("https://").unwrap_or(text);
@@ -34,11 +34,15 @@ impl Endpoint {
         if bare.is_empty() || bare.contains(['/', '@', ' ', '?', '#']) {
             return refuse("it is not a host and a port alone", usual());
         }
+        let no_host = "its host is no name or address";
         let (host, port) = match bare.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
             _ => {
                 let host = bare.trim_start_matches('[').trim_end_matches(']');
-                // With a scheme in front, the default port is the scheme's, as in every HTTP client.
+                if !is_host(host) {
+                    return refuse(no_host, usual());
+                }
+                // With a scheme in front the port is the scheme's, as every HTTP client takes it.
                 if text.starts_with("https://") {
                     return Ok(Self { host: host.to_owned(), port: 443 });
                 }
@@ -48,8 +52,9 @@ impl Endpoint {
         };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         match port.parse() {
-            Ok(port) if port > 0 && !host.is_empty() => Ok(Self { host: host.to_owned(), port }),
+            Ok(port) if port > 0 && is_host(host) => Ok(Self { host: host.to_owned(), port }),
             _ if host.is_empty() => refuse("it has no host", usual()),
+            _ if !is_host(host) => refuse(no_host, usual()),
             _ => refuse("its port is not a number from 1 to 65535", usual()),
         }
     }
@@ -58,6 +63,17 @@ impl Endpoint {
     pub fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
+}
+
+/// A name or an address, also with the zone of a link. A disk's kubelet.conf is read, too, and its host stands in lines that a
+/// person pastes: `x;reboot` is a host of nothing.
+fn is_host(host: &str) -> bool {
+    let is_name = |text: &str| {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        !text.is_empty() && !text.starts_with('-') && text.chars().all(is_of_name)
+    };
+    let (address, zone) = host.split_once('%').unwrap_or((host, "0"));
+    is_name(host) || address.parse::<Ipv6Addr>().is_ok() && is_name(zone)
 }
 
 impl fmt::Display for Endpoint {

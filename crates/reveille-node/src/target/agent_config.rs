@@ -39,6 +39,8 @@ pub const fn supervisor_port(kind: Kind) -> u16 {
 pub struct AgentConfig {
     kind: Kind,
     said: BTreeMap<String, Said>,
+    /// Secrets that do not count, because a later place says another: a log may still have them.
+    replaced: Vec<SecretString>,
 }
 
 /// One setting, and its place.
@@ -61,7 +63,7 @@ impl AgentConfig {
 
     /// The readable part, and why it is not all: an unreadable file of one sort hides no settings of the others.
     pub(crate) fn as_far_as_it_goes(kind: Kind, root: &Root) -> (Self, Result<(), TargetError>) {
-        let mut own = Self { kind, said: BTreeMap::new() };
+        let mut own = Self { kind, said: BTreeMap::new(), replaced: Vec::new() };
         let environments = environments(kind).iter().try_for_each(|path| {
             own.environment(path, &text(root, path)?);
             Ok(())
@@ -93,18 +95,19 @@ impl AgentConfig {
 
     fn put(&mut self, key: &str, value: &str, place: &str) {
         let said = Said { value: value.into(), place: place.to_owned() };
-        self.said.insert(key.to_owned(), said);
+        if let Some(before) = self.said.insert(key.to_owned(), said)
+            && is_secret(key)
+        {
+            self.replaced.push(before.value);
+        }
     }
 
     fn say(&mut self, key: &str, value: &Value, place: &str) {
         let value = match value {
             Value::String(text) => text.clone(),
             Value::Null => return,
-            // Of a list the last value counts where one value is needed.
-            Value::Array(all) => match all.last() {
-                Some(last) => return self.say(key, &last.clone(), place),
-                None => return,
-            },
+            // Of a list the last counts where one is asked for.
+            Value::Array(all) => return all.iter().for_each(|one| self.say(key, one, place)),
             other => other.to_string(),
         };
         self.put(key.trim_end_matches('+'), &value, place);
@@ -138,14 +141,24 @@ impl AgentConfig {
         };
         let mut words = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).peekable();
         while let Some(word) = words.next() {
-            let Some(flag) = word.strip_prefix("--") else { continue };
-            match flag.split_once('=') {
-                Some((name, value)) => self.put(name, value, path),
-                None => match words.next_if(|next| !next.starts_with("--")) {
-                    Some(value) => self.put(flag, value, path),
-                    None => self.put(flag, "true", path),
-                },
-            }
+            // As k3s and RKE2 read options: one dash is as good as two.
+            let Some(flag) = word.strip_prefix('-') else { continue };
+            let flag = flag.strip_prefix('-').unwrap_or(flag);
+            let (name, value) = match flag.split_once('=') {
+                Some((name, value)) => (name, value),
+                // A token may begin with a dash.
+                None => {
+                    let is_token = flag == "t" || flag.ends_with("token");
+                    (flag, words.next_if(|next| is_token || !next.starts_with('-')).unwrap_or("true"))
+                }
+            };
+            let name = match name {
+                "s" => "server",
+                "t" => "token",
+                "d" => "data-dir",
+                long => long,
+            };
+            self.put(name, value.trim_matches(['"', '\'']), path);
         }
     }
 
@@ -156,11 +169,10 @@ impl AgentConfig {
         (!value.is_empty()).then_some((value, said.place.as_str()))
     }
 
-    /// All values that are credentials of some kind.
+    /// Everything in it that lets somebody in, somewhere, also what a later place replaced.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
-        const NAMES: [&str; 6] = ["token", "auth", "secret", "password", "key", "datastore-endpoint"];
-        let is_secret = |key: &str| !key.ends_with("-file") && NAMES.iter().any(|name| key.contains(name));
-        self.said.iter().filter(move |(key, _)| is_secret(key)).map(|(_, said)| said.value.expose_secret())
+        let counting = self.said.iter().filter(|(key, _)| is_secret(key)).map(|(_, said)| &said.value);
+        counting.chain(&self.replaced).map(SecretString::expose_secret)
     }
 
     /// The agent's data directory.
@@ -226,7 +238,13 @@ impl AgentConfig {
     }
 }
 
-/// The path of our own file.
+/// What stands under this name lets somebody in.
+fn is_secret(key: &str) -> bool {
+    const NAMES: [&str; 6] = ["token", "auth", "secret", "password", "key", "datastore-endpoint"];
+    !key.ends_with("-file") && NAMES.iter().any(|name| key.contains(name))
+}
+
+/// Our own file, in whole.
 pub fn own_file(kind: Kind) -> String {
     format!("/etc/rancher/{kind}/config.yaml.d/{OWN_FILE}")
 }
@@ -365,6 +383,29 @@ mod tests {
         let (_folder, root) = machine(&[main, ("/etc/rancher/node/id", "1a2b3c4d\n"), unit]);
         let config = AgentConfig::read(Kind::K3s, &root).unwrap();
         assert_eq!(config.node_name(&root, None), Some(NodeName::from("one-1a2b3c4d")));
+    }
+
+    #[test]
+    fn every_token_that_a_machine_is_told_is_known_by_a_short_option_and_where_another_counts() {
+        let main = ("/etc/rancher/k3s/config.yaml", "server: https://main:6443\ntoken: lemonade of mine\n");
+        let beside = ("/etc/rancher/k3s/config.yaml.d/50.yaml", "token: [another one, a third one]\n");
+        for option in
+            ["'-t' \\\n\t'hUnt3rTwo9zQ'", "-token hUnt3rTwo9zQ", "-t=hUnt3rTwo9zQ", "--token='hUnt3rTwo9zQ'"]
+        {
+            let unit = format!(
+                "[Service]\nExecStart=/usr/local/bin/k3s \\\n  agent \\\n\t-s https://unit:6443 {option} \\\n\n"
+            );
+            let unit = ("/etc/systemd/system/k3s-agent.service", unit.as_str());
+            let (_folder, root) = machine(&[main, beside, unit]);
+            let config = AgentConfig::read(Kind::K3s, &root).unwrap();
+            assert_eq!(config.server().unwrap().unwrap().0.to_string(), "unit:6443");
+            assert_eq!(config.token(&root).unwrap().unwrap().whole().expose_secret(), "hUnt3rTwo9zQ");
+            let known = crate::known::Known::of_machine(&root, None, &[]);
+            for secret in ["hUnt3rTwo9zQ", "lemonade of mine", "another one", "a third one"] {
+                let text = known.clean(&format!("it said {secret} here"));
+                assert!(!text.contains(secret) && text.ends_with(" here"), "{option}: {text}");
+            }
+        }
     }
 
     #[test]

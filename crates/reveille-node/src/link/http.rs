@@ -3,7 +3,7 @@
 //! An answer of the server is JSON with the header `server: reveille`. Any other answer comes from a proxy or another
 //! server and is reported as that: its status, its name, its content type and its beginning, with secrets masked.
 
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, SERVER, VIA};
@@ -106,11 +106,9 @@ impl Line {
 
     async fn value<T: DeserializeOwned>(&self, answer: Response<Incoming>) -> Result<T, LinkError> {
         let (head, body) = answer.into_parts();
-        let collected = timeout(ANSWER_WITHIN, Limited::new(body, SERVER_FRAME_BYTES_MAX).collect()).await;
-        let bytes = collected
-            .map_err(|_| self.link.late("the answer", ANSWER_WITHIN))?
-            .map_err(|error| self.link.broken(error))?
-            .to_bytes();
+        let bytes = timeout(ANSWER_WITHIN, self.collected(body))
+            .await
+            .map_err(|_| self.link.late("the answer", ANSWER_WITHIN))??;
         if header(&head.headers, &SERVER) == PRODUCT {
             if head.status.is_success()
                 && let Ok(value) = read(&bytes, SERVER_FRAME_BYTES_MAX)
@@ -128,6 +126,21 @@ impl Line {
             begins: beginning(&bytes),
         };
         Err(LinkError::refused(somebody_else(answered, head.headers.contains_key(VIA))))
+    }
+
+    /// All of a body. What came is put together as it comes: each chunk has a buffer and a record of its own, and a body of one
+    /// byte to a chunk would take a hundred times its length.
+    async fn collected(&self, mut body: Incoming) -> Result<Vec<u8>, LinkError> {
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            if let Ok(part) = frame.map_err(|error| self.link.broken(error))?.into_data() {
+                if part.len() > SERVER_FRAME_BYTES_MAX - bytes.len() {
+                    return Err(self.link.broken("it is longer than any answer"));
+                }
+                bytes.extend_from_slice(&part);
+            }
+        }
+        Ok(bytes)
     }
 }
 

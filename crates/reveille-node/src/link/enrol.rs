@@ -17,6 +17,7 @@ use thiserror::Error;
 
 use super::keyring::{Kept, welcomed};
 use super::{ANSWER_WITHIN, Credential, Keyring, KeyringError, Link, LinkError, dial};
+use crate::certificate::Presented;
 use crate::durable::replace;
 use crate::private::{ENROLLING_PEM, RENEWING_PEM};
 
@@ -169,7 +170,11 @@ fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(C
     let wrong =
         |what: &str| LinkError::refused(Reason::BadFrame { place: "certificate".into(), what: what.into() });
     let credential = Credential::read(&pem).ok_or_else(|| wrong("it cannot be read"))?;
-    let after_s = i64::try_from(enrolled.renew_after_s).unwrap_or(i64::MAX / 1000).min(i64::MAX / 1000);
+    // The server may be wrong about when, and one wrong answer would leave the machine without the next certificate until this
+    // one ends. How long it is valid needs no clock of ours.
+    let own = credential.chain.first().map(Presented::read).ok_or_else(|| wrong("there is none"))?;
+    let lives_s = own.not_after_s.saturating_sub(own.not_before_s).clamp(0, i64::MAX / 1000);
+    let after_s = i64::try_from(enrolled.renew_after_s).unwrap_or(i64::MAX).min(lives_s / 3 * 2);
     let kept = Kept {
         server: link.server.to_string(),
         ca_pins: enrolled.ca_pins.iter().map(ToString::to_string).collect(),
@@ -180,4 +185,55 @@ fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(C
         authorities: enrolled.authorities.to_string(),
     };
     Ok((credential, kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Endpoint;
+
+    /// A server says after 100 years, or never, of a certificate of 30 days: it is renewed in time all the same.
+    #[test]
+    fn certificate_is_renewed_before_it_ends_whatever_the_server_says_of_when() {
+        const DAY: i64 = 24 * 3_600;
+        let key = fresh().unwrap();
+        let mut params = CertificateParams::default();
+        (params.not_before, params.not_after) =
+            (rcgen::date_time_ymd(2026, 6, 1), rcgen::date_time_ymd(2026, 7, 1));
+        let certificate = params.self_signed(&key).unwrap().pem();
+        let pin = Presented::read(
+            Credential::read(&format!("{}{certificate}", key.serialize_pem()))
+                .unwrap()
+                .chain
+                .first()
+                .unwrap(),
+        );
+        let server = Endpoint { host: "127.0.0.1".to_owned(), port: 1 };
+        let link = Link { server, pins: crate::pin::Pins::new(vec![pin.key.unwrap()]).unwrap() };
+        let now = Time::from_ms(1_800_000_000_000);
+        for (said_s, wanted_s) in [
+            (u64::MAX, 20 * DAY),
+            (100 * 365 * 86_400, 20 * DAY),
+            (20 * 86_400, 20 * DAY),
+            (3_600, 3_600),
+            (0, 0),
+        ] {
+            let enrolled = Enrolled {
+                machine: "m".into(),
+                certificate: Pem::from(certificate.as_str()),
+                authorities: Pem::from(certificate.as_str()),
+                ca_pins: reveille_wire::agent::text::List::default(),
+                node_name: "n".into(),
+                ttl_s: 30 * 86_400,
+                renew_after_s: said_s,
+                next: "".into(),
+            };
+            let (_, kept) = taken(&link, &key, enrolled, now).unwrap();
+            assert_eq!(
+                (kept.renew_at, kept.renew_after_s),
+                (now + Span::from_s(wanted_s), Some(wanted_s)),
+                "{said_s}"
+            );
+        }
+    }
 }

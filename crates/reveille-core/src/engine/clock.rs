@@ -122,7 +122,8 @@ impl State {
         self.book.wait_on(later);
     }
 
-    /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go.
+    /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go. So has the next
+    /// try of a ledger that refused: it would be left alone for the time of the jump, and nothing would be kept or done meanwhile.
     fn move_back(&mut self, by: Span) {
         let moved = |at: Time| Time::from_ms(at.ms - by.ms);
         for case in self.cases.values_mut() {
@@ -155,7 +156,8 @@ impl State {
                 }
             }
         }
-        let theirs = |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers);
+        let theirs =
+            |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
         let wakes: Vec<(Wake, Time)> =
             self.wakes.iter().filter(|(why, _)| theirs(why)).map(|(why, at)| (why.clone(), *at)).collect();
         for (why, at) in wakes {
@@ -204,8 +206,7 @@ impl State {
             .wakes
             .iter()
             .filter(|(why, at)| {
-                **at > longest
-                    && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Access(..) | Wake::Ledger)
+                **at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Access(..))
             })
             .map(|(why, _)| why.clone())
             .collect();

@@ -9,6 +9,7 @@ mod agents;
 mod another;
 mod away;
 mod bursts;
+mod clock;
 mod consoles;
 mod doubted;
 mod fixture;

@@ -27,7 +27,7 @@ impl State {
         if let Some(cluster) = self.cluster.identity.expected().cloned() {
             records.push(Record::Cluster { at, cluster });
         }
-        let others = self.others.iter().filter(|(_, others)| at < others.until);
+        let others = self.others.iter().chain(&self.handovers).filter(|(_, others)| at < others.until);
         records.extend(others.map(|(pool, Others { at, until, what, .. })| {
             let (at, pools, until, what) = (*at, vec![pool.clone()], *until, what.clone());
             Record::OthersActed { at, pools, until, what, rollout: false }

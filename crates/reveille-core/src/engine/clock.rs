@@ -172,7 +172,7 @@ impl State {
         self.agents.go_back_to(now);
         self.traces_go_back_to(now);
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
-        for others in self.others.values_mut() {
+        for others in self.others.values_mut().chain(self.handovers.values_mut()) {
             others.until = others.until_by(now);
             others.at = others.at.min(now);
             others.since = others.since.min(now);

@@ -143,6 +143,8 @@ pub struct State {
     freezes: Freezes,
     /// Pools in which another actor is at work.
     others: BTreeMap<PoolName, Others>,
+    /// Pools in which another controller of this roster acted until a moment ago.
+    handovers: BTreeMap<PoolName, Others>,
     /// Machines that were seen being born, and became Ready for the first time.
     newcomers: Newcomers,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
@@ -297,6 +299,7 @@ impl State {
             hushed: BTreeSet::new(),
             freezes: Freezes::default(),
             others: BTreeMap::new(),
+            handovers: BTreeMap::new(),
             newcomers: Newcomers::default(),
             arrived: BTreeMap::new(),
             route_limits: BTreeMap::new(),
@@ -397,6 +400,7 @@ impl State {
             hushed: &self.hushed,
             freezes: &self.freezes,
             others: &self.others,
+            handovers: &self.handovers,
             unseen: &self.remembered,
             dead_hops: &self.dead_hops,
             doubted_hops: &self.doubted_hops,

@@ -167,15 +167,19 @@ impl State {
     }
 
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
+    ///
+    /// A handover is kept beside the deletions: bare metal that the other controller rebooted comes up for two hours, and a
+    /// deletion in that time took the place of its hold, and inherited its beginning, so that neither of the two held.
     pub(super) fn remember_others(&mut self, pools: &[PoolName], others: &Others) {
+        let kept = if interlock::renews(others) { &mut self.others } else { &mut self.handovers };
         for pool in pools {
-            let known = self.others.get(pool);
+            let known = kept.get(pool);
             if known.is_some_and(|known| known.until_by(others.at) > others.until) {
                 continue;
             }
             let goes_on = known.filter(|known| others.at <= known.until_by(others.at));
             let since = goes_on.map_or(others.since, |known| known.since.min(others.at));
-            self.others.insert(pool.clone(), Others { since, ..others.clone() });
+            kept.insert(pool.clone(), Others { since, ..others.clone() });
         }
     }
 
@@ -190,7 +194,9 @@ impl State {
         self.note_others(pools, format!("somebody deleted instance {id}").into());
     }
 
-    /// Others that were at work when the last process ended may be at work still.
+    /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does not run
+    /// meanwhile: it was over at once after two hours of sleep, and held nothing. Each gap lengthens it by ten minutes of our time
+    /// at most, so that it ends.
     pub(super) fn leave_alone_anew(&mut self, before: Time, now: Time) {
         let quiet = self.roster.timing.rollout_quiet;
         for (pool, until) in self.rolling.iter_mut().filter(|(_, until)| before < **until) {
@@ -199,7 +205,10 @@ impl State {
                 rollout.changed_at = Some(now);
             }
         }
-        for others in self.others.values_mut().filter(|others| others.at <= before && before < others.until) {
+        let kept = self.others.values_mut().chain(self.handovers.values_mut());
+        for others in kept.filter(|others| others.at <= before && before < others.until) {
+            let since = others.since + now.since(before);
+            others.since = since.max(now + interlock::OTHERS_QUIET - interlock::OTHERS_HOLD);
             others.until = now + others.until.since(others.at);
             others.at = now;
         }

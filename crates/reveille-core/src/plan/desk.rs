@@ -124,6 +124,8 @@ pub struct Desk<'a> {
     pub freezes: &'a Freezes,
     /// Pools in which another actor is at work.
     pub others: &'a BTreeMap<PoolName, Others>,
+    /// Pools in which another controller of this roster acted until a moment ago.
+    pub handovers: &'a BTreeMap<PoolName, Others>,
     /// Machines that only the ledger knows: no listing has shown them since the restart.
     pub unseen: &'a BTreeMap<MachineKey, Remembered>,
     /// Next hops that were first found in use nowhere then.

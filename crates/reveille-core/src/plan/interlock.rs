@@ -44,7 +44,7 @@ const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.
 pub const OTHERS_QUIET: Span = Span::from_min(10);
 /// Foreign deletions, each of which renews that, hold a pool for so long at most.
-const OTHERS_HOLD: Span = Span::from_min(60);
+pub const OTHERS_HOLD: Span = Span::from_min(60);
 /// As long as nobody can say what became of a machine, it may be deleted at any moment; after so long it holds nobody any more.
 const FATE_OPEN: Span = Span::from_min(60);
 
@@ -520,20 +520,22 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
     // What somebody else's deletion left behind may be tidied up; nothing else is done beside them.
-    if let Some(others @ Others { at, until, what, .. }) = desk.others.get(&pool.name)
-        && rung != Rung::Cleanup
-        && desk.now < *until
-        && !never_rests(desk, others)
-    {
-        holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
+    let at_work = [desk.others.get(&pool.name), desk.handovers.get(&pool.name)].into_iter().flatten();
+    for others @ Others { at, until, what, .. } in at_work {
+        if rung != Rung::Cleanup && desk.now < *until && !never_rests(desk, others) {
+            holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
+        }
     }
 }
 
-/// A pool that is scaled all day never rests, and its dead machines were never repaired. A handover holds for its own time, and
-/// is not renewed.
+/// A pool that is scaled all day never rests, and its dead machines were never repaired.
 fn never_rests(desk: &Desk<'_>, others: &Others) -> bool {
-    let renews = others.until.since(others.at) <= OTHERS_QUIET;
-    renews && desk.now >= others.since + OTHERS_HOLD
+    renews(others) && desk.now >= others.since + OTHERS_HOLD
+}
+
+/// Each deletion by others renews their hold. A handover holds for its own time, which is that of a boot, and is not renewed.
+pub(crate) fn renews(others: &Others) -> bool {
+    others.until.since(others.at) <= OTHERS_QUIET
 }
 
 /// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be

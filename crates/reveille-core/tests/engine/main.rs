@@ -31,6 +31,7 @@ mod marks;
 mod moved;
 mod network;
 mod order;
+mod others;
 mod presence;
 mod reads;
 mod released;

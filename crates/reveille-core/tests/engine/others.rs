@@ -1,0 +1,165 @@
+//! Pools in which others are at work are left alone for a while, whatever else happens meanwhile.
+
+use reveille_core::engine::{Restored, State};
+use reveille_core::event::{Command, Event, Pause, PauseScope};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::time::{Span, Time};
+
+use super::fixture::{Field, roster};
+use super::steps::{made, min, roster_with, set, without_rejoin};
+
+const ONE: &str = "i004";
+
+/// Machines of the pool may take this long to join, as bare metal does.
+fn slow(join: Span) -> Roster {
+    roster_with(|pool| {
+        pool.repair.rejoin = Mode::Off;
+        pool.deadlines.join_within = Some(join);
+    })
+}
+
+/// Another controller acts for the roster, or lets go.
+fn another_acts(field: &mut Field, acts: bool) {
+    let scope = PauseScope::OtherController;
+    let pause = Pause { scope, by: "another".into(), reason: "acts".into() };
+    field.feed(Event::Command(Command::Pauses(acts.then_some(pause).into_iter().collect())));
+}
+
+/// Somebody drains another machine of the pool and deletes its Node.
+fn others_take_one(field: &mut Field) {
+    field.nodes.get_mut("i001").unwrap().cordoned = true;
+    field.run(Span::from_s(10));
+    field.nodes.remove("i001");
+}
+
+/// Its build failed: it is deleted as soon as that is allowed.
+fn is_in_error(field: &mut Field) {
+    let instance = field.instances.get_mut(ONE).unwrap();
+    instance.state = InstanceState::Errored;
+    instance.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
+}
+
+/// The next process, which begins now; the one before was alive until then.
+fn next_after(field: Field, last_alive: Time) -> Field {
+    let how = Restored { last_alive: Some(last_alive), ..field.next_begins() };
+    let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
+    (next.now, next.records, next.made) = (field.now, field.records, field.made);
+    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    next
+}
+
+/// Bare metal takes two hours to come up. Another controller hands over; six minutes before its time is over an autoscaler (or a
+/// person) drains another machine of the pool.
+#[test]
+fn handover_keeps_its_time_although_others_delete_meanwhile() {
+    for drains in [false, true] {
+        let mut field = Field::new(slow(min(120))).populate(10);
+        another_acts(&mut field, true);
+        field.run(min(5));
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(30));
+        another_acts(&mut field, false);
+        // The handover holds for 120 + 1 + 10 minutes.
+        field.run(min(125));
+        assert_eq!(field.calls, []);
+        if drains {
+            others_take_one(&mut field);
+        }
+        field.run(min(5));
+        assert_eq!(field.calls, [], "drains: {drains}");
+    }
+}
+
+/// Others delete a machine when a handover has held for more than an hour and is nearly over: they are left alone for ten minutes as
+/// after any other deletion.
+#[test]
+fn deletion_by_others_an_hour_after_a_handover_holds_the_pool() {
+    for handover in [false, true] {
+        let mut field = Field::new(slow(min(60))).populate(10);
+        if handover {
+            another_acts(&mut field, true);
+            field.run(min(20));
+            another_acts(&mut field, false);
+        } else {
+            field.run(min(20));
+        }
+        field.run(min(68));
+        assert_eq!(field.calls, []);
+        others_take_one(&mut field);
+        field.run(Span::from_s(10));
+        is_in_error(&mut field);
+        field.nodes.remove(ONE);
+        let since = field.now;
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        let took = field.now.since(since);
+        assert!(took >= min(9), "handover: {handover}: {:?} after {took}", made(&field));
+    }
+}
+
+/// Somebody takes a machine away, and we sleep two hours a moment later.
+#[test]
+fn pool_of_others_is_left_alone_for_as_long_again_after_a_sleep() {
+    for hours in [0, 2] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(1));
+        others_take_one(&mut field);
+        field.run(min(1));
+        // Shorter than an hour, and longer.
+        field.now = field.now + if hours == 0 { min(30) } else { min(120) };
+        let woke = field.now;
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        let took = field.now.since(woke);
+        assert!(took >= min(10), "{hours} h: {:?} after {took}", made(&field));
+    }
+}
+
+/// The same over the time between two processes.
+#[test]
+fn pool_of_others_is_left_alone_for_as_long_again_after_a_gap_between_two_processes() {
+    for gap in [30, 120] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        others_take_one(&mut field);
+        field.run(min(1));
+        let last = field.now;
+        field.now = field.now + min(gap);
+        let woke = field.now;
+        let mut field = next_after(field, last);
+        field.run(min(1));
+        is_in_error(&mut field);
+        set(&mut field, ONE, Ready::Unknown);
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        let took = field.now.since(woke);
+        assert!(took >= min(10), "{gap} min: {:?} after {took}", made(&field));
+    }
+}
+
+/// Others scale the pool all day, and we sleep for an hour each two hours: a dead machine of it is repaired all the same.
+#[test]
+fn dead_machine_of_a_pool_that_others_scale_all_day_is_repaired_although_we_sleep() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    set(&mut field, ONE, Ready::Unknown);
+    for round in 0..60 {
+        let came = format!("i{:03}", 10 + round);
+        field.add_machine(&came, true);
+        field.run(min(1));
+        field.nodes.get_mut(&came).unwrap().cordoned = true;
+        field.run(Span::from_s(30));
+        field.nodes.remove(&came);
+        field.delete_machine(&came);
+        if round % 16 == 15 {
+            field.now = field.now + min(60);
+        }
+        field.run_until(min(6), |field| !field.calls.is_empty());
+        if !field.calls.is_empty() {
+            break;
+        }
+    }
+    assert!(!field.calls.is_empty(), "never repaired: {}", field.held(ONE, FaultKind::NotReady));
+}

@@ -38,6 +38,8 @@ pub struct Gathered {
     pub handled: Option<ServiceTime>,
     /// When the newest of these actions began by that clock that is ours.
     pub own_boot: Option<ServiceTime>,
+    /// The request by which the cloud logs a reboot of ours, where no answer told it.
+    pub own_request: Option<RequestId>,
     /// When it was last launched by that clock, where the cloud tells that and not by whom (EC2).
     pub launched: Option<ServiceTime>,
     /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.

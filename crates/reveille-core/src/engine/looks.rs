@@ -370,7 +370,36 @@ impl State {
         };
         let lost = tried.iter().filter(|tried| !matches!(tried.outcome(), Some(Outcome::Accepted { .. })));
         let lost = lost.filter_map(|tried| request_of(tried, view?, log, is_our_user)).collect::<Vec<_>>();
-        answered.into_iter().chain(lost).collect()
+        let noted =
+            self.cases_of(&key.subject).filter_map(|key| self.cases.get(&key)?.gathered.own_request.clone());
+        let is_ours = |own: &RequestId| {
+            log.iter().any(|it| it.request == *own && it.user.as_ref().is_none_or(is_our_user))
+        };
+        let noted = noted.filter(is_ours).collect::<Vec<_>>();
+        answered.into_iter().chain(lost).chain(noted).collect()
+    }
+
+    /// A reboot of ours whose request no answer told is the only one in the log since `before`. It is known by its order, and
+    /// not by its time alone: a gateway answers with 504 what Nova takes 40 s later, and our clock may be set meanwhile. On a
+    /// dead host it never ended, and held every further step for ever.
+    pub(super) fn note_own_request(
+        &mut self,
+        key: &IncidentKey,
+        before: &ActionMark,
+        log: &[InstanceAction],
+    ) {
+        let (ActionMark::Reboot(before), Some(case)) = (before, self.cases.get_mut(key)) else { return };
+        let reboots = case.incident.attempts.iter().filter(|tried| matches!(tried.call, Call::Reboot(_)));
+        let is_told =
+            |tried: &Attempt| matches!(tried.outcome(), Some(Outcome::Accepted { request: Some(_) }));
+        if reboots.last().is_none_or(|tried| is_told(tried) || !tried.may_boot()) {
+            return;
+        }
+        let reboots = log.iter().filter(|it| &*it.action == "reboot");
+        let mut since = reboots.take_while(|it| Some(it.request.as_str()) != before.as_deref());
+        if let (Some(own), None) = (since.next(), since.next()) {
+            case.gathered.own_request = Some(own.request.clone());
+        }
     }
 
     /// Who we are to this cloud: the user of our requests in its logs.
@@ -397,6 +426,9 @@ impl State {
         }
         let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
         if let Ok(Answer::Actions(actions)) = &answer {
+            if let Some(before) = self.cases.get(key).and_then(|case| case.gathered.unconfirmed.clone()) {
+                self.note_own_request(key, &before, actions);
+            }
             self.note_late_reboot(key, &ActionMark::of(actions));
         }
         let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };

@@ -125,6 +125,10 @@ impl State {
     pub(super) fn on_verdict_answer(&mut self, intent: IntentId, answer: Result<Answer, ReadError>) {
         let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
         let Phase::Verifying { deadline, unseen_until } = flight.phase else { return };
+        let before = flight.before.as_ref().and_then(|before| before.action.as_ref());
+        if let (Call::Reboot(_), Some(before), Ok(Answer::Actions(log))) = (&flight.call, before, &answer) {
+            self.note_own_request(&flight.key, before, log);
+        }
         let effect = match &answer {
             Err(error) => Effectiveness::Unseen(Arc::from(format!("could not be read back: {}", error.text))),
             Ok(answer) => self.effect_of(&flight, answer),

@@ -10,7 +10,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 
 use super::fixture::{CLOUD, Field};
-use super::steps::{made, min, without_rejoin};
+use super::steps::{made, min, set, without_rejoin};
 
 /// The reboot of a silent machine is answered with 504, and comes later.
 fn rebooted_with_504() -> (Field, Call) {
@@ -168,4 +168,68 @@ fn reboot_without_an_answer_beside_one_of_a_person_that_the_cloud_never_ends_is_
     never_ended(&mut field);
     field.run(min(180));
     assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
+}
+
+/// A gateway answers our reboot with 504, Nova takes it 40 s later, and its host is dead: it never ends.
+#[test]
+fn reboot_of_ours_that_comes_late_and_never_ends_is_followed_by_the_next_step() {
+    for late in [0, 40] {
+        let (mut field, reboot) = rebooted_with_504();
+        field.run(Span::from_s(late));
+        assert_eq!(field.calls.len(), 1);
+        let at = field.cloud_time();
+        field.made.push((reboot, at));
+        never_ended(&mut field);
+        field.run_until(min(240), |field| field.calls.len() > 1);
+        assert!(field.calls.len() > 1, "{late} s: {}", field.held("i004", FaultKind::NotReady));
+    }
+}
+
+/// A reboot of ours whose answer was lost never ends on a dead host; meanwhile our clock is set right.
+#[test]
+fn reboot_of_ours_without_an_answer_that_never_ends_is_known_after_the_clock_was_set() {
+    for how in ["nothing", "ahead", "back"] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        if how == "back" {
+            field.now = field.now + min(60);
+            field.cloud_behind = min(30);
+        }
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.fails = true;
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.fails = false;
+        never_ended(&mut field);
+        field.run(min(3));
+        match how {
+            "ahead" => {
+                field.now = field.now + min(30);
+                field.cloud_behind = min(30);
+            }
+            "back" => {
+                field.now = field.now - min(30);
+                field.cloud_behind = Span::ZERO;
+            }
+            _ => {}
+        }
+        field.run_until(min(240), |field| field.calls.len() > 1);
+        assert!(field.calls.len() > 1, "{how}: {}", field.held("i004", FaultKind::NotReady));
+    }
+}
+
+/// Our reboot is taken, and the gateway lost the header with its request id: it never ends.
+#[test]
+fn reboot_of_ours_without_a_request_id_that_never_ends_is_followed_by_the_next_step() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    set(&mut field, "i004", Ready::Unknown);
+    field.mute = Some(Vec::new());
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.made.push((field.calls[0].clone(), field.cloud_time()));
+    for intent in field.mute.take().unwrap_or_default() {
+        field.feed(Event::Done { intent, outcome: Outcome::Accepted { request: None } });
+    }
+    never_ended(&mut field);
+    field.run_until(min(240), |field| field.calls.len() > 1);
+    assert!(field.calls.len() > 1, "{}", field.held("i004", FaultKind::NotReady));
 }

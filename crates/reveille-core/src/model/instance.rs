@@ -95,10 +95,20 @@ impl Instance {
         matches!(self.state, InstanceState::Active | InstanceState::Errored) && self.task.is_none()
     }
 
+    /// Its disk is copied while it runs: a snapshot or a backup.
+    fn is_copied(&self) -> bool {
+        let copies = self.task.as_deref().is_some_and(|task| COPIES.contains(&task));
+        self.state == InstanceState::Active && copies
+    }
+
     /// So described after `before`, it was given back: it runs again, or what was done to it failed. A deletion that failed gave
-    /// nothing back.
+    /// nothing back, and neither did a copy of its disk: a dead machine that a backup copies each quarter of an hour had the time
+    /// of a boot after each, for ever.
     pub fn is_given_back_since(&self, before: &Self) -> bool {
         let runs = self.runs_freely() && !before.runs_freely();
+        if runs && before.is_copied() {
+            return false;
+        }
         runs || self.is_at_rest() && !before.is_at_rest() && !before.state.is_leaving()
     }
 
@@ -118,6 +128,13 @@ impl Instance {
         share(&mut self.hosting, &other.hosting);
     }
 }
+
+/// The tasks of Nova that leave a guest where it was, in the hands in which it was (nova/compute/task_states.py, "during
+/// snapshot()" and "during backup()"): the guest goes on, or stands still while its disk is copied and goes on where it stood.
+/// Every other task interrupts the guest, or somebody asked for it who goes on to work there (`updating_password`). A volume that
+/// comes or goes has no task.
+const COPIES: [&str; 5] =
+    ["image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"];
 
 /// Equal values become one value.
 fn share<T: Clone + PartialEq>(mine: &mut T, other: &T) {

@@ -344,6 +344,13 @@ pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
 /// a boot.
 fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
     let patience = desk.pool(seen)?.deadlines.boot_patience();
+    // A guest that stood still while its disk was copied is back within seconds, and no copy holds it for longer than that.
+    if seen.instance.runs_freely()
+        && desk.now.since(seen.task_since) < desk.roster.timing.settle
+        && stands(Guard::JustReleased)
+    {
+        return Some(Hold::OtherActor("its cloud ended a task on it a moment ago".into()));
+    }
     // Who asks for a repair knows what was done before that, and not what is done after it.
     let asked = case.incident.asked.as_ref().filter(|_| case.incident.is_asked_for()).map(|asked| asked.at);
     let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);

@@ -220,3 +220,44 @@ fn machine_that_a_person_rebooted_while_the_log_cannot_be_read_has_the_time_of_a
         is_left_alone_for(&mut field, min(14), "rebooted");
     }
 }
+
+/// A dead machine is snapshotted by a backup each quarter of an hour.
+#[test]
+fn dead_machine_that_a_backup_copies_each_quarter_of_an_hour_is_repaired() {
+    for snapshots in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        for _ in 0..24 {
+            if snapshots {
+                state(&mut field, InstanceState::Active, Some("image_snapshot"));
+            }
+            field.run(min(1));
+            state(&mut field, InstanceState::Active, None);
+            field.run_until(min(14), |field| !field.calls.is_empty());
+        }
+        assert!(
+            !field.calls.is_empty(),
+            "snapshots: {snapshots}: {}",
+            field.held("i004", FaultKind::NotReady)
+        );
+    }
+}
+
+/// A driver without live snapshots holds the guest still while it copies the disk: the guest is back some seconds later.
+#[test]
+fn machine_that_stood_still_while_its_disk_was_copied_is_not_rebooted_before_it_can_be_back() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    state(&mut field, InstanceState::Active, Some("image_snapshot"));
+    field.run(Span::from_s(30));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(20));
+    state(&mut field, InstanceState::Active, Some("image_uploading"));
+    field.run(Span::from_s(30));
+    state(&mut field, InstanceState::Active, None);
+    field.run(Span::from_s(40));
+    set(&mut field, "i004", Ready::True);
+    field.run(min(30));
+    assert_eq!(field.calls, []);
+}

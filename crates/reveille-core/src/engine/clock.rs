@@ -122,8 +122,9 @@ impl State {
         self.book.wait_on(later);
     }
 
-    /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go. So has the next
-    /// try of a ledger that refused: it would be left alone for the time of the jump, and nothing would be kept or done meanwhile.
+    /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go. So has the
+    /// next try of a ledger that refused: it would be left alone for the time of the jump, and nothing would be kept or done
+    /// meanwhile.
     fn move_back(&mut self, by: Span) {
         let moved = |at: Time| Time::from_ms(at.ms - by.ms);
         for case in self.cases.values_mut() {

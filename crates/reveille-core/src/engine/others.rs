@@ -194,9 +194,9 @@ impl State {
         self.note_others(pools, format!("somebody deleted instance {id}").into());
     }
 
-    /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does not run
-    /// meanwhile: it was over at once after two hours of sleep, and held nothing. Each gap lengthens it by ten minutes of our time
-    /// at most, so that it ends.
+    /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does
+    /// not run meanwhile: it was over at once after two hours of sleep, and held nothing. Each gap lengthens it by ten
+    /// minutes of our time at most, so that it ends.
     pub(super) fn leave_alone_anew(&mut self, before: Time, now: Time) {
         let quiet = self.roster.timing.rollout_quiet;
         for (pool, until) in self.rolling.iter_mut().filter(|(_, until)| before < **until) {

@@ -6,8 +6,8 @@ use reveille_core::event::{CloudFact, Event};
 use super::fixture::{CLOUD, Field, roster};
 use super::steps::min;
 
-/// The disk was full for 15 s, and the clock was set back by 23 minutes meanwhile: for as long the ledger was not tried again, and
-/// nothing that happened meanwhile was kept (seed 4550315).
+/// The disk was full for 15 s, and the clock was set back by 23 minutes meanwhile: for as long the ledger was not tried
+/// again, and nothing that happened meanwhile was kept (seed 4550315).
 #[test]
 fn ledger_that_refused_is_tried_again_in_time_although_the_clock_went_back() {
     let mut field = Field::new(roster()).populate(5);

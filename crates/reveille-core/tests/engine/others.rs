@@ -73,8 +73,8 @@ fn handover_keeps_its_time_although_others_delete_meanwhile() {
     }
 }
 
-/// Others delete a machine when a handover has held for more than an hour and is nearly over: they are left alone for ten minutes as
-/// after any other deletion.
+/// Others delete a machine when a handover has held for more than an hour and is nearly over: they are left alone for ten
+/// minutes as after any other deletion.
 #[test]
 fn deletion_by_others_an_hour_after_a_handover_holds_the_pool() {
     for handover in [false, true] {

@@ -233,7 +233,8 @@ pub enum Record {
         lapsed: Vec<IntentId>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
-    /// forgotten, and no number is given twice. Also after a gap or a jump of the clock, because what was begun counts on.
+    /// forgotten, and no number is given twice. Also after a gap or a jump of the clock, because what was begun counts on, and
+    /// when our sight of the nodes begins or ends.
     Numbered {
         /// When.
         at: Time,
@@ -248,6 +249,10 @@ pub enum Record {
         tidied: Vec<Time>,
         /// Instances that we deleted: their going is nobody else's doing.
         deleted: Vec<InstanceId>,
+        /// Since when no process has seen a complete list of nodes. `None`: it is seen, as when a process died that wrote nothing
+        /// of it, or what went unseen is in the ledger.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unseen_since: Option<Time>,
     },
     /// A recorded intent was not carried out after all, and why.
     Dropped {

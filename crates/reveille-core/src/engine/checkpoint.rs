@@ -74,12 +74,13 @@ impl State {
         records
     }
 
-    /// How far everything that is counted has come.
+    /// How far everything that is counted has come, and since when the nodes are not seen.
     pub(super) fn numbered(&self) -> Record {
         let (begun, tidied) = (self.book.begun().collect(), self.book.tidied().collect());
         let deleted = self.book.deleted().cloned().collect();
         let Numbers { incident, intent, .. } = self.numbers;
-        Record::Numbered { at: self.now, incident, intent, begun, tidied, deleted }
+        let unseen_since = self.nodes_seen.unseen_since;
+        Record::Numbered { at: self.now, incident, intent, begun, tidied, deleted, unseen_since }
     }
 
     /// What the ledger says of the signs on a machine's Node.

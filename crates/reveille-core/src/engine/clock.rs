@@ -56,7 +56,6 @@ impl State {
     /// machines alone for the whole time again.
     fn go_on_from(&mut self, before: Time, now: Time) {
         self.freezes.go_on_at(now);
-        self.note_unwatched(before);
         // One that was given back just before has the time of a boot, whatever the clock says now.
         let by = now.since(before);
         for seen in self.clouds.values_mut().flat_map(|cloud| cloud.instances.values_mut()) {
@@ -127,6 +126,7 @@ impl State {
     /// meanwhile.
     fn move_back(&mut self, by: Span) {
         let moved = |at: Time| Time::from_ms(at.ms - by.ms);
+        self.nodes_seen.move_by(moved);
         for case in self.cases.values_mut() {
             case.gathered.asked_at = case.gathered.asked_at.map(moved);
         }

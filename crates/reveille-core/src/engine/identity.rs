@@ -25,14 +25,12 @@ impl State {
         self.review_identity();
     }
 
-    /// What a cluster that is not ours says of nodes is not taken in.
+    /// What a cluster that is not ours says of nodes is not taken in. That its watch lives is no sign of ours: a Node that went
+    /// meanwhile went unseen.
     pub(super) fn refuses(&self, fact: &ClusterFact) -> bool {
         let of_nodes = !matches!(
             fact,
-            ClusterFact::Identity(_)
-                | ClusterFact::IdentityUnread(_)
-                | ClusterFact::Alive
-                | ClusterFact::Failed(_)
+            ClusterFact::Identity(_) | ClusterFact::IdentityUnread(_) | ClusterFact::Failed(_)
         );
         of_nodes && self.cluster.source.is_refused()
     }

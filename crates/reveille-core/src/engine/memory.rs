@@ -189,7 +189,7 @@ impl State {
 
     /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on
     /// purpose, is not expected in it.
-    pub(super) fn await_remembered_nodes(&mut self, unwatched: bool) {
+    pub(super) fn await_remembered_nodes(&mut self) {
         let is_missing = |machine: &MachineKey| {
             let subject = Subject::Machine(machine.clone());
             self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
@@ -200,9 +200,7 @@ impl State {
             Some((node, (cloud.clone(), id.clone())))
         });
         let awaited: BTreeMap<_, _> = awaited.collect();
-        if unwatched {
-            self.unwatched.extend(awaited.keys().cloned());
-        }
+        self.await_unseen(awaited.keys().cloned());
         self.cluster.await_nodes(awaited);
     }
 

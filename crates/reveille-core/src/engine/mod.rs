@@ -38,6 +38,7 @@ mod removals;
 mod requests;
 mod restore;
 mod sight;
+mod unwatched;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -160,8 +161,7 @@ pub struct State {
     remembered: BTreeMap<MachineKey, Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
     departed: VecDeque<(MachineKey, Remembered)>,
-    /// Nodes that were there before a gap in our sight that is longer than events live, and of which nothing was heard since.
-    unwatched: BTreeSet<NodeName>,
+    nodes_seen: unwatched::NodesSeen,
     now: Time,
     stepped: bool,
     /// An earlier process left a ledger.
@@ -307,7 +307,7 @@ impl State {
             doubted_hops: BTreeSet::new(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
-            unwatched: BTreeSet::new(),
+            nodes_seen: unwatched::NodesSeen::default(),
             now: Time::default(),
             stepped: false,
             resumed: false,
@@ -350,6 +350,8 @@ impl State {
         self.touched.clear();
         let first = !self.stepped;
         self.keep_time(now);
+        self.tell_gap();
+        let was_listed = matches!(event, Event::Cloud { .. });
         match event {
             Event::Cloud { cloud, fact } => self.on_cloud(&cloud, fact),
             Event::Cluster(fact) => self.on_cluster(fact),
@@ -377,6 +379,7 @@ impl State {
         self.decide_ripe();
         self.record_joined();
         self.record_traces();
+        self.tell_gap_is_over(was_listed);
         self.send_looks();
         self.announce_wake();
         std::mem::take(&mut self.effects)

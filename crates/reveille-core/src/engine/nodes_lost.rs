@@ -12,15 +12,12 @@ use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use crate::model::time::{Span, Time};
+use crate::model::time::Time;
 use crate::observe::cluster::ClusterChange;
 use crate::observe::nodes_listed::Fleet;
 use crate::record::Record;
 
 use super::{JOINED_MAX, LookFor, State};
-
-/// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
-pub(super) const EVENTS_LIVE: Span = Span::from_min(60);
 
 impl State {
     /// A cloud was listed: what its machines are may contradict a list of nodes that came earlier.
@@ -116,27 +113,6 @@ impl State {
         }
         if self.cluster.lost_together.insert(machine.clone()) {
             self.record(Record::LostTogether { at: self.now, machines: vec![machine.clone()] });
-        }
-    }
-
-    /// We saw nothing from then on. Nodes that go in such a gap may have been drained, and after an hour no event tells.
-    pub(super) fn note_unwatched(&mut self, from: Time) {
-        if self.now.since(from) > EVENTS_LIVE {
-            self.unwatched.extend(self.cluster.nodes.keys().cloned());
-        }
-    }
-
-    /// A list of nodes came: what it holds did not go.
-    pub(super) fn review_unwatched(&mut self) {
-        let nodes = &self.cluster.nodes;
-        self.unwatched.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
-    }
-
-    /// Its Node went while we saw nothing: a person may have drained it, and have the machine in hand. It is told, and held as
-    /// one that was lost with others: until it has a Node again.
-    pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
-        if self.unwatched.remove(node) && self.cluster.lost_together.insert(key.clone()) {
-            self.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
     }
 

@@ -98,9 +98,7 @@ impl State {
         // was uncordoned.
         let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
         let Some(sign) = seen.sign.clone().or_else(cordoned) else {
-            if seen.nodes.is_empty() {
-                self.note_went_unwatched(key, &node);
-            }
+            self.note_went_unwatched(key, &node);
             return false;
         };
         if &*sign == signs::DRAINED && !stands(Guard::Drained) {

@@ -29,7 +29,6 @@ use crate::remedies::{DeleteInstance, Rung, ladder};
 use super::agents::Traced;
 use super::clock::later_than;
 use super::flights::may_be_allowed;
-use super::nodes_lost::EVENTS_LIVE;
 use super::proofs::boots;
 use super::{Closed, Start, State, Wake};
 
@@ -131,10 +130,11 @@ impl Replay {
                 }
                 self.with(incident, |found| found.carry_over(rung, tries, not_before));
             }
-            Record::Numbered { incident, intent, begun, tidied, deleted, .. } => {
+            Record::Numbered { incident, intent, begun, tidied, deleted, unseen_since, .. } => {
                 numbers.incident = numbers.incident.max(incident);
                 numbers.intent = numbers.intent.max(intent);
                 self.state.book.set_begun(begun, tidied, deleted);
+                self.state.nodes_seen.unseen_since = unseen_since;
             }
             intent => self.take_intent(intent),
         }
@@ -567,9 +567,8 @@ impl Replay {
             state.back_off_on(last);
         }
         state.forget_let_go(how.now);
-        // Where it is not known for how long, it may have been longer.
-        let watched = |last: Time| how.now >= last && how.now.since(last) <= EVENTS_LIVE;
-        state.await_remembered_nodes(!how.last_alive.is_some_and(watched));
+        state.await_remembered_nodes();
+        state.begin_unseen(how.last_alive);
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };

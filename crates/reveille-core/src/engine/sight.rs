@@ -200,10 +200,8 @@ impl State {
             ClusterFact::Synced(list) => {
                 self.count_missing_nodes();
                 let first = !self.cluster.synced_once();
-                let last = self.cluster.source.last_good();
-                last.into_iter().for_each(|last| self.note_unwatched(last));
                 let mut change = self.cluster.sync(now, &list);
-                self.review_unwatched();
+                self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 change.removed.extend(self.judge_nodes().removed);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
@@ -219,7 +217,7 @@ impl State {
             ClusterFact::Applied(node) => {
                 let mut change = ClusterChange::default();
                 self.cluster.apply(now, &node, &mut change);
-                self.unwatched.remove(&node.name);
+                self.note_is_there(&node.name);
                 self.cluster.is_alive(now);
                 self.after_cluster_change(change);
                 self.review_node_list_after_one();
@@ -227,6 +225,9 @@ impl State {
             ClusterFact::Deleted { name, uid } => {
                 let mut change = ClusterChange::default();
                 self.cluster.delete(&name, &uid, &mut change);
+                if !change.removed.is_empty() {
+                    self.note_told_gone(name);
+                }
                 self.cluster.is_alive(now);
                 self.after_cluster_change(change);
             }
@@ -240,7 +241,10 @@ impl State {
                 self.cluster.remember(now, event);
                 self.mark_former(&name);
             }
-            ClusterFact::Alive => self.cluster.is_alive(now),
+            ClusterFact::Alive => {
+                self.cluster.is_alive(now);
+                self.note_watch_current();
+            }
             ClusterFact::Failed(error) => self.cluster.source.failed(now, error),
         }
         if !trusted_before && self.cluster.source.trust(now).is_given() {

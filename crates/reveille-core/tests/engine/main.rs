@@ -46,4 +46,5 @@ mod traces;
 mod tries;
 mod unanswered;
 mod unmade;
+mod unseen;
 mod wishes;

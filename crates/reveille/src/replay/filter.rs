@@ -139,11 +139,11 @@ impl Sieve {
             Record::Returned { at, machines } => {
                 return self.kept(machines).map(|machines| Record::Returned { at: *at, machines });
             }
-            Record::Numbered { at, incident, intent, begun, tidied, deleted } => {
+            Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since } => {
                 let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
                 let (at, incident, intent) = (*at, *incident, *intent);
-                let (begun, tidied) = (begun.clone(), tidied.clone());
-                return Some(Record::Numbered { at, incident, intent, begun, tidied, deleted });
+                let (begun, tidied, unseen_since) = (begun.clone(), tidied.clone(), *unseen_since);
+                return Some(Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since });
             }
             Record::Born { machine, .. }
             | Record::Arrived { machine, .. }

@@ -422,9 +422,17 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed)| {
                 Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
             }),
-        (at(), incident(), intent(), vec(at(), 0..3), vec(at(), 0..2), vec(id(InstanceId::new), 0..3))
-            .prop_map(|(at, incident, intent, begun, tidied, deleted)| {
-                Record::Numbered { at, incident, intent, begun, tidied, deleted }
+        (
+            at(),
+            incident(),
+            intent(),
+            vec(at(), 0..3),
+            vec(at(), 0..2),
+            vec(id(InstanceId::new), 0..3),
+            option::of(at())
+        )
+            .prop_map(|(at, incident, intent, begun, tidied, deleted, unseen_since)| {
+                Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since }
             }),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
         (at(), machine(), text(), option::of(incident()))

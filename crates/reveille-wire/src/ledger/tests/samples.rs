@@ -314,7 +314,8 @@ pub(super) fn every_kind() -> Vec<Record> {
         lapsed: vec![intent],
     });
     let deleted = vec![InstanceId::from("7f3a")];
-    records.push(Record::Numbered { at: AT, incident, intent, begun: vec![AT], tidied: vec![AT], deleted });
+    let (begun, tidied, unseen_since) = (vec![AT], vec![AT], None);
+    records.push(Record::Numbered { at: AT, incident, intent, begun, tidied, deleted, unseen_since });
     records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });

@@ -1,0 +1,163 @@
+//! When the list of nodes was last seen complete, by whatever process, and which Nodes went while it was not.
+//!
+//! ```text
+//!  a list, or a watch that proves for a while that it is current ─▶ seen complete
+//!  no process, a sleep, no API server, another cluster ───────────▶ a gap, in the ledger too ─▶ a Node turns out to be gone
+//!     ─▶ the gap was longer than events live: unwatched ─▶ note_went_unwatched: told, and held
+//! ```
+//!
+//! Gaps add up: two processes that reached no API server are one gap with the times before, between and after them.
+
+use std::collections::BTreeSet;
+
+use crate::model::id::NodeName;
+use crate::model::incident::MachineKey;
+use crate::model::time::{Span, Time};
+use crate::observe::remembered::Remembered;
+use crate::record::Record;
+
+use super::State;
+
+/// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
+const EVENTS_LIVE: Span = Span::from_min(60);
+
+/// What is known of gaps in our sight of the nodes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodesSeen {
+    /// When the list of nodes was last seen complete.
+    complete: Option<Time>,
+    /// Since when the watch proves that it is current, and when it did so last.
+    proved: Option<(Time, Time)>,
+    /// Since when the list is not seen, as the ledger says: a process that dies before it sees a list, or before what went in the
+    /// gap is in the ledger, leaves the gap to the next one.
+    pub(super) unseen_since: Option<Time>,
+    /// Nodes that went in a gap longer than events live. Before the first list of a process, those that the ledger knows:
+    /// any of them may have.
+    names: BTreeSet<NodeName>,
+}
+
+impl NodesSeen {
+    pub(super) fn move_by(&mut self, moved: impl Fn(Time) -> Time) {
+        self.complete = self.complete.map(&moved);
+        self.proved = self.proved.map(|(since, last)| (moved(since), moved(last)));
+        self.unseen_since = self.unseen_since.map(moved);
+    }
+}
+
+impl State {
+    /// A process begins. Where it is not known since when no process saw the nodes, it is too long.
+    pub(super) fn begin_unseen(&mut self, last_alive: Option<Time>) {
+        if self.remembered.is_empty() {
+            return;
+        }
+        let since = self.nodes_seen.unseen_since.or(last_alive).filter(|since| *since <= self.now);
+        let since = since.unwrap_or(self.now - (EVENTS_LIVE + Span::from_ms(1)));
+        self.nodes_seen.complete = Some(since);
+        self.tell_unseen(Some(since));
+    }
+
+    /// These Nodes were there when a process was looking last.
+    pub(super) fn await_unseen(&mut self, names: impl IntoIterator<Item = NodeName>) {
+        self.nodes_seen.names.extend(names);
+    }
+
+    /// The list of nodes has not been seen complete for longer than events live.
+    pub(super) fn is_long_unseen(&self) -> bool {
+        self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > EVENTS_LIVE)
+    }
+
+    /// A list of nodes was taken in. What it holds did not go. What it lacks went since the last complete one, if that is long
+    /// ago.
+    pub(super) fn note_list_seen(&mut self, is_first: bool) {
+        let is_long = self.is_long_unseen();
+        if is_first && !is_long {
+            self.nodes_seen.names.clear();
+        }
+        let nodes = &self.cluster.nodes;
+        self.nodes_seen.names.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
+        if is_long {
+            let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| name.clone());
+            self.nodes_seen.names.extend(lost);
+        }
+        self.nodes_seen.complete = Some(self.now);
+    }
+
+    /// The watch proves that it is current. After a gap that counts once it has gone on for a while: a proof may have been on its
+    /// way when we fell asleep. From then on each Node that goes is seen to go, although no list came since the gap.
+    pub(super) fn note_watch_current(&mut self) {
+        let (now, stale_after) = (self.now, self.roster.timing.cluster_stale_after);
+        if !self.cluster.synced_once() {
+            return;
+        }
+        let seen = &mut self.nodes_seen;
+        let is_close = |at: Time| now.since(at) <= stale_after;
+        let since = seen.proved.filter(|(_, last)| is_close(*last)).map_or(now, |(since, _)| since);
+        seen.proved = Some((since, now));
+        if seen.complete.is_none_or(is_close) || now.since(since) >= stale_after {
+            seen.complete = Some(now);
+        }
+    }
+
+    /// A Node is told to be gone, and no list came since the gap: an audit may be quicker than the watch.
+    pub(super) fn note_told_gone(&mut self, name: NodeName) {
+        if self.is_long_unseen() {
+            self.nodes_seen.names.insert(name);
+        }
+    }
+
+    /// A Node is told to be there.
+    pub(super) fn note_is_there(&mut self, name: &NodeName) {
+        self.nodes_seen.names.remove(name);
+    }
+
+    /// Its Node went while we saw nothing: a person may have drained it, and have the machine in hand. It is told, and held as
+    /// one that was lost with others: until it has a Node again, or a person deletes the machine. A left-over Node of an old
+    /// name, which is there beside it and silent, says nothing of the one that went.
+    pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
+        if self.nodes_seen.names.remove(node) && self.cluster.lost_together.insert(key.clone()) {
+            self.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
+        }
+    }
+
+    /// The ledger has to know of a gap while it goes on.
+    pub(super) fn tell_gap(&mut self) {
+        let stale_after = self.roster.timing.cluster_stale_after;
+        let since = self.nodes_seen.complete.filter(|at| self.now.since(*at) > stale_after);
+        if self.nodes_seen.unseen_since.is_none() && since.is_some() {
+            self.tell_unseen(since);
+        }
+    }
+
+    /// The gap is over once the ledger has what went in it. Whether it has is looked up after each listing of a cloud: no machine
+    /// is judged before one. A machine that is stopped, or whose cloud is away, delays that until it is judged, and no repair
+    /// waits for it: only what is gone when the next process begins is taken for unwatched as well.
+    pub(super) fn tell_gap_is_over(&mut self, was_listed: bool) {
+        if self.nodes_seen.unseen_since.is_none() || !self.cluster.synced_once() {
+            return;
+        }
+        let stale_after = self.roster.timing.cluster_stale_after;
+        let is_seen = self.nodes_seen.complete.is_some_and(|at| self.now.since(at) <= stale_after);
+        let is_kept = || self.nodes_seen.names.is_empty() || was_listed && !self.owes_unwatched();
+        if is_seen && is_kept() {
+            self.tell_unseen(None);
+        }
+    }
+
+    /// A machine whose Node went unwatched is not in the ledger as one: its cloud is not listed yet, or it is stopped.
+    fn owes_unwatched(&self) -> bool {
+        let names = &self.nodes_seen.names;
+        let is_owed = |(key, memory): (MachineKey, Remembered)| {
+            let went = memory.node.is_some_and(|node| names.contains(&node));
+            went && memory.left.is_none() && !self.cluster.lost_together.contains(&key)
+        };
+        self.in_memory().any(is_owed)
+    }
+
+    fn tell_unseen(&mut self, since: Option<Time>) {
+        if self.nodes_seen.unseen_since != since {
+            self.nodes_seen.unseen_since = since;
+            let numbered = self.numbered();
+            self.record(numbered);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Nodes that go while no process sees the cluster (none runs, it sleeps, no API server answers, another one does): after an hour
+//! no event tells whether a person drained them, and their machines are told and held.
+
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::engine::{Restored, State};
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::Record;
+
+use super::fixture::{Field, node, roster};
+use super::steps::{made, min};
+
+const ONE: &str = "i004";
+
+/// Ten machines that are well.
+fn fleet() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    field
+}
+
+fn refused() -> ClusterFact {
+    let (kind, text) = (ReadErrorKind::Unavailable, "connection refused".into());
+    ClusterFact::Failed(ReadError { kind, text, retry_after: None })
+}
+
+/// For so long the cluster says no more than this; the cloud is listed all the time, and we are awake.
+fn hears_only(field: &mut Field, fact: &ClusterFact, span: Span) {
+    let end = field.now + span;
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        if (field.now.ms / 10_000) % 3 == 0 {
+            field.list_cloud();
+        }
+        field.feed(Event::Cluster(fact.clone()));
+    }
+}
+
+/// The API server cannot be reached for so long.
+fn blind(field: &mut Field, span: Span) {
+    hears_only(field, &refused(), span);
+}
+
+/// No process runs for so long.
+fn off(mut field: Field, span: Span) -> Field {
+    let last_alive = Some(field.now);
+    field.now = field.now + span;
+    next(field, last_alive)
+}
+
+fn next(field: Field, last_alive: Option<Time>) -> Field {
+    let how = Restored { last_alive, ..field.next_begins() };
+    let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
+    (next.now, next.records, next.made) = (field.now, field.records, field.made);
+    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    next
+}
+
+/// In two hours nothing is done to the machine, and a person is told why.
+fn is_told_and_held(mut field: Field, how: &str) {
+    field.run_until(min(120), |field| !field.calls.is_empty());
+    assert!(field.calls.is_empty(), "{how}: {:?}", made(&field));
+    let kind = if field.case(ONE, FaultKind::NotReady).is_some() {
+        FaultKind::NotReady
+    } else {
+        FaultKind::Vanished
+    };
+    let held = field.held(ONE, kind);
+    assert!(held.contains("while Reveille could not watch"), "{how}: {held}");
+}
+
+/// A VPN is down for eight hours, in which a person drains a Node and deletes it; we are restarted when it is back, or not.
+#[test]
+fn node_that_went_while_the_api_was_away_is_unwatched_also_for_the_next_process() {
+    for how in ["nothing", "restart", "rotated"] {
+        let mut field = fleet();
+        blind(&mut field, min(240));
+        field.nodes.remove(ONE);
+        blind(&mut field, min(240));
+        assert_eq!(field.calls, []);
+        if how == "rotated" {
+            field.records = field.state.checkpoint();
+        }
+        if how != "nothing" {
+            field = field.restarted(roster());
+        }
+        is_told_and_held(field, how);
+    }
+}
+
+/// A night without us, and half a minute of a process that reaches no API server; or three times less than an hour, which add up.
+#[test]
+fn times_without_a_process_and_without_the_api_add_up_to_one_gap() {
+    for (how, before, lives, after) in [
+        ("a short process after a night", min(8 * 60), Span::from_s(30), Span::from_s(5)),
+        ("a process that dies at once", min(8 * 60), Span::from_s(10), Span::from_s(5)),
+        ("two short gaps", min(50), Span::from_s(20), min(50)),
+        ("a short gap and the API after that", min(40), min(30), Span::ZERO),
+    ] {
+        let mut field = fleet();
+        field.nodes.remove(ONE);
+        field = off(field, before);
+        blind(&mut field, lives);
+        if after > Span::ZERO {
+            field = off(field, after);
+        }
+        is_told_and_held(field, how);
+    }
+}
+
+/// A process takes in the first list after a night, and dies before the cloud is listed.
+#[test]
+fn gap_lasts_until_what_went_in_it_is_in_the_ledger() {
+    let mut field = fleet();
+    field.nodes.remove(ONE);
+    field = off(field, min(8 * 60));
+    field.sync_nodes();
+    field = field.restarted(roster());
+    is_told_and_held(field, "restarted after the first list");
+}
+
+/// Our audit is quicker than the watch, and tells of one Node that is gone. No list comes after it.
+#[test]
+fn node_that_went_while_the_api_was_away_is_unwatched_when_an_audit_tells_it() {
+    let mut field = fleet();
+    blind(&mut field, min(20));
+    let gone = field.nodes.remove(ONE).unwrap();
+    blind(&mut field, min(100));
+    field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name, uid: gone.uid }));
+    field.watch_for(min(120));
+    is_told_and_held(field, "audit");
+}
+
+/// A proof of life was on its way when we fell asleep, and comes before the list.
+#[test]
+fn proof_of_life_from_before_a_sleep_ends_no_gap() {
+    let mut field = fleet();
+    field.nodes.remove(ONE);
+    field.now = field.now + min(8 * 60);
+    field.feed(Event::Cluster(ClusterFact::Alive));
+    is_told_and_held(field, "alive");
+}
+
+/// A tunnel leads to another cluster for two hours, and back. Its answers are refused, and its watch proves that it lives.
+#[test]
+fn node_that_went_while_another_cluster_answered_is_unwatched() {
+    for fact in [ClusterFact::Alive, refused()] {
+        let mut field = Field::new(roster()).populate(10);
+        let cluster = |uid: &str| Event::Cluster(ClusterFact::Identity(uid.into()));
+        field.feed(cluster("ours"));
+        field.run(min(20));
+        field.feed(cluster("staging"));
+        field.feed(Event::Cluster(ClusterFact::Synced(Vec::new())));
+        field.nodes.remove(ONE);
+        hears_only(&mut field, &fact, min(120));
+        assert_eq!(field.calls, []);
+        field.feed(cluster("ours"));
+        is_told_and_held(field, &format!("{fact:?}"));
+    }
+}
+
+/// A machine was renamed: the Node of its old name stays, silent. A person drains the new one in a night without us.
+#[test]
+fn node_that_went_unwatched_beside_a_left_over_one_is_held() {
+    for sleeps in [true, false] {
+        let mut field = fleet();
+        let mut old = node(ONE, Ready::Unknown);
+        (old.name, old.uid) = ("old-i004".into(), "uid-old".into());
+        field.nodes.insert("old".into(), old);
+        field.run(min(20));
+        assert_eq!(field.calls, []);
+        field.nodes.remove(ONE);
+        if sleeps {
+            field.now = field.now + min(8 * 60);
+        } else {
+            field = off(field, min(8 * 60));
+        }
+        is_told_and_held(field, &format!("sleeps: {sleeps}"));
+    }
+}
+
+/// After a gap the watch goes on where it was, and no list comes: a Node that goes a few minutes later is seen to go, and so is one
+/// that went in a restart long after the gap.
+#[test]
+fn node_that_goes_after_a_gap_is_missed_as_any_other() {
+    for restarts in [false, true] {
+        let mut field = fleet();
+        blind(&mut field, min(120));
+        field.watch_for(min(2));
+        if restarts {
+            field.nodes.remove(ONE);
+            field = field.restarted(roster());
+        } else {
+            let gone = field.nodes.remove(ONE).unwrap();
+            field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name, uid: gone.uid }));
+            field.watch_for(min(30));
+        }
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        assert!(!field.calls.is_empty(), "restarts: {restarts}: {}", field.held(ONE, FaultKind::Vanished));
+    }
+}
+
+/// The ledger is told that a gap began and that it is over, once each, and nothing while all is seen.
+#[test]
+fn ledger_is_told_of_a_gap_once_at_each_end() {
+    let mut field = fleet();
+    let told = |field: &Field| -> Vec<bool> {
+        let since = |record: &Record| match record {
+            Record::Numbered { unseen_since, .. } => Some(unseen_since.is_some()),
+            _ => None,
+        };
+        field.records.iter().filter_map(since).collect()
+    };
+    field.watch_for(min(20));
+    assert_eq!(told(&field), []);
+    blind(&mut field, min(20));
+    field.watch_for(min(20));
+    assert_eq!(told(&field), [true, false]);
+    let mut field = field.restarted(roster());
+    field.run(min(5));
+    assert_eq!(told(&field), [true, false, true, false]);
+}

@@ -173,6 +173,9 @@ pub enum Record {
         pool: Option<PoolName>,
         /// The subject's name for people.
         label: Arc<str>,
+        /// Since when its machine had been seen to serve before that. `None` where it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        served_since: Option<Time>,
     },
     /// The conclusion about it changed.
     Diagnosed {

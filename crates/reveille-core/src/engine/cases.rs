@@ -318,7 +318,8 @@ impl State {
             asked: None,
             kept_until: None,
         };
-        self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label });
+        let (away_since, served_since) = self.away_since(&key);
+        self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label, served_since });
         if (rung, tries, not_before) != (0, 0, None) {
             let (unconfirmed, lapsed) = (None, Vec::new());
             let stands = Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed };
@@ -333,7 +334,6 @@ impl State {
         findings.extend(fault.more.into_iter().map(bounded));
         incident.findings.clone_from(&findings);
         self.record(Record::Diagnosed { at, incident: id, findings });
-        let (away_since, served_since) = self.away_since(&key);
         let case = Case {
             incident,
             away_since,

@@ -139,12 +139,14 @@ impl State {
 
     fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {
         let id = incident.id;
+        let case = self.cases.get(&incident.key).filter(|case| case.incident.id == id);
         records.push(Record::Opened {
             at: incident.first_seen,
             incident: id,
             key: incident.key.clone(),
             pool: incident.pool.clone(),
             label: incident.label.clone(),
+            served_since: case.and_then(|case| case.served_since),
         });
         let findings = incident.findings.clone();
         records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
@@ -179,7 +181,6 @@ impl State {
         }
         let Incident { rung, tries, not_before, .. } = *incident;
         if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
-            let case = self.cases.get(&incident.key).filter(|case| case.incident.id == id);
             let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
             let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
             records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed });

@@ -86,10 +86,10 @@ impl Replay {
             | Record::Departed { .. }
             | Record::Paused { .. }
             | Record::Returned { .. } => self.take_machines(record),
-            Record::Opened { at, incident, key, pool, label } => {
+            Record::Opened { at, incident, key, pool, label, served_since } => {
                 numbers.incident = numbers.incident.max(incident);
                 self.keys.insert(incident, key.clone());
-                self.open(at, incident, key, pool, label);
+                self.open(at, incident, key, pool, label, served_since);
             }
             Record::Diagnosed { incident, findings, .. } => {
                 self.with(incident, |found| found.findings = findings);
@@ -347,6 +347,7 @@ impl Replay {
         key: IncidentKey,
         pool: Option<crate::model::id::PoolName>,
         label: Arc<str>,
+        served_since: Option<Time>,
     ) {
         let incident = Incident {
             id,
@@ -369,7 +370,7 @@ impl Replay {
         let case = Case {
             incident,
             away_since,
-            served_since: None,
+            served_since,
             due_after: None,
             rests_on_cluster: true,
             gathered: Gathered::default(),

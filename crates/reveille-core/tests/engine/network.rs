@@ -269,23 +269,29 @@ fn machine_that_its_group_or_provider_has_in_hand_is_left_to_it() {
     }
 }
 
-/// Port security is off, so that its port can carry no group, and the machine served so for two hours. Its kubelet dies, and the
-/// API server is away for a minute and a half just after that.
+/// Port security is off, so that its port can carry no group, and the machine served so for two hours. Its kubelet dies, and just
+/// after that the API server is away for a minute and a half, or we are restarted.
 #[test]
 fn sight_that_broke_after_the_machine_went_unsays_no_service_before_that() {
-    for blind in [false, true] {
+    for how in ["nothing", "blind", "restart", "rotated"] {
         let mut field = Field::new(roster()).populate(10);
         let port = field.ports.get_mut("i004").unwrap();
         (port.groups, port.security) = (Box::new([]), false);
         field.run(Span::from_min(120));
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
         field.run(Span::from_min(1));
-        for _ in 0..if blind { 9 } else { 0 } {
+        if how == "rotated" {
+            field.records = field.state.checkpoint();
+        }
+        if how == "restart" || how == "rotated" {
+            field = field.restarted(roster());
+        }
+        for _ in 0..if how == "blind" { 9 } else { 0 } {
             field.now = field.now + Span::from_s(10);
             field.list_cloud();
         }
         field.run(Span::from_min(240));
-        is_repaired(&field, &format!("blind: {blind}"));
+        is_repaired(&field, how);
     }
 }
 

@@ -267,6 +267,7 @@ pub(super) fn every_kind() -> Vec<Record> {
             key: IncidentKey { subject, kind },
             pool,
             label: text("prod-w-7xk2p"),
+            served_since: None,
         }
     }));
     let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };

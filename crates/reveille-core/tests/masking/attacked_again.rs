@@ -5,12 +5,12 @@ use crate::attacked::{masked, none_survives};
 const SECRET: &str = "hUnt3rTwo9zQ";
 
 /// None of these forms keeps what stands for `~`, behind any logger's prefix.
-fn hidden(secret: &str, forms: &[&str]) {
+pub(crate) fn hidden(secret: &str, forms: &[&str]) {
     let texts: Vec<String> = forms.iter().map(|form| form.replace('~', secret)).collect();
     none_survives(&texts.iter().map(|text| (text.as_str(), secret)).collect::<Vec<_>>());
 }
 
-fn stay(texts: &[&str]) {
+pub(crate) fn stay(texts: &[&str]) {
     let lost: Vec<_> =
         texts.iter().map(|text| (text, masked(text))).filter(|(text, masked)| **text != masked).collect();
     assert!(lost.is_empty(), "{lost:#?}");

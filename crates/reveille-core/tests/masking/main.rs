@@ -15,6 +15,7 @@
 mod assignments;
 mod attacked;
 mod attacked_again;
+mod attacked_thrice;
 mod canaries;
 mod commands;
 mod hostile;

@@ -7,6 +7,7 @@ use std::mem;
 use std::ops::Range;
 
 use super::MASK;
+use super::lines::prefix;
 use super::plain::is_plain;
 use super::tools::{TOOLS, Takes, Tool};
 use super::value::{Ends, forged};
@@ -39,8 +40,23 @@ struct Running {
     behind: Vec<&'static str>,
     takes: Option<Takes>,
     last: Option<Range<usize>>,
+    /// The last word that no option may take for itself: `x` of `attach x --format json`.
+    free: Option<Range<usize>>,
     words: usize,
+    /// What the word before was.
+    after: After,
     ends: Ends,
+}
+
+/// What the word before takes for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum After {
+    #[default]
+    Word,
+    /// An option may take this word.
+    Option,
+    /// `>` takes it.
+    Redirection,
 }
 
 impl Running {
@@ -50,10 +66,22 @@ impl Running {
         let raw = &text[word.clone()];
         let bare = raw.trim_matches(AROUND);
         if let Some(takes) = self.takes.take() {
+            if takes == Takes::Second {
+                self.takes = Some(Takes::Word);
+                return word.end;
+            }
             return self.secret(text, word, takes, ranges);
         }
-        if matches!(bare, "|" | ";" | "&&" | "||" | "&" | ">" | ">>" | "2>&1") {
+        if matches!(bare, "|" | ";" | "&&" | "||" | "&") {
             self.end(text, ranges);
+            return word.end;
+        }
+        let after = mem::take(&mut self.after);
+        if let Some(file) = redirected(raw) {
+            self.after = if file.is_empty() { After::Redirection } else { After::Word };
+            return word.end;
+        }
+        if after == After::Redirection {
             return word.end;
         }
         if let Some(name) = command(bare) {
@@ -63,8 +91,15 @@ impl Running {
             }
             return word.end;
         }
+        let needed = self.behind.len();
         let end = self.option(text, &word, bare, ranges);
-        if !bare.starts_with('-') {
+        let is_needed = self.behind.len() > needed;
+        if bare.starts_with('-') {
+            self.after = if bare.contains('=') { After::Word } else { After::Option };
+        } else if !is_needed {
+            if after == After::Word {
+                self.free = Some(word.clone());
+            }
             self.last = Some(word);
             self.words += 1;
         }
@@ -87,6 +122,7 @@ impl Running {
             {
                 self.behind.push(needed);
                 self.words = 0;
+                self.free = None;
             }
         }
         let mut joined = None;
@@ -131,7 +167,8 @@ impl Running {
         const WORDS_MIN: usize = 2;
         let last = self.tools().filter(|tool| self.is_behind(tool)).find_map(|tool| tool.last);
         let needs = if self.behind.is_empty() { WORDS_MIN } else { 1 };
-        if let (Some(takes), Some(word)) = (last.filter(|_| self.words >= needs), self.last.clone()) {
+        let word = self.free.take().or(self.last.take());
+        if let (Some(takes), Some(word)) = (last.filter(|_| self.words >= needs), word) {
             self.secret(text, word, takes, ranges);
         }
         self.begin(None);
@@ -165,7 +202,7 @@ impl Running {
             Takes::Percent => value.find('%').map_or(value.len(), |at| at + 1),
             Takes::Literal => value.find('=').map_or(value.len(), |at| at + 1),
             Takes::Quoted if !value.starts_with(['"', '\'']) => value.len(),
-            Takes::Word | Takes::Joined | Takes::Quoted | Takes::Assigned => 0,
+            Takes::Word | Takes::Second | Takes::Joined | Takes::Quoted | Takes::Assigned => 0,
         };
         // `curl -u name` asks for the password.
         let user = value.trim_matches(AROUND);
@@ -181,6 +218,12 @@ impl Running {
         }
         end
     }
+}
+
+/// The file of a redirection that this word is: `2>/dev/null`; an empty one stands in the next word.
+fn redirected(word: &str) -> Option<&str> {
+    let sign = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+    sign.starts_with(['>', '<']).then(|| sign.trim_start_matches(['>', '<', '|']))
 }
 
 /// How many bytes stand before an argument as audit writes it: `a1="-u"`.
@@ -244,17 +287,22 @@ struct Before {
     is_continued: bool,
 }
 
-/// The next word: between spaces, and between the commas of a list of quoted words.
+/// The next word: between spaces, and between the commas of a list of quoted words. What continues a line is a space, and so
+/// is a logger's prefix behind it: `sshpass -p \\⏎  x`.
 fn next_word(text: &str, from: usize) -> Option<(Range<usize>, Before)> {
     let bytes = text.as_bytes();
     let is_comma = |at: usize| bytes[at] == b',' && at > 0 && matches!(bytes[at - 1], b'"' | b'\'');
-    let is_space = |at: usize| bytes[at].is_ascii_whitespace() || is_comma(at);
+    let continues = |at: usize| bytes[at] == b'\\' && matches!(bytes.get(at + 1), Some(b'\n' | b'\r'));
+    let is_space = |at: usize| bytes[at].is_ascii_whitespace() || is_comma(at) || continues(at);
     let mut before = Before::default();
     let mut at = from;
     while at < bytes.len() && is_space(at) {
         if bytes[at] == b'\n' {
             before.ends_a_line = true;
-            before.is_continued = at > 0 && bytes[at - 1] == b'\\';
+            before.is_continued = text[..at].trim_end_matches('\r').ends_with('\\');
+            if before.is_continued {
+                at += prefix(&text[at + 1..]);
+            }
         }
         at += 1;
     }

@@ -8,6 +8,8 @@
 pub(super) enum Takes {
     /// The next word: `-p x`.
     Word,
+    /// The word behind the next one: `user set password 2 x`.
+    Second,
     /// The next word, behind its first colon when it has one: `-u user:x`.
     Account,
     /// The next word, behind its first `%`: `-U user%x`.
@@ -67,7 +69,7 @@ const fn last(names: &'static [&'static str], behind: &'static [&'static str]) -
 }
 
 /// Every tool that is known.
-pub(super) const TOOLS: [Tool; 63] = [
+pub(super) const TOOLS: [Tool; 70] = [
     Tool {
         flags: "#012346aBfgGiIjJklLMnNOpqRsSvVZ",
         ..tool(
@@ -81,6 +83,8 @@ pub(super) const TOOLS: [Tool; 63] = [
                 ("-u", Takes::JoinedAccount),
                 ("-U", Takes::JoinedAccount),
                 ("-b", Takes::Word),
+                ("--cert", Takes::LastColon),
+                ("-E", Takes::LastColon),
             ],
         )
     },
@@ -126,13 +130,16 @@ pub(super) const TOOLS: [Tool; 63] = [
         &[],
         &[("-w", Takes::Word), ("-w", Takes::Joined), ("-s", Takes::Word), ("-a", Takes::Word)],
     ),
-    tool(&["redis-cli", "valkey-cli"], &[], &[("-a", Takes::Word), ("-u", Takes::Account)]),
-    tool(&["ipmitool"], &[], &[("-P", Takes::Word), ("-P", Takes::Joined)]),
-    tool(&["ipmitool"], &["password"], &[]),
+    tool(
+        &["redis-cli", "valkey-cli"],
+        &[],
+        &[("-a", Takes::Word), ("-u", Takes::Account), ("AUTH", Takes::Word), ("auth", Takes::Word)],
+    ),
+    tool(&["ipmitool"], &[], &[("-P", Takes::Word), ("-P", Takes::Joined), ("password", Takes::Second)]),
     tool(
         &["snmpget", "snmpwalk", "snmpbulkwalk", "snmpset", "snmptrap"],
         &[],
-        &[("-c", Takes::Word), ("-A", Takes::Word), ("-X", Takes::Word)],
+        &[("-c", Takes::Word), ("-c", Takes::Joined), ("-A", Takes::Word), ("-X", Takes::Word)],
     ),
     tool(&["sqlcmd", "bcp"], &[], &[("-P", Takes::Word), ("-P", Takes::Joined)]),
     tool(
@@ -185,7 +192,6 @@ pub(super) const TOOLS: [Tool; 63] = [
     last(&["rabbitmqctl"], &["add_user", "change_password"]),
     last(&["vault", "bao"], &["login", "unseal"]),
     last(&["mc", "mcli"], &["alias", "config"]),
-    last(&["ipmitool"], &["password"]),
     tool(&["vault", "bao", "consul"], &["kv"], &[("=", Takes::Assigned)]),
     tool(&["consul", "serf", "nomad"], &[], &[("-encrypt", Takes::Word)]),
     tool(&["aws"], &["put-parameter"], &[("--value", Takes::Word)]),
@@ -226,12 +232,36 @@ pub(super) const TOOLS: [Tool; 63] = [
     last(&["pro", "ua", "ubuntu-advantage"], &["attach"]),
     last(&["juju"], &["register"]),
     last(&["cloudflared"], &["install"]),
+    tool(&["mysqladmin", "mariadb-admin"], &[], &[("password", Takes::Word)]),
+    tool(&["pcs"], &["auth"], &[("-p", Takes::Word)]),
+    tool(
+        &[
+            "fence_ipmilan",
+            "fence_idrac",
+            "fence_ilo4",
+            "fence_ilo5",
+            "fence_apc",
+            "fence_vmware_rest",
+            "racadm",
+        ],
+        &[],
+        &[("-p", Takes::Word)],
+    ),
+    tool(&["slappasswd"], &[], &[("-s", Takes::Word)]),
+    tool(&["kadmin"], &[], &[("-w", Takes::Word), ("-pw", Takes::Word)]),
+    // A line of FRR's and Cisco's configuration.
+    tool(&["message-digest-key"], &[], &[("md5", Takes::Word)]),
+    Tool { last: Some(Takes::LastColon), ..tool(&["etcdctl"], &["user"], &[]) },
+    last(&["openssl"], &["passwd"]),
+    last(&["mosquitto_passwd"], &["-b"]),
     last(&["rclone"], &["obscure", "reveal"]),
     Tool { last: Some(Takes::Path), ..tool(&["microk8s", "microk8s.join"], &["join"], &[]) },
 ];
 
 /// Commands that read a secret from what is piped into them, or from `<<<`.
-pub(super) const READERS: [&str; 18] = [
+pub(super) const READERS: [&str; 20] = [
+    "debconf-set-selections",
+    "net ads join",
     "preshared-key",
     "private-key",
     "secret create",

@@ -87,3 +87,46 @@ fn secret_of_commands_beside_a_cluster_does_not_survive() {
         "redis-cli -h h ping",
     ]);
 }
+
+#[test]
+fn traced_pipe_behind_a_place_or_a_time_does_not_survive() {
+    both_hidden(&[
+        "+ /root/x.sh:12: echo root:~\n+ /root/x.sh:12: chpasswd",
+        "+(x.sh:12): echo root:~\n+(x.sh:12): chpasswd",
+        "+(x.sh:12): main(): echo root:~\n+(x.sh:12): main(): chpasswd",
+        "+ 06:00:00 echo root:~\n+ 06:00:00 chpasswd",
+        "+ x.sh:main:12 echo ~\n+ x.sh:main:12 docker login -u a --password-stdin r",
+        "+ chpasswd\n++ hostname\n+ echo root:~",
+        "+ echo root:~\n++ hostname\n++ date\n+ chpasswd",
+        "+ echo ~\n+ tr -d x\n+ base64 -d\n+ passwd --stdin root",
+    ]);
+    stay(&[
+        "+ x.sh:12: echo checking\n+ x.sh:13: grep root /etc/passwd",
+        "+ x.sh:12: echo done\n+ x.sh:13: date\n+ x.sh:14: ls\n+ x.sh:15: chpasswd",
+        "+ chpasswd\n+ date\n+ echo done",
+        "+++ 12: token\n+ b",
+    ]);
+}
+
+#[test]
+fn what_is_written_into_a_file_that_keeps_a_secret_does_not_survive() {
+    both_hidden(&[
+        "cat <<EOF | sudo tee /etc/k3s-token\n~\nEOF",
+        "cat <<'EOF' | sudo tee /etc/rancher/k3s/token > /dev/null\n~\nEOF",
+        "sudo tee /etc/k3s-token <<< ~",
+        "cat >/etc/k3s-token <<< '~'",
+        "cat > \"/etc/k3s-token\" <<EOF\n~\nEOF",
+        "echo ~ > /etc/k3s-token 2>/dev/null",
+        "echo ~ | dd of=/etc/k3s-token",
+        "+ echo ~\n+ dd of=/etc/k3s-token",
+        "echo ~ | sudo install -m600 /dev/stdin /etc/k3s-token",
+        "cryptsetup open --key-file <(echo -n ~) /dev/sdb x",
+    ]);
+    stay(&[
+        "cat <<EOF | sudo tee /etc/hosts\n10.0.0.1 w-1\nEOF",
+        "sudo tee /etc/hostname <<< w-1",
+        "echo ok | dd of=/dev/vdb",
+        "diff <(echo a) <(echo b)",
+        "install -m600 k3s-token.conf /etc/k3s-token",
+    ]);
+}

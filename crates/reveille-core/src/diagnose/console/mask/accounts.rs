@@ -63,8 +63,14 @@ fn account(text: &str, word: Range<usize>, ranges: &mut Vec<Range<usize>>) -> bo
     let user = &word[..colon];
     let begins = user.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     let password = &word[colon + 1..];
-    let is_account =
-        begins && user.bytes().all(is_user) && !password.is_empty() && !password.starts_with("//");
+    // `x.sh:12:` of a trace is a place.
+    let is_place =
+        password.strip_suffix(':').is_some_and(|line| line.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_account = begins
+        && user.bytes().all(is_user)
+        && !password.is_empty()
+        && !password.starts_with("//")
+        && !is_place;
     if is_account && !password.starts_with(MASK) {
         ranges.push(start + colon + 1..start + word.len());
     }

@@ -25,7 +25,7 @@ pub(super) fn piped(text: &str, ranges: &mut Vec<Range<usize>>) {
         here = match here {
             Some(document) => Here::goes_on(document, text, content, ranges),
             None => {
-                fed(text, at, line, ranges);
+                fed(text, content.clone(), ranges);
                 traced.line(text, content.clone(), ranges);
                 Here::opened(&text[content])
             }
@@ -35,37 +35,54 @@ pub(super) fn piped(text: &str, ranges: &mut Vec<Range<usize>>) {
 }
 
 /// `echo x | passwd --stdin`, `printf %s x | docker login --password-stdin`, `chpasswd <<< x`, `echo x > /etc/k3s-token`.
-fn fed(text: &str, at: usize, line: &str, ranges: &mut Vec<Range<usize>>) {
+fn fed(text: &str, content: Range<usize>, ranges: &mut Vec<Range<usize>>) {
+    let at = content.start;
+    let line = &text[content];
     if !line.contains(['|', '>', '<']) {
         return;
     }
-    if let Some(last) = READERS.iter().filter_map(|reader| line.rfind(reader)).max() {
-        if let Some(pipe) = line[..last].rfind('|') {
-            said(text, at..at + pipe, ranges);
-        }
-        if let Some(here) = line.find("<<<").map(|here| here + 3) {
-            push(text, at + here..at + line.len(), ranges);
-        }
-    }
-    if let Some(pipe) = line.rfind('|')
-        && writes(&line[pipe + 1..])
-    {
+    let reader = READERS.iter().filter_map(|reader| line.rfind(reader)).max();
+    let kept = keeps(line);
+    if let Some(pipe) = reader.and_then(|last| line[..last].rfind('|')) {
         said(text, at..at + pipe, ranges);
     }
-    if let Some(sign) = line.rfind('>')
-        && is_kept_in(line[sign + 1..].trim())
-    {
-        said(text, at..at + line[..sign].trim_end_matches('>').len(), ranges);
+    if let Some(kept) = kept {
+        said(text, at..at + line[..kept].trim_end_matches(['>', '|']).len(), ranges);
+    }
+    if reader.is_none() && kept.is_none() {
+        return;
+    }
+    if let Some(here) = line.find("<<<").map(|here| here + 3) {
+        push(text, at + here..at + line.len(), ranges);
+    }
+    // `cryptsetup --key-file <(echo -n x)`.
+    if let Some(open) = line.find("<(").map(|open| open + 2) {
+        let close = line[open..].find(')').map_or(line.len(), |close| open + close);
+        said(text, at + open..at + close, ranges);
     }
 }
 
-/// The two ends of a pipe as `set -x` prints them: each on a line of its own, in either order.
+/// Where the part of this line begins that writes into a file which keeps a secret: `tee F`, `| tee F`, `> F`.
+fn keeps(line: &str) -> Option<usize> {
+    let into = |(at, sign): (usize, &str)| {
+        let behind = &line[at + sign.len()..];
+        let is_kept = if sign == "|" { writes(behind) } else { is_kept_in(behind) };
+        is_kept.then_some(at)
+    };
+    let last = line.rmatch_indices(['|', '>']).find_map(into);
+    last.or_else(|| writes(line).then_some(0))
+}
+
+/// The two ends of a pipe as `set -x` prints them: each on a line of its own, in either order. What a command substitutes is
+/// traced between them, behind more signs.
 #[derive(Clone, Debug, Default)]
 struct Traced {
     /// What an `echo` before said, and how many commands were traced since.
     said: Option<(Range<usize>, usize)>,
     /// The command before reads, and nothing was said to it yet.
     reads: bool,
+    /// How many signs stood before either.
+    depth: usize,
 }
 
 impl Traced {
@@ -74,8 +91,7 @@ impl Traced {
         const BETWEEN_MAX: usize = 1;
         const PRINTED_BYTES_MAX: usize = 256;
         let line = &text[content.clone()];
-        let command = line.trim_start_matches('+');
-        if command.len() == line.len() || !command.starts_with(' ') {
+        let Some((depth, begins)) = traced(line) else {
             // What goes into a pipe is not printed.
             let words = line.trim();
             let is_printed = |said: &Range<usize>| {
@@ -83,10 +99,17 @@ impl Traced {
             };
             self.said.take_if(|(said, _)| is_printed(said));
             return;
-        }
+        };
+        let command = &line[begins..];
         let is_first = says(command).first().is_some_and(|(word, _)| command[..*word].trim().is_empty());
-        let command = content.end - command.len()..content.end;
-        if !is_first && (reads(&text[command.clone()]) || writes(&text[command.clone()])) {
+        let takes = !is_first && (reads(command) || writes(command));
+        let is_pending = self.reads || self.said.is_some();
+        if !takes && (is_pending && depth > self.depth || is_filter(command)) {
+            return;
+        }
+        self.depth = depth;
+        let command = content.start + begins..content.end;
+        if takes {
             let before = self.said.take();
             self.reads = before.is_none();
             if let Some((before, _)) = before {
@@ -109,6 +132,35 @@ impl Traced {
     }
 }
 
+/// How many signs stand before a traced command, and where it begins: behind `+ `, or behind the place or the time that scripts
+/// put there (`PS4`): `+ /root/x.sh:12: main(): `, `+(x.sh:12): `, `+ 06:00:00 `.
+fn traced(line: &str) -> Option<(usize, usize)> {
+    const WORDS_MAX: usize = 3;
+    const WORD_BYTES_MAX: usize = 128;
+    let depth = line.bytes().take_while(|byte| *byte == b'+').count();
+    let is_of_ps4 = |word: &str| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        word.ends_with(':')
+            || word.contains(':') && digits > 0
+            || word.ends_with("()")
+            || digits > 0 && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    let mut at = depth;
+    for _ in 0..WORDS_MAX {
+        let word = cut(line[at..].trim_start_matches(' '), WORD_BYTES_MAX);
+        let Some(length) = word.find(' ').filter(|length| is_of_ps4(&word[..*length])) else { break };
+        at += line[at..].len() - line[at..].trim_start_matches(' ').len() + length;
+    }
+    (depth > 0 && line[at..].starts_with(' ')).then_some((depth, at))
+}
+
+/// What stands in a pipe between its ends, and never feeds one of its own.
+fn is_filter(command: &str) -> bool {
+    const FILTERS: [&str; 10] =
+        ["base64", "tr", "sed", "cut", "head", "tail", "awk", "jq", "xargs", "gunzip"];
+    command.split_whitespace().next().is_some_and(|word| FILTERS.contains(&word))
+}
+
 /// A here-document for a command that reads a secret, or for a file that keeps one: what ends it, and its lines so far.
 #[derive(Clone, Copy, Debug)]
 struct Here<'t> {
@@ -127,9 +179,8 @@ impl<'t> Here<'t> {
         if !(1..=WORD_BYTES_MAX).contains(&word) {
             return None;
         }
-        let keeps = line.find('>').is_some_and(|sign| is_kept_in(line[sign + 1..].trim()));
         // Accounts keep their names: `accounts` looks at those.
-        let takes = !line.contains("chpasswd") && reads(line) || keeps || writes(line);
+        let takes = !line.contains("chpasswd") && reads(line) || keeps(line).is_some();
         takes.then_some(Self { ends: &rest[..word], lines: 0 })
     }
 
@@ -161,11 +212,19 @@ fn reads(command: &str) -> bool {
     })
 }
 
-/// `tee /etc/k3s-token`, `sudo tee -a /root/.vault-pass`.
+/// `tee /etc/k3s-token`, `sudo tee -a /root/.vault-pass`, `dd of=/etc/k3s-token`, `install -m600 /dev/stdin /etc/k3s-token`.
 fn writes(command: &str) -> bool {
     const WORDS_MAX: usize = 8;
-    let mut words = command.split_whitespace().take(WORDS_MAX).skip_while(|word| *word == "sudo");
-    words.next() == Some("tee") && words.any(|word| is_kept_in(word) && !word.ends_with(".log"))
+    const BYTES_MAX: usize = 256;
+    let words = cut(command, BYTES_MAX).split_whitespace().take(WORDS_MAX);
+    let mut words = words.skip_while(|word| *word == "sudo" || word.starts_with('-'));
+    let is_kept = |word: &str| is_kept_in(word) && !word.ends_with(".log");
+    match words.next() {
+        Some("tee") => words.any(is_kept),
+        Some("dd") => words.filter_map(|word| word.strip_prefix("of=")).any(is_kept),
+        Some("install" | "cp") => words.any(|word| word == "/dev/stdin") && words.any(is_kept),
+        _ => false,
+    }
 }
 
 /// Where an `echo` or its like stands, and where what it says begins.
@@ -198,8 +257,9 @@ fn said(text: &str, range: Range<usize>, ranges: &mut Vec<Range<usize>>) {
 /// A file whose name tells: `/etc/k3s-token`, `/root/.vault-pass`.
 fn is_kept_in(path: &str) -> bool {
     const BYTES_MAX: usize = 256;
-    let name = cut(path, BYTES_MAX)
-        .split([' ', ';', '"', '\''])
+    let path = cut(path, BYTES_MAX).trim_start_matches([' ', '"', '\'']);
+    let name = path
+        .split(|c: char| c.is_whitespace() || matches!(c, ';' | '"' | '\'' | '|' | '<' | '>' | '&' | ')'))
         .next()
         .unwrap_or("")
         .rsplit('/')

@@ -130,3 +130,16 @@ fn what_is_written_into_a_file_that_keeps_a_secret_does_not_survive() {
         "install -m600 k3s-token.conf /etc/k3s-token",
     ]);
 }
+
+#[test]
+fn colour_written_as_text_hides_no_name() {
+    both_hidden(&[
+        "\\u{1b}[36mtoken\\u{1b}[0m=~",
+        "\\x1B[36mtoken\\x1B[0m=~",
+        "\\e[36mtoken\\e[0m=~",
+        "\\E[1mpassword\\E[0m: ~",
+        "\u{9b}36mtoken\u{9b}0m=~",
+        "\u{241b}[1mpassword\u{241b}[0m: ~",
+    ]);
+    stay(&["\\e[a-z]+ matches", "C:\\etc\\E[x]", "\\x1c[0K", "price in \u{9b}"]);
+}

@@ -143,3 +143,92 @@ fn colour_written_as_text_hides_no_name() {
     ]);
     stay(&["\\e[a-z]+ matches", "C:\\etc\\E[x]", "\\x1c[0K", "price in \u{9b}"]);
 }
+
+#[test]
+fn password_that_a_sentence_announces_does_not_survive() {
+    both_hidden(&[
+        "The admin password is: ~",
+        "Password changed to: ~",
+        "password changed to ~",
+        "Password set to: ~",
+        "Temporary password generated: ~",
+        "created user bob with password ~",
+        "user bob with password \"~\" created",
+        "password (root): ~",
+        "Password........: ~",
+        "Password for the elastic user (reset with `bin/elasticsearch-reset-password -u elastic`):\n  ~\n",
+        "credentials: admin / ~",
+        "Your API key is: ~",
+        "API key: ~",
+    ]);
+    stay(&[
+        "password changed for user root",
+        "password changed to expire on 2026-11-27",
+        "authenticated with password authentication",
+        "failed with password mismatch.",
+        "The token is: not set",
+        "Your API key is: invalid",
+        "password (root): expired",
+        "Password file: passwd.db_1",
+        "the password is: not set",
+        "Password for the elastic user was not set:\n  see the log",
+        "token for node: worker12",
+    ]);
+}
+
+#[test]
+fn quote_within_quotes_of_a_shell_ends_no_secret() {
+    both_hidden(&[
+        "+ DB_PASSWORD='a'\\''~'",
+        "password='a'\"'\"'b'\\''~'",
+        "+ mysql -u root '-pa'\\''~'",
+        "token=a\\ ~",
+    ]);
+    assert_eq!(masked("token='a'\\''b' stays"), "token=[masked] stays");
+    assert_eq!(masked("token=a\\\\ stays"), "token=[masked] stays");
+    assert_eq!(
+        masked("\"cmd\": \"password='a'\\\"\", \"b\": 1"),
+        "\"cmd\": \"password=[masked]\\\"\", \"b\": 1"
+    );
+}
+
+#[test]
+fn signs_as_json_and_html_spell_them_hide_no_value() {
+    both_hidden(&[
+        "{\"url\":\"jdbc:mysql://h/d?user\\u003du\\u0026password\\u003d~\"}",
+        "\\u0022password\\u0022:\\u0022~\\u0022",
+        "&#34;password&#34;:&#34;~&#34;",
+        "&#39;password&#39;: &#39;~&#39;",
+        "{&#x27;password&#x27;: &#x27;~&#x27;}",
+    ]);
+    assert_eq!(
+        masked("&#34;token&#34;:&#34;x7&#34;,&#34;node&#34;:&#34;w-1&#34;"),
+        "&#34;token&#34;:&#34;[masked]&#34;,&#34;node&#34;:&#34;w-1&#34;"
+    );
+    stay(&["{\"msg\":\"token \\u003cnil\\u003e\"}", "a \\u003d b", "node&#34;:&#34;w-1&#34;"]);
+}
+
+#[test]
+fn value_of_a_name_with_letters_beyond_ascii_does_not_survive() {
+    both_hidden(&["contraseña: ~", "Contraseña: ~", "CONTRASEÑA=~", "contraseña = ~", "mot de passe : ~"]);
+    stay(&["España: mañana", "le mot de passe est faux", "ñ=x"]);
+}
+
+#[test]
+fn content_of_a_file_that_user_data_writes_does_not_survive() {
+    both_hidden(&[
+        "write_files:\n- path: /etc/k3s-token\n  content: ~\n",
+        "write_files:\n- path: /etc/rancher/k3s/token\n  permissions: '0600'\n  content: |\n    ~\n",
+        "write_files:\n- path: /etc/rancher/k3s/token\n  owner: root:root\n  permissions: '0600'\n  content: |\n    ~\n",
+        "write_files:\n- content: ~\n  path: /root/.vault-pass\n",
+        "{\"path\":\"/etc/k3s-token\",\"contents\":{\"source\":\"data:,~\"}}",
+    ]);
+    stay(&[
+        "write_files:\n- path: /etc/hosts\n  content: w-1\n- path: /etc/k3s-token\n",
+        "write_files:\n- content: kept\n  path: /etc/hosts\n",
+        "{\"path\":\"/etc/hosts\",\"contents\":{\"source\":\"data:,w-1\"}}",
+    ]);
+    let below =
+        masked("- path: /etc/k3s-token\n  content: |\n    x7\n- path: /etc/hosts\n  content: stays\n");
+    assert!(below.ends_with("    [masked]\n- path: /etc/hosts\n  content: stays\n"), "{below}");
+}

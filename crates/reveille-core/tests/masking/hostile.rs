@@ -71,7 +71,7 @@ const LINES: [&str; 10] = [
 ];
 
 /// Patterns that were found to be walked again for each of their matches, and others of their kind.
-const WALKED_AGAIN: [&str; 51] = [
+const WALKED_AGAIN: [&str; 60] = [
     "curl -u ",
     "{name: X_PASSWORD, value: ",
     "{name:X_PASSWORD;value:",
@@ -123,6 +123,15 @@ const WALKED_AGAIN: [&str; 51] = [
     "proxy=a:b@c ",
     "&quot;token&quot;:&quot;",
     "Admin password:\n  ",
+    "+ x.sh:1: ",
+    "| tee a",
+    "> /etc/token",
+    "path: token\ncontent: |\n",
+    "path: token\nowner:\n",
+    "password....",
+    "&#34;token&#34;:&#34;",
+    "token=a\\ ",
+    "'a'\\'",
 ];
 /// What follows them on the last line, as much again: spaces, and one long word of what tokens may end with.
 const TAILS: [&str; 2] = [" ", "./"];

@@ -17,7 +17,8 @@ use super::lines::prefix;
 use super::named::Found;
 use super::names::Telling;
 use super::plain::{is_message, is_plain};
-use super::value::{Between, behind_properties, line_end, of_lines, quoted_end};
+use super::prose::{is_chosen, is_made_up};
+use super::value::{Between, behind_properties, cut, line_end, of_lines, quoted_end};
 
 /// Three quotes that nothing closes hold so many lines.
 const LINES_MAX: usize = 64;
@@ -49,7 +50,9 @@ impl Below {
         };
         let value = if found.between == Between::Colon && is_property(value) { "" } else { value };
         match found.between {
-            Between::Colon | Between::Equals if is_indicator(value) => self.block(text, found, line, ranges),
+            Between::Colon | Between::Equals if is_indicator(value) => {
+                self.block(text, found.name.start, line, ranges);
+            }
             Between::Colon | Between::Equals if value == "[" => self.list(text, found, line, true, ranges),
             Between::Colon if value.is_empty() => {
                 self.scalar(text, found, line, ranges);
@@ -67,6 +70,24 @@ impl Below {
             && let Some(line) = line_end_near(text, name.end)
         {
             self.item(text, line, ranges);
+        }
+    }
+
+    /// The word on the line below a sentence that ends with a colon: `Password for the elastic user (reset with `x`):⏎  y`.
+    pub(super) fn announced(&mut self, text: &str, name: &Range<usize>, ranges: &mut Vec<Range<usize>>) {
+        const SENTENCE_BYTES_MAX: usize = 128;
+        let near = cut(&text[name.end..], SENTENCE_BYTES_MAX);
+        let Some(line) = near.find('\n').filter(|line| near[..*line].trim_end().ends_with(':')) else {
+            return;
+        };
+        let Some(begins) = sentence(text, name.end) else { return };
+        let at = name.end + line + 1;
+        let end = line_end(text, at);
+        let Some(words) = indented(text, begins, &text[at..end]) else { return };
+        let value = text[at + words..end].trim_end();
+        if !value.contains(' ') && (is_chosen(value) || is_made_up(value)) {
+            push(text, at + words..end, ranges);
+            self.until = end;
         }
     }
 
@@ -91,13 +112,16 @@ impl Below {
     }
 
     /// A block of YAML: every line that is indented further.
-    fn block(&mut self, text: &str, found: &Found, line: usize, ranges: &mut Vec<Range<usize>>) {
+    pub(super) fn block(&mut self, text: &str, name: usize, line: usize, ranges: &mut Vec<Range<usize>>) {
+        if name < self.until {
+            return;
+        }
         let mut at = line + 1;
         while at < text.len() {
             let end = line_end(text, at);
             let rest = &text[at..end];
             if !rest.trim().is_empty() {
-                let Some(words) = indented(text, found.name.start, rest) else { break };
+                let Some(words) = indented(text, name, rest) else { break };
                 push(text, at + words..end, ranges);
             }
             self.until = end;

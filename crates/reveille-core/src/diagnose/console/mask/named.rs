@@ -11,7 +11,7 @@ use super::paths;
 use super::plain::{is_message, is_object, is_plain};
 use super::prose;
 use super::random::{is_long_hex, is_random_base64, looks_random};
-use super::value::{self, Between, Ends, QUOTE_OF_HTML, cut};
+use super::value::{self, Between, Ends, cut, spelled_quote};
 
 /// Of a long value so much is looked at to tell whether it is random.
 const RANDOM_BYTES_MAX: usize = 128;
@@ -38,7 +38,7 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
             continue;
         }
         if pairs::names_a_pair(word) {
-            pairs::value_of_pair(text, &name, &mut of_pairs, ranges);
+            pairs::value_of_pair(text, &name, (&mut of_pairs, &mut below), ranges);
         }
         // What repeats a name is asked once.
         if word != before.0 {
@@ -50,7 +50,8 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         if let Some(range) = account(text, &name) {
             ranges.push(range);
         }
-        let Some(telling) = before.1.or(of_query) else { continue };
+        let telling = of_words(text, &name).or(before.1).or(of_query);
+        let Some(telling) = telling else { continue };
         if telling == Telling::Line && paths::ends_a_path(text, &name) {
             continue;
         }
@@ -65,6 +66,9 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
             None => {
                 if let Some(range) = prose::after(text, &name, telling) {
                     ranges.push(range);
+                }
+                if telling == Telling::Phrase {
+                    below.announced(text, &name, ranges);
                 }
                 if below::ends_its_line(text, &name) {
                     below.option(text, &name, ranges);
@@ -146,8 +150,8 @@ impl Found {
         if let Some(end) = ends.quoted(text, start) {
             return end;
         }
-        if text[..start].ends_with(QUOTE_OF_HTML)
-            && let Some(close) = cut(value, NEAR_BYTES_MAX).find(QUOTE_OF_HTML)
+        if let Some(quote) = spelled_quote(&text[..start])
+            && let Some(close) = cut(value, NEAR_BYTES_MAX).find(quote)
         {
             return start + close;
         }
@@ -174,7 +178,12 @@ impl Found {
             // `pam_unix(passwd:chauthtok): password changed`.
             Some(b'(') if near.contains(')') => start + near.find(')').unwrap_or(0),
             _ if self.telling == Telling::Phrase || has_scheme => line,
-            _ => ends.word(text, start),
+            _ => {
+                let end = ends.word(text, start);
+                // `credentials: admin / x`.
+                let is_account = self.between == Between::Colon && text[end..line].starts_with(" / ");
+                if is_account { ends.word(text, end + " / ".len()) } else { end }
+            }
         }
     }
 
@@ -233,6 +242,24 @@ impl Found {
         before.ends_with(b"*v1.")
             || (before.ends_with(b":") && before.windows(8).any(|part| part == b"arn:aws:"))
     }
+}
+
+/// What a name of several words tells: `API key`, `mot de passe`.
+fn of_words(text: &str, name: &Range<usize>) -> Option<Telling> {
+    const NAMES: [(&str, &str, Telling); 3] = [
+        ("api ", "key", Telling::Word),
+        ("pass ", "phrase", Telling::Phrase),
+        ("mot de ", "passe", Telling::Phrase),
+    ];
+    let ends = |before: &str, end: &str| {
+        let from = before.len().checked_sub(end.len());
+        from.and_then(|from| before.get(from..)).is_some_and(|is| is.eq_ignore_ascii_case(end))
+    };
+    let word = &text[name.clone()];
+    let names = NAMES
+        .iter()
+        .find(|(before, last, _)| word.eq_ignore_ascii_case(last) && ends(&text[..name.start], before));
+    names.map(|(_, _, telling)| *telling)
 }
 
 /// `BASIC_AUTH=user:x`, `ETCDCTL_USER=root:x`, `username=user%x` of a mount: behind the sign, where it is no port, no path and no
@@ -373,7 +400,7 @@ fn is_count(name: &str, value: &str) -> bool {
         && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The words of a text that may be names: letters, digits, `-` and `_`.
+/// The words of a text that may be names: letters of Western Europe, digits, `-` and `_`.
 struct Names<'t> {
     text: &'t str,
     at: usize,
@@ -385,14 +412,24 @@ impl<'t> Names<'t> {
     }
 }
 
+/// The first byte of `À` to `ÿ`.
+const LATIN: u8 = 0xc3;
+
 impl Iterator for Names<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Range<usize>> {
         let bytes = self.text.as_bytes();
-        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        let start = self.at + bytes.get(self.at..)?.iter().position(is_name)?;
-        let end = start + bytes[start..].iter().take_while(|byte| is_name(byte)).count();
+        // Letters of Western Europe are of two bytes: `contraseña`.
+        let is_latin = |at: usize| {
+            bytes[at] == LATIN && bytes.get(at + 1).is_some_and(|byte| byte >> 6 == 0b10)
+                || bytes[at] >> 6 == 0b10 && at > 0 && bytes[at - 1] == LATIN
+        };
+        let is_name = |at: &usize| {
+            bytes[*at].is_ascii_alphanumeric() || matches!(bytes[*at], b'_' | b'-') || is_latin(*at)
+        };
+        let start = (self.at..bytes.len()).find(is_name)?;
+        let end = (start..bytes.len()).find(|at| !is_name(at)).unwrap_or(bytes.len());
         self.at = end;
         Some(start..end)
     }

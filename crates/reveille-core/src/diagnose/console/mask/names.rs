@@ -249,7 +249,7 @@ pub(super) fn telling(name: &str) -> Option<Telling> {
         return None;
     }
     let joined: String =
-        name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
+        name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect();
     let parts = parts(name);
     let last = parts.last().map_or("", String::as_str);
     let has = |names: &[&str]| names.iter().any(|part| holds(&joined, part, last));

@@ -1,10 +1,12 @@
 //! A name and its value as two entries, in either order: `{name: DB_PASSWORD, value: x}`, over two lines too.
 //!
-//! `Key=…,Value=…` of tags, `--name …password --value x` and `<property name="password">x<` are such pairs, too.
+//! `path: /etc/k3s-token` and `content: x` of a file that user data writes, `Key=…,Value=…` of tags,
+//! `--name …password --value x` and `<property name="password">x<` are such pairs, too.
 
 use std::ops::Range;
 
 use super::MASK;
+use super::below::{Below, is_indicator};
 use super::lines::prefix;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
@@ -22,14 +24,16 @@ pub(super) fn names_a_pair(word: &str) -> bool {
 }
 
 fn holds_the_value(word: &str) -> bool {
-    ["value", "parametervalue", "contents", "default"].iter().any(|name| word.eq_ignore_ascii_case(name))
+    ["value", "parametervalue", "content", "contents", "source", "default"]
+        .iter()
+        .any(|name| word.eq_ignore_ascii_case(name))
 }
 
 /// Marks the value of the pair whose name is introduced here, when the name tells of a secret.
 pub(super) fn value_of_pair(
     text: &str,
     word: &Range<usize>,
-    ends: &mut Ends,
+    (ends, below): (&mut Ends, &mut Below),
     ranges: &mut Vec<Range<usize>>,
 ) {
     let Some((start, _)) = value::start(text, word.start, word.end) else { return };
@@ -50,21 +54,33 @@ pub(super) fn value_of_pair(
         let value = &text[value.clone()];
         !value.is_empty() && !value.starts_with(MASK) && !is_plain(value)
     };
-    let behind = value_behind(text, end).map(|found| found.start..found.end(text, ends));
+    let behind = value_behind(text, end);
+    if let Some(found) = &behind
+        && let Some(length) = cut(&text[found.start..], INDICATOR_BYTES_MAX).find('\n')
+        && let line = found.start + length
+        && is_indicator(text[found.start..line].trim_end())
+    {
+        return below.block(text, found.name, line, ranges);
+    }
+    let behind = behind.map(|found| found.start..found.end(text, ends));
     let value = behind.or_else(|| element(text, end)).or_else(|| value_before(text, word.start));
     ranges.extend(value.filter(is_open));
 }
 
-/// Where a value begins, and whether it has its line for itself.
+/// `|-`, and a comment behind it.
+const INDICATOR_BYTES_MAX: usize = 64;
+
+/// Where a value and its name begin, and whether it has its line for itself.
 #[derive(Clone, Copy, Debug)]
 struct Behind {
+    name: usize,
     start: usize,
     is_alone: bool,
 }
 
 impl Behind {
     fn end(self, text: &str, ends: &mut Ends) -> usize {
-        let Self { start, is_alone } = self;
+        let Self { start, is_alone, .. } = self;
         // `- name: DB_PASSWORD⏎  value: four words of one`.
         let bare = || if is_alone { ends_of_words(text, start) } else { None };
         ends.quoted(text, start).or_else(bare).unwrap_or_else(|| ends.entry(text, start))
@@ -77,26 +93,38 @@ fn ends_of_words(text: &str, start: usize) -> Option<usize> {
     (line.len() <= WINDOW_BYTES && !line.contains([',', '}', '<'])).then_some(start + line.len())
 }
 
+/// What cloud-init's `write_files` says of a file.
+const OF_FILE: [&str; 6] = ["permissions:", "owner:", "encoding:", "append:", "defer:", "overwrite:"];
+
 /// Where the value begins: the next name is `value`, and it is on this line or the next one.
 fn value_behind(text: &str, from: usize) -> Option<Behind> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
     let bytes = text.as_bytes();
-    let end = text.floor_char_boundary(from + WINDOW_BYTES);
+    let mut end = text.floor_char_boundary(from + WINDOW_BYTES);
     let mut at = from;
     let mut line = None;
+    let mut of_file = OF_FILE.len();
     while at < end {
         let mut start = at + bytes[at..end].iter().position(is_word)?;
         if let Some(newline) = text[at..start].rfind('\n') {
-            if line.is_some() || text[at..start].matches('\n').count() > 1 {
+            if line == Some(false) || text[at..start].matches('\n').count() > 1 {
                 return None;
             }
             // A logger's prefix stands before the next line, too.
             let next = at + newline + 1;
-            line = Some(next);
             let words = next + prefix(&text[next..end]);
             start = words + bytes[words..end].iter().position(is_word)?;
             if text[words..start].contains('\n') {
                 return None;
+            }
+            // `permissions: '0600'` stands between the path of a file and its content.
+            let is_of_file = of_file > 0 && OF_FILE.iter().any(|of| text[start..end].starts_with(of));
+            line = Some(is_of_file);
+            if is_of_file {
+                of_file -= 1;
+                at = start + text[start..end].find('\n').unwrap_or(end - start);
+                end = text.floor_char_boundary(at + WINDOW_BYTES);
+                continue;
             }
         }
         let stop = start + bytes[start..end].iter().take_while(|byte| is_word(byte)).count();
@@ -105,8 +133,13 @@ fn value_behind(text: &str, from: usize) -> Option<Behind> {
             // `--value x`.
             let option = text[at..start].len() - text[at..start].trim_end_matches('-').len();
             let (value, between) = value::start(text, start - option, stop)?;
+            // `"contents":{"source":"data:,x"}`.
+            if text[value..].starts_with('{') {
+                at = stop;
+                continue;
+            }
             let is_alone = between == Between::Colon && line.is_some();
-            return Some(Behind { start: value, is_alone });
+            return Some(Behind { name: start, start: value, is_alone });
         }
         let is_ours = ["type", "string", "effect", "sensitive", "propagateatlaunch"];
         let skips = is_ours.iter().any(|ours| word.eq_ignore_ascii_case(ours))
@@ -133,9 +166,9 @@ fn element(text: &str, name_end: usize) -> Option<Range<usize>> {
 fn value_before(text: &str, word: usize) -> Option<Range<usize>> {
     let from = text.ceil_char_boundary(word.saturating_sub(WINDOW_BYTES));
     let near = &text[from..word];
-    let at = ["value", "Value"].iter().filter_map(|name| near.rfind(name)).max()?;
-    let (start, _) =
-        value::start(text, from + at, from + at + "value".len()).filter(|(start, _)| *start < word)?;
+    let names = ["value", "Value", "content"].iter();
+    let (at, end) = names.filter_map(|name| near.rfind(name).map(|at| (at, at + name.len()))).max()?;
+    let (start, _) = value::start(text, from + at, from + end).filter(|(start, _)| *start < word)?;
     let value = &text[start..word];
     let line = value.find('\n').unwrap_or(value.len());
     let bare = || value[..line].find([',', ' ']).unwrap_or(line);

@@ -35,7 +35,8 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
             return None;
         }
         let word = &text[at..at + length];
-        if word.contains(MASK) || is_plain(word) {
+        // `password changed to x`.
+        if word.contains(MASK) || is_plain(word) && word != "changed" {
             return None;
         }
         let line = || cut(&text[at..], WORD_BYTES_MAX).split('\n').next().unwrap_or("").trim_end();
@@ -61,7 +62,8 @@ pub(super) fn after(text: &str, name: &Range<usize>, telling: Telling) -> Option
         }
         let is_it = looks_random(bare)
             || said.is && is_long_hex(bare)
-            || telling == Telling::Phrase && said.is_password(word, bare, line());
+            || telling == Telling::Phrase && said.is_password(word, bare, line())
+            || telling == Telling::Word && said.is_token(bare, line());
         if is_it {
             return Some(at..word_end(text, at));
         }
@@ -77,6 +79,8 @@ struct Said {
     is_verb: bool,
     /// The word before announces a value: `temporary password is generated for root@localhost: x`.
     is: bool,
+    /// With a colon.
+    announces: bool,
     /// For whom it is.
     for_a_user: bool,
     gives: Gives,
@@ -97,13 +101,23 @@ impl Said {
     fn take(&mut self, word: &str, bare: &str, sets: impl FnOnce() -> bool) {
         self.is = matches!(bare, "is" | "was" | "=" | ":" | "->") || word.ends_with(':');
         self.for_a_user |= bare == "for";
-        self.gives = match bare {
+        self.announces = word.ends_with(':');
+        // `password (root): x`.
+        let of_a_user = self.announces && word.starts_with('(');
+        self.gives = match bare.trim_end_matches(':') {
             _ if self.is_verb => Gives::Nothing,
-            _ if self.for_a_user && word.ends_with(':') => Gives::Last,
+            _ if self.for_a_user && self.announces => Gives::Last,
+            _ if of_a_user => Gives::Chosen,
             "is" | "->" => Gives::Chosen,
+            "generated" | "created" | "set" | "changed" | "reset" if self.announces => Gives::Chosen,
             "to" if sets() => Gives::Chosen,
             _ => Gives::Nothing,
         };
+    }
+
+    /// `Your API key is: x`; without the colon a message goes on.
+    fn is_token(self, bare: &str, line: &str) -> bool {
+        self.announces && self.gives == Gives::Chosen && is_chosen(bare) && !is_message(line)
     }
 
     /// Whether this word is the password that was announced, and no message goes on with it: `password for root: expired`.
@@ -159,6 +173,12 @@ fn is_given(text: &str, name: &Range<usize>, telling: Telling, word: &str) -> bo
     let before = [words.next(), words.next()];
     let is_phrase = telling == Telling::Phrase;
     if is_phrase && (word.starts_with('\'') || before[1] == Some("login")) {
+        return true;
+    }
+    // `created user bob with password x`; a method has no digit, a setting its sign.
+    let bare = word.trim_matches(['"', '\'', '`', ',', ';', '.', ')', '(']);
+    let has_digit = bare.bytes().any(|byte| byte.is_ascii_digit()) && !bare.contains('=');
+    if is_phrase && before[0] == Some("with") && has_digit && is_chosen(bare) {
         return true;
     }
     let is_set = matches!(before[0], Some("setenv" | "ENV" | "-gx" | "-Ux"));

@@ -17,8 +17,21 @@ pub(super) enum Between {
     Element,
 }
 
-/// A quote as pages have it that show JSON.
-pub(super) const QUOTE_OF_HTML: &str = "&quot;";
+/// Quotes as pages have them that show JSON, and as Gson and PHP write them.
+const SPELLED_QUOTES: [&str; 9] =
+    ["&quot;", "&apos;", "&#34;", "&#39;", "&#x22;", "&#x27;", "\\u0022", "\\u0027", "\\x22"];
+/// Signs of assignment as they write them.
+const SPELLED_EQUALS: [&str; 4] = ["\\u003d", "\\u003D", "\\x3d", "&#61;"];
+
+/// The spelled quote that this text ends with.
+pub(super) fn spelled_quote(before: &str) -> Option<&'static str> {
+    SPELLED_QUOTES.into_iter().find(|quote| before.ends_with(quote))
+}
+
+/// The text behind the spelled quote that it begins with, or the text.
+fn unquoted(text: &str) -> &str {
+    SPELLED_QUOTES.iter().find_map(|quote| text.strip_prefix(quote)).unwrap_or(text)
+}
 
 /// Where the value of this name begins; `None` when none follows. The value may be empty.
 pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(usize, Between)> {
@@ -27,6 +40,10 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
     let is_option = text[name_start..name_end].starts_with('-')
         && before.is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'[' | b'('));
     let rest = &text[name_end..];
+    if let Some(value) = SPELLED_EQUALS.iter().find_map(|equals| rest.strip_prefix(equals)) {
+        return Some((text.len() - unquoted(value).len(), Between::Equals));
+    }
+    let rest = unquoted(rest);
     // The quote of JSON within JSON stands behind backslashes; `config['password']` has a bracket too.
     let closing = rest.bytes().take_while(|byte| *byte == b'\\').count();
     let rest = &rest[closing..];
@@ -38,7 +55,7 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
         .take_while(|byte| matches!(byte, b'"' | b'\'' | b']' | b')' | b'*' | b'`' | b'\\'))
         .count();
     let rest = &rest[closing..];
-    let rest = rest.strip_prefix(QUOTE_OF_HTML).unwrap_or(rest);
+    let rest = unquoted(led(rest));
     let unspaced = rest.trim_start_matches([' ', '\t']);
     let (value, between) = if before == Some(b'<') && rest.starts_with('>') {
         return Some((text.len() - rest.len() + 1, Between::Element));
@@ -58,8 +75,13 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
         return None;
     };
     let value = value.trim_start_matches([' ', '\t', '=']);
-    let value = value.strip_prefix(QUOTE_OF_HTML).unwrap_or(value);
-    Some((text.len() - value.len(), between))
+    Some((text.len() - unquoted(value).len(), between))
+}
+
+/// What stands behind the dots that lead to a colon: `Password........: x`.
+fn led(rest: &str) -> &str {
+    let behind = rest.trim_start_matches('.');
+    if behind.starts_with(':') { behind } else { rest }
 }
 
 /// How many bytes of YAML's tags and anchors stand before a value: `!!str x`, `&a x`; none where nothing follows them.
@@ -150,8 +172,8 @@ pub(super) fn quoted_end(value: &str) -> Option<usize> {
     Some(value.len())
 }
 
-/// So many quoted parts of one word are joined.
-const JOINED_MAX: usize = 4;
+/// So many quoted parts of one word are joined. Each quote within one of a shell is two of them.
+const JOINED_MAX: usize = 16;
 
 /// Where lines and words end, found once for all values that begin in them. Values are asked for in the order of their
 /// beginnings.
@@ -182,10 +204,12 @@ impl Ends {
             return is_quoted(&text[start..line]).then_some(self.quoted);
         }
         let mut end = start + quoted_end(&text[start..line])?;
-        // A shell joins what is quoted one way and another: `'a'"b"`.
+        // A shell joins what is quoted one way and another: `'a'"b"`, and `'a'\''b'` for a quote within.
         for _ in 0..JOINED_MAX {
-            match text[end..line].starts_with(['"', '\'']).then(|| quoted_end(&text[end..line])).flatten() {
-                Some(more) if end > start => end += more,
+            let rest = &text[end..line];
+            let escaped = usize::from(rest.starts_with("\\''")) * 2;
+            match rest[escaped..].starts_with(['"', '\'']).then(|| quoted_end(&rest[escaped..])).flatten() {
+                Some(more) if end > start => end += escaped + more,
                 _ => break,
             }
         }
@@ -193,11 +217,16 @@ impl Ends {
         Some(end)
     }
 
-    /// The next space, or the end of the line.
+    /// The next space that no backslash makes a part of the word (`a\ b`), or the end of the line.
     pub(super) fn word(&mut self, text: &str, start: usize) -> usize {
         let end = self.line(text, start);
+        let is_part = |at: usize| {
+            let before = text[start..start + at].strip_suffix('\\');
+            before.is_some_and(|before| !before.is_empty() && !before.ends_with('\\'))
+        };
         found_once(&mut self.word, start, || {
-            text[start..end].find(char::is_whitespace).map_or(end, |at| start + at)
+            let mut spaces = text[start..end].match_indices(char::is_whitespace);
+            spaces.find(|(at, _)| !is_part(*at)).map_or(end, |(at, _)| start + at)
         })
     }
 

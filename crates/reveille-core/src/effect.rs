@@ -1,8 +1,8 @@
 //! Everything that the engine can ask of the outside: one closed list.
 //!
 //! `engine::step` returns [`Effect`]s and does nothing itself. The controller performs them with real adapters; the
-//! simulator performs them on its world, late, twice, out of order or not at all. Whoever performs an effect answers
-//! with an event: `Record` with `Recorded`, `Look` with `Looked`, `Call` with `Done`. An answer may be "I do not know".
+//! simulator performs them on its world, late, twice, out of order or not at all. The performer of an effect answers with
+//! an event: `Record` with `Recorded`, `Look` with `Looked`, `Call` with `Done`. An answer may be "I do not know".
 //!
 //! A [`Call`] is only ever emitted after the intent that announces it was recorded (DESIGN, invariant 6), with a fencing number:
 //! a performer that holds another one refuses.
@@ -75,8 +75,8 @@ pub enum Look {
     Router(CloudName, RouterId),
     /// The last lines of the instance's console.
     Console(CloudName, InstanceId),
-    /// Everything that explains the machine by words: the last lines of its console, and what the cluster says of it. Each
-    /// world answers for its part; whoever performs it judges both together.
+    /// Everything that explains the machine by words: the last lines of its console, and what the cluster says of it. The
+    /// cloud and the cluster answer each for its part; the performer of the read judges both together.
     Testimony(CloudName, InstanceId, Arc<Hearing>),
     /// The instance's log of actions.
     Actions(CloudName, InstanceId),
@@ -137,6 +137,6 @@ pub enum ReadErrorKind {
     Incomplete,
     /// The answer could not be read.
     Malformed,
-    /// The watch lost its place and must be listed anew.
+    /// The watch lost its place, and the adapter must list again.
     Gap,
 }

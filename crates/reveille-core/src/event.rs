@@ -1,8 +1,8 @@
 //! Everything that can reach the engine: one closed list.
 //!
-//! Adapters turn what the worlds say into [`Event`]s and hand them to `engine::step`, one at a time, with the time. An
-//! adapter never judges: a listing is handed over only when it is complete, a failed read is handed over as a failure,
-//! and nothing is guessed in between.
+//! Adapters turn what the clouds and the cluster say into [`Event`]s and hand them to `engine::step`, one at a time, with
+//! the time. An adapter never judges: it hands over a listing only when it is complete, hands over a failed read as a
+//! failure, and guesses nothing in between.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub enum Event {
     },
     /// The cluster's API said something.
     Cluster(ClusterFact),
-    /// An agent on a machine was heard, or whoever hears them said something of it.
+    /// An agent on a machine reported, or the registration server said something about it.
     Agent(AgentFact),
     /// A targeted read came back.
     Looked {
@@ -94,8 +94,8 @@ pub struct CloudSnapshot {
     pub begun: Option<ServiceTime>,
     /// How much `instances` covers. Ports, routers, and groups that were read are always whole.
     pub scope: Scope,
-    /// All ports of the project that belong to an instance, by that instance; also those of instances that are not ours,
-    /// because their addresses are somebody's.
+    /// All ports of the project that belong to an instance, by that instance. Also those of instances that are not ours,
+    /// because their addresses are in use.
     pub ports: Vec<(InstanceId, Arc<Port>)>,
     /// What else is in use on the networks of the project, as addresses and as networks: fixed addresses of ports that belong
     /// to no instance (VIPs, router legs, trunk subports, load balancers, DHCP), and the allowed address pairs of all ports.
@@ -139,7 +139,7 @@ pub enum ClusterFact {
     },
     /// A complete list of node leases.
     Leases(Leases),
-    /// Somebody did something to a node.
+    /// An Event says that a client did something to a Node.
     NodeEvent(NodeEvent),
     /// The API answered (bookmark, probe): the watch is not just quiet, it is alive and current.
     Alive,
@@ -162,12 +162,12 @@ pub enum AgentFact {
     Parted {
         /// Which.
         agent: AgentId,
-        /// Why, as far as anybody knows.
+        /// Why, as far as the server knows.
         why: Arc<str>,
     },
-    /// Whoever hears agents does so, for the first time or again.
+    /// The registration server hears agents, for the first time or again.
     Listening,
-    /// Nobody hears them: that they are silent proves nothing.
+    /// No registration server hears the agents: that they are silent proves nothing.
     Deaf(ReadError),
 }
 

@@ -6,9 +6,9 @@
 //!  feature "sabotage": without(&[Guard::PoolMinimum], || …)          test builds: guards are switched off
 //! ```
 //!
-//! A guard that no test misses is no guard. So each has a name here, and a test build can take some away for the length of
-//! a closure, on its own thread; the simulator must then see somebody harmed or an invariant broken. Built without the
-//! feature, which is how it is shipped, there is no switch and nothing to ask: the compiler sees `true`.
+//! A guard that no test misses is no guard. So each guard has a name here, and a test build can switch some off for the
+//! length of a closure, on its own thread. The simulator must then see a machine harmed or an invariant broken. A shipped
+//! build is made without the feature: it has no switch and checks nothing, because the compiler sees `true`.
 //!
 //! It does not hold the guards themselves. Those stand where they are needed, and ask here by name.
 

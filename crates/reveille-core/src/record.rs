@@ -1,8 +1,8 @@
 //! What the ledger keeps: the engine's memory, one closed list.
 //!
-//! Records are facts in the past tense. Replaying them in order (`engine::restore`) gives back everything that a restart
-//! must not forget: who had joined, what is amiss since when, what was decided and how it ended. A healthy fleet adds
-//! none. The bytes on disk are `reveille-wire`'s and `reveille-record`'s business.
+//! Records are facts in the past tense. A replay in order (`engine::restore`) gives back everything that a restart must not
+//! forget: which machines had joined, which have a problem since when, what was decided and how it ended. A healthy fleet
+//! adds no records. `reveille-wire` and `reveille-record` define the bytes on disk.
 
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ pub enum Record {
         /// Who.
         machines: Vec<MachineKey>,
     },
-    /// How far a machine that something is amiss with came, from both sides, and what its agent said of it last.
+    /// How far a machine with a problem came, from both sides, and what its agent said of it last.
     Traced {
         /// When.
         at: Time,
@@ -250,7 +250,7 @@ pub enum Record {
         /// Which of these tidy up, of which no more than half of the hour may. Empty in ledgers that did not keep it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tidied: Vec<Time>,
-        /// Instances that we deleted: their going is nobody else's doing.
+        /// Instances that we deleted: no other client is charged with their deletion.
         deleted: Vec<InstanceId>,
         /// Since when no process has seen a complete list of nodes. `None`: it is seen, as when a process died that wrote nothing
         /// of it, or what went unseen is in the ledger.
@@ -303,7 +303,7 @@ pub enum Record {
         machine: MachineKey,
         /// In the person's words.
         value: Arc<str>,
-        /// The incident that it is about. None where nothing was amiss: then nothing came of it.
+        /// The incident that it is about. None where the machine had no problem: the request then had no effect.
         #[serde(skip_serializing_if = "Option::is_none")]
         incident: Option<IncidentId>,
     },
@@ -376,8 +376,8 @@ pub struct Joined {
     pub machine: MachineKey,
     /// The node's name.
     pub node: NodeName,
-    /// The pool that its marks proved then. Who cleans up after it, should it go while nobody watches, is charged to that
-    /// pool. `None` where they proved none, and in ledgers that did not keep it.
+    /// The pool that its marks proved then. If the Node goes while no process is looking, its cleanup is charged to that
+    /// pool. `None` where its marks proved none, and in ledgers that did not keep it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolName>,
 }
@@ -399,7 +399,7 @@ pub struct AgentTold {
 pub struct Domain {
     /// Pool.
     pub pool: PoolName,
-    /// Zone; `None` where nobody says.
+    /// Zone; `None` where neither the cloud nor the Node names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
     /// Kind of fault.

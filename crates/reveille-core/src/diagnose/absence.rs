@@ -1,11 +1,11 @@
-//! Does this machine answer the roll? If not: in which of the ways of not answering?
+//! Is this machine a Ready Node? If not: which kind of absence is it?
 //!
-//! A pure reading of one machine's facts and of how far their sources may be believed. The answer names the kind of
-//! absence, the cause as far as the objects themselves tell it, and how long that kind is waited for before anything is
-//! done. It holds no timers and proposes nothing.
+//! A pure reading of one machine's facts and of how far their data sources may be believed. The result names the kind of
+//! absence, the cause as far as the objects themselves show it, and how long the controller waits before it acts on that
+//! kind. This module holds no timers and proposes nothing.
 //!
 //! The order of the questions matters and is the order of the code: presence in the cloud, ownership, the cloud's own
-//! state, then the node. A question whose source cannot be believed ends in "cannot tell", never in "absent".
+//! state, then the Node. A question whose source cannot be believed ends in "cannot tell", never in "absent".
 
 use std::sync::Arc;
 
@@ -41,13 +41,14 @@ const DELETION_STAMP: &str = "metadata.deletionTimestamp";
 pub enum Standing {
     /// It is here.
     Answers,
-    /// It is not here and nobody should expect it: it leaves on purpose, or has not come yet by rule.
+    /// It is not a Ready Node, and the controller does not expect it: it leaves on purpose, or a rule says that it has not
+    /// come yet.
     Excused(Arc<str>),
     /// Its node is Ready, and it is not in service yet: it still carries a startup taint.
     Starting(Arc<str>),
     /// It is not here.
     Absent(Absence),
-    /// Nobody can say, and why.
+    /// Its state is unknown, and why.
     CannotTell(Arc<str>),
 }
 
@@ -424,7 +425,7 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     if !new && let Some(namesake) = names().find(removed) {
         let mut standing = judge_vanished(witness, &namesake, None, deadlines.vanished_within);
         if let Standing::Absent(absence) = &mut standing {
-            // A name is a hint: nobody saw that node stand for this machine.
+            // A name is a hint: the controller never saw that Node stand for this machine.
             absence.finding.confidence = Confidence::Possible;
         }
         return standing;

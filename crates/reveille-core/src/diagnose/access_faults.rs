@@ -1,7 +1,7 @@
-//! What is amiss with the service users of a project: roles that are missing, and roles that nobody may tell us of.
+//! Faults of a project's service users: roles that are missing, and roles that the cloud does not let us read.
 //!
-//! Only what the cloud said itself counts. A read that failed proves nothing: what was found before it stays as it was, and
-//! where reading is refused, or has failed for long, that is told once and never acted upon.
+//! Only what the cloud said itself counts. A read that failed proves nothing: an earlier result stays as it was. Where the
+//! cloud refuses the read, or the read has failed for long, the controller reports that once and never acts on it.
 
 use std::sync::Arc;
 
@@ -21,20 +21,20 @@ const AT_ONCE: Span = Span::ZERO;
 /// So many reads in a row fail before that is told, where the cloud does not refuse them.
 const FAILURES_TOLD: u32 = 3;
 
-/// What is amiss with one service user.
+/// The faults of one service user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfUser {
     /// Who.
     pub subject: Subject,
     /// The user's name for people.
     pub label: Arc<str>,
-    /// What is amiss.
+    /// Its faults.
     pub faults: Vec<Fault>,
-    /// The cloud has told what the user holds: what is not amiss is well. Otherwise nobody knows.
+    /// The cloud has told which roles the user holds: a role without a fault is there. False: that is unknown.
     pub told: bool,
 }
 
-/// Everything amiss with the service users of a cloud. Of whom nothing was heard yet, nothing is said.
+/// All faults of the service users of a cloud. A user has no entry before the first answer or failure of a read.
 pub fn of_users(roster: &Roster, cloud: &CloudView, now: Time) -> Vec<OfUser> {
     let users = roster.access.users.iter().filter(|user| user.cloud == cloud.name);
     let heard = users.filter_map(|user| Some((user, cloud.access.heard(&user.user)?)));
@@ -65,7 +65,7 @@ fn of_user(user: &ServiceUser, heard: &Heard, now: Time) -> OfUser {
     OfUser { subject, label: source, faults, told: heard.said.is_some() }
 }
 
-/// What somebody refuses stays so until somebody allows it; anything else may pass.
+/// A refused read stays refused until an operator allows it; any other failure may pass.
 const fn is_told(kind: ReadErrorKind, failures: u32) -> bool {
     matches!(kind, ReadErrorKind::Forbidden | ReadErrorKind::Malformed) || failures >= FAILURES_TOLD
 }

@@ -25,7 +25,7 @@ use super::network::pairs::{self, PairNeed};
 use super::network::rules;
 use super::{hosting, route_faults};
 
-/// One thing amiss, with what explains it and how long it is waited for.
+/// One fault, with what explains it and how long the controller waits before it acts on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What.
@@ -79,7 +79,7 @@ fn pool_of<'a>(roster: &'a Roster, seen: &Seen) -> Option<&'a Pool> {
     seen.pool().and_then(|name| roster.pools.get(name))
 }
 
-/// Everything amiss with a machine's ports and reachability. Its absence is told apart elsewhere.
+/// All faults of a machine's ports and reachability. `absence` judges whether the machine itself is absent.
 pub fn of_machine(
     roster: &Roster,
     cloud: &CloudView,
@@ -237,7 +237,7 @@ pub fn nudge_leftover(cloud: &CloudView, group: &GroupId) -> Option<RuleId> {
     group.rules.iter().find(|rule| rule.description.starts_with(NUDGE_MARK)).map(|rule| rule.id.clone())
 }
 
-/// Everything amiss with the groups of a cloud. `own_nudges` are marks of nudges on their way.
+/// All faults of the groups of a cloud. `own_nudges` are marks of nudges on their way.
 pub fn of_groups(
     roster: &Roster,
     cloud: &CloudView,
@@ -375,9 +375,10 @@ pub fn enrich(
     }
 }
 
-/// Of a machine that has joined the cluster's words count, and its console's do not. What they prove says more than that its
-/// node is not Ready, unless what the engine found lies earlier on the machine's way: a node that nobody initialised has no
-/// pod network either. How far it came, objects tell. Why its Node went, they tell as well: there the words stand behind.
+/// For a machine that has joined, what the cluster says counts, and what its console says does not. What the cluster's
+/// words prove says more than that the Node is not Ready. The exception is a fault that the engine found earlier on the
+/// machine's way: a Node that no cloud controller initialised has no pod network either. Objects show how far the machine
+/// came. They also show why its Node went: in that case the words stand behind.
 fn explain_one_that_joined(fault: &mut Fault, testimony: &Testimony, read_at: Time) {
     // What the engine tells by itself rests on more than words, and a first boot is long over.
     let counts = |told: &&Told| {

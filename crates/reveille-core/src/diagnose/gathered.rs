@@ -26,7 +26,7 @@ pub struct Gathered {
     pub asked_at: Option<Time>,
     /// Answers still out.
     pub outstanding: u8,
-    /// What the machine says of itself, or why nobody could read it.
+    /// What the machine says of itself, or why that read failed.
     pub testimony: Option<Result<Arc<Testimony>, Arc<str>>>,
     /// The last lines of the console, where failed machines are kept for a look.
     pub last_words: Option<Arc<str>>,
@@ -55,8 +55,9 @@ const fn is_heard(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady)
 }
 
-/// Whether its console tells what is amiss: it never joined, or it is held to have joined for its name alone and may be another
-/// of that name. Any other may be chatty about what it survived.
+/// Whether the machine's console tells its problem. It does where the machine never joined. It also does where the machine
+/// counts as joined for its name alone, and may be another machine of that name. The console of any other machine may print
+/// much about problems that it survived.
 pub fn console_counts(kind: FaultKind, seen: &Seen) -> bool {
     kind == FaultKind::NeverJoined || (kind == FaultKind::Vanished && seen.joined.is_none())
 }
@@ -76,10 +77,10 @@ pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> 
     Some(Look::Testimony(cloud.clone(), instance.id.clone(), Arc::new(hearing)))
 }
 
-/// Actions after which a machine boots, or goes on where it stood, and has to come back; and those that take it off for a while
-/// and leave it in ERROR, or running as before, where they fail (nova/compute/instance_actions.py). Not `create` and `delete`:
-/// what they leave in ERROR is in no one's hands. And not `attach_volume` and its like: the storage driver of a cluster tries
-/// those again and again, and would hold a repair for ever.
+/// Actions after which a machine boots, or goes on where it stood, and has to come back. Also actions that take it off for
+/// a while and, where they fail, leave it in ERROR or running as before (nova/compute/instance_actions.py). Not `create`
+/// and `delete`: no client is at work on what they leave in ERROR. And not `attach_volume` and the like: the storage driver
+/// of a cluster tries those again and again, and would hold a repair for ever.
 const HANDLES: [&str; 20] = [
     "reboot",
     "trigger_crash_dump",
@@ -125,8 +126,9 @@ impl Gathered {
         self.asked_at.is_some() && self.outstanding == 0
     }
 
-    /// A testimony arrived. Nobody asks one for it that the cloud does not let run. Of the console only what is quoted is kept:
-    /// ten thousand machines that are not Ready would fill 640 MB with theirs.
+    /// A testimony arrived. It is dropped for a machine that the cloud does not let run: the engine asks for none there. Of
+    /// the console only the lines that are quoted are kept: the consoles of ten thousand machines that are not Ready would
+    /// fill 640 MB.
     pub fn take_testimony(&mut self, kind: FaultKind, testimony: &Testimony) {
         self.testimony = is_heard(kind).then(|| {
             let console = testimony.console.as_ref().map(|text| console::as_quoted(text));

@@ -43,7 +43,7 @@ fn going(hosting: &Hosting) -> impl Iterator<Item = NoticeKind> {
     hosting.notices.iter().map(|notice| notice.kind)
 }
 
-/// The provider takes it back within minutes: it is in somebody else's hands.
+/// The provider takes the machine back within minutes: the provider is at work on it, and the controller leaves it alone.
 pub fn is_interrupted(seen: &Seen) -> bool {
     of(seen).is_some_and(|hosting| going(hosting).any(|kind| kind == NoticeKind::Interruption))
 }
@@ -62,7 +62,8 @@ pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) 
         let text = format!("the provider's checks failed: {}", impaired.join(", "));
         finding.evidence.push(witness.evidence("status checks", &text));
     }
-    // Whoever lets machines be replaced lets this be lost as well: it is said before, and not only where a stop is thought of.
+    // A roster that allows replacement also allows the loss of this storage. The finding says so beforehand, and not only
+    // where a stop is considered.
     use FaultKind::{Errored, NeverJoined, NotReady, StuckBuilding, Vanished};
     let may_go = matches!(absence.kind, NeverJoined | Vanished | NotReady | Errored | StuckBuilding);
     if hosting.loses_disks && may_go {
@@ -137,7 +138,8 @@ pub(super) fn notices(seen: &Seen, answers: bool, now: Time, faults: &mut Vec<Fa
     faults.push(told);
 }
 
-/// What its provider told the machine itself, and perhaps nobody else, as its agent passes it on: told, never acted upon.
+/// What its provider told the machine itself, and perhaps no other client. Its agent passes it on: the controller reports
+/// it and never acts on it.
 pub fn announced_to_agent(report: &AgentReport, heard: Time, faults: &mut Vec<Fault>) {
     let Some(told) = report.told.iter().find(|told| told.cause == Cause::Announced) else { return };
     let mut finding = told.finding(heard);

@@ -1,9 +1,9 @@
-//! Stage two: what is amiss, and why.
+//! Stage two: what has a problem, and why.
 //!
-//! `absence` asks of one machine whether it answers the roll, `service` whether a Ready one serves; `network` compares
-//! groups, ports and routes with what the pools need; `console` reads what a machine that never joined left on its
-//! console. `faults` puts them together into one list per subject, with what was `gathered` on purpose. All of it is
-//! reading: nothing here proposes or remembers.
+//! `absence` judges whether one machine is a Ready Node, and `service` whether a Ready one serves. `network` compares
+//! groups, ports and routes with what the pools need; `console` reads what a machine that never joined left on its console.
+//! `faults` puts them together into one list per subject, with what was `gathered` on purpose. All of it is reading:
+//! nothing here proposes or remembers.
 
 pub mod absence;
 pub mod access_faults;

@@ -1,7 +1,7 @@
-//! What is amiss with a router, and which routes would mend it: the whole table held against all nodes at once.
+//! The faults of a router, and which routes would repair it: compares the whole table with all Nodes at once.
 //!
-//! Duplicates, dead next hops and the limit are the router's; a missing route is the machine's that lacks it. Only routes
-//! inside the cluster's pod ranges are looked at.
+//! Duplicates, dead next hops and the limit are faults of the router; a missing route is a fault of the machine that lacks
+//! it. This module looks only at routes inside the cluster's pod ranges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -27,8 +27,8 @@ const AT_ONCE: Span = Span::ZERO;
 /// A nudge puts its route and takes it back within seconds, ours and that of another cluster's controller.
 const LEFT_FOR: Span = Span::from_min(1);
 
-/// How far apart the listings must be that agree about a dead next hop. A VIP's port is deleted and made anew within seconds when
-/// its owner fails over (Octavia, Terraform), and one listing may fall between.
+/// How far apart the listings must be that agree about a dead next hop. Octavia or Terraform deletes the port of a VIP and
+/// creates it again within seconds when its owner fails over, and one listing may fall between.
 const AGREE_APART: Span = Span::from_s(10);
 
 /// Everything that routes are judged from.
@@ -132,9 +132,9 @@ impl RouteView<'_> {
 /// What a review of a router came to.
 #[derive(Debug, Default)]
 pub struct Reviewed {
-    /// Everything amiss with the router as a whole.
+    /// All faults of the router as a whole.
     pub faults: Vec<Fault>,
-    /// The machines whose node's route is not there: each of those is to be judged anew.
+    /// The machines whose Node has no route: the engine judges each of them again.
     pub lacking: Vec<InstanceId>,
     /// Next hops that are in use nowhere, by one listing or by more.
     pub dead: BTreeSet<IpAddr>,

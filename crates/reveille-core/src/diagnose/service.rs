@@ -1,4 +1,4 @@
-//! The two ends of a node's service: Ready and not in service yet, and being taken away without ever going.
+//! The two ends of a Node's service: Ready and not in service yet, and being removed without ever going.
 //!
 //! ```text
 //!  Ready, startup taint ─▶ starting ── inService over ─▶ not-in-service        sign of removal, not Ready ─▶ excused
@@ -6,8 +6,9 @@
 //!                                                      node went with that sign, instance stays ─┘
 //! ```
 //!
-//! Both are waited for from our own first sight, and from when the cluster's word counts again. Neither is ever acted on:
-//! a Ready node is not hurt, and nothing is done beside somebody else.
+//! Both timers start from the controller's own first sight, and start again when the cluster's data can be trusted again.
+//! The controller never acts on either: it does not harm a Ready Node, and does nothing beside another client that is at
+//! work.
 
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ fn starting_until<'a>(witness: Witness<'a>, seen: &Seen, node: &NodeSeen) -> Opt
     Some((taint, since + pool.deadlines.in_service_within))
 }
 
-/// Somebody takes its node away. That is nobody's absence, unless it never ends.
+/// A client removes the machine's Node on purpose. That is no absence, unless the removal never ends.
 pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, sign: &str) -> Standing {
     let since = node.leaving_since().unwrap_or(witness.now);
     if removed_until(witness, seen, node).is_none_or(|until| witness.now < until) {
@@ -67,7 +68,8 @@ pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, 
     absent(FaultKind::StuckLeaving, finding, None, true)
 }
 
-/// Its node left on purpose, and whoever took it away takes the instance next. Where nobody does, somebody has to be told.
+/// The machine's Node was removed on purpose, and the client that removed it deletes the instance next. Where it does not,
+/// the controller tells an operator.
 pub(super) fn judge_left(witness: Witness<'_>, seen: &Seen, left: &Left) -> Standing {
     let sign = &left.sign;
     if witness.now < gone_until(witness, seen, left) {

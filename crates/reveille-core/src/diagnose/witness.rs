@@ -5,9 +5,9 @@
 //!         └▶ its stage, kubelet, contact, holds ─▶ one line of evidence, and the stage where nothing else tells it
 //! ```
 //!
-//! It stands where a console only lets guess: it tried. So its word ranks before every guess from words of others, and
-//! beside what objects prove: a port without its group explains why an agent reaches nobody, and not the other way round.
-//! Why a Node went, the cluster knows better than the machine that it stood for.
+//! A console only lets the controller guess, but an agent tried. So the agent's report ranks before every guess from other
+//! texts, and beside what objects prove: a port without its group explains why an agent reaches no API server, and not the
+//! other way round. Why a Node went, the cluster knows better than the machine of that Node.
 
 use crate::model::agent::{AgentReport, ApiSaid, KubeletSaid};
 use crate::model::cause::Cause;
@@ -31,7 +31,7 @@ pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) 
     let told: Vec<Finding> = told.map(|told| told.finding(heard)).collect();
     let said = Evidence::new(AGENT, &in_a_line(report), heard);
     if told.is_empty() && fault.finding.cause == Cause::Unknown && report.stage().is_some() {
-        // Nobody knows why, and it knows where.
+        // The cause is unknown, but the agent knows the stage.
         fault.finding.stage = report.stage().map_or(fault.finding.stage, |said| said.stage);
         fault.finding.evidence.insert(0, said);
     } else {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  first listing of the cloud ─▶ read each user ─┬─ all is well ─▶ again after `check_every`
-//!                                                └─ a role is missing, or the cloud refused to tell ─▶ again sooner
+//!                                                └─ a role is missing, or the read failed (not 403) ─▶ again sooner
 //! ```
 //!
 //! These reads have an interval of their own, so a cycle of listings costs no more because of them. For a roster that names
@@ -68,7 +68,7 @@ impl State {
         };
         let sooner = match answer {
             Ok(_) => lacks(),
-            // What is refused is refused in an hour, too.
+            // A read that is refused now is refused in an hour, too.
             Err(error) => error.kind != ReadErrorKind::Forbidden,
         };
         let again = if sooner { every.min(AGAIN) } else { every };

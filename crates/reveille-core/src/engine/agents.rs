@@ -24,7 +24,7 @@ use super::State;
 /// The controller keeps this many traces. Among machines without an open incident, it drops the trace that has not changed
 /// for the longest time. It keeps the trace of a machine that is to go: a restart must not forget that.
 const TRACES_MAX: usize = 512;
-/// What is no news of a trace is recorded no more often than this.
+/// A trace without news is recorded no more often than this.
 const TRACED_AGAIN: Span = Span::from_min(2);
 
 /// A machine's trace, and how far the ledger knows it.
@@ -80,7 +80,8 @@ impl State {
         self.dirty.extend(touched);
     }
 
-    /// What its agent says is news for its machine: it is judged again, and what was held is decided again.
+    /// The agent's report is news for its machine: the engine judges the machine again, and decides its blocked incidents
+    /// again.
     pub(super) fn review_agent(&mut self, agent: &crate::model::id::AgentId) {
         let Some(machine) = self.machine_of(agent) else { return };
         let cases: Vec<_> = self.cases_of(&Subject::Machine(machine.clone())).collect();

@@ -30,9 +30,10 @@ use crate::remedies::{Reboot, ladder};
 
 use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
 
-/// What was denied by id while its node is still there is asked for again.
+/// The engine asks again, after this, for an instance that its cloud denied by id while its Node is still there.
 const DENIED_AGAIN: Span = Span::from_min(2);
-/// The same in the end: a Node that a newcomer has taken over stands for what was denied for as long as that one lives.
+/// The longest wait before that: a Node that a new instance has taken over names the denied one for as long as the new one
+/// lives.
 const DENIED_SELDOM: Span = Span::from_min(90);
 /// Evidence kept per finding: an incident stays small however much there is to quote.
 const EVIDENCE_MAX: usize = 12;
@@ -272,7 +273,7 @@ impl State {
                 self.look_well(&key);
             }
         }
-        // What stood against a case of this subject may have been its own state.
+        // A blocker of this subject's incident may have been the subject's own state.
         self.rouse_subject(subject);
         let judged: Vec<IncidentKey> = self.cases_of(subject).collect();
         self.touched.extend(judged);
@@ -612,7 +613,7 @@ struct Presence {
     look: Option<Look>,
 }
 
-/// What people call the machine: its instance's name, or its id where it has none.
+/// The name of the machine for people: its instance's name, or its id where it has none.
 fn label(seen: &Seen) -> Arc<str> {
     let name: &InstanceName = &seen.instance.name;
     if name.as_str().is_empty() { seen.instance.id.shared() } else { name.shared() }

@@ -217,7 +217,7 @@ impl State {
     }
 }
 
-/// What was still ahead at `before` moves by as much as passed since; nothing moves when the clock went back.
+/// A time that was still ahead at `before` moves by as much as passed since; nothing moves when the clock went back.
 pub(super) fn later_than(before: Time, now: Time) -> impl Fn(Time) -> Time {
     let by = now.since(before);
     move |at| if at > before { at + by } else { at }

@@ -1,8 +1,9 @@
-//! Which cluster this roster is about: adopted once, kept in the ledger, and changed only by a person.
+//! The cluster that this roster is about: the controller adopts it once, keeps it in the ledger, and only a person changes
+//! it.
 //!
-//! The first cluster is adopted when a list of its nodes is trusted, so that a kubeconfig which leads to an empty cluster
-//! is not confirmed by being read. While another cluster answers, nothing that it says is taken in ([`State::refuses`]):
-//! its Nodes would take the place of ours.
+//! The controller adopts the first cluster only when it trusts a list of its Nodes. Otherwise the first read of a
+//! kubeconfig that leads to an empty cluster would confirm that cluster. While another cluster answers, the controller
+//! takes in nothing that it says ([`State::refuses`]): its Nodes would take the place of ours.
 
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ impl State {
         self.review_identity();
     }
 
-    /// What a cluster that is not ours says of nodes is not taken in. That its watch lives is no sign of ours: a Node that went
-    /// meanwhile went unseen.
+    /// The controller takes in nothing that a cluster that is not ours says of Nodes. That the watch of that cluster lives is no
+    /// sign of ours: a Node that went meanwhile went unseen.
     pub(super) fn refuses(&self, fact: &ClusterFact) -> bool {
         let of_nodes = !matches!(
             fact,
@@ -35,7 +36,8 @@ impl State {
         of_nodes && self.cluster.source.is_refused()
     }
 
-    /// What another cluster answers about one of our nodes is no answer: that it does not know the node proves nothing.
+    /// What another cluster answers about one of our Nodes is no answer: it does not know the Node, and that proves
+    /// nothing.
     pub(super) fn refuse_answer(
         &self,
         look: &Look,

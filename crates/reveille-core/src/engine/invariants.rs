@@ -7,8 +7,8 @@
 //! history (3, 4, 7) are checked for their trace in the state: episodes have starts of their own, timers are never older
 //! than sight, and no intent is repeated while one is under way.
 //!
-//! It judges from the views directly, not by asking the interlocks again: a check that called the guard it checks would
-//! pass with the guard broken. What must hold of one call alone is in its repair's file (`Act::check`).
+//! The checks read the views directly and do not ask the interlocks again: a check that called the guard it checks would
+//! pass with the guard broken. The file of each repair holds what must hold of its call alone (`Act::check`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ use super::{State, Wake};
 pub struct Violation {
     /// Its number in DESIGN §4.
     pub invariant: u8,
-    /// What broke it.
+    /// What broke the invariant.
     pub what: String,
 }
 
@@ -177,13 +177,17 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
         let pending = state.ripe.contains(key) || (timer && !at_once);
         ensure(pending, 11, || {
             let waits_for = state.waiting.of(key);
-            format!("{} could go on, and nothing decides it again; it waits for {waits_for:?}", case.incident.id)
+            format!(
+                "{} could go on, and nothing decides it again; it waits for {waits_for:?}",
+                case.incident.id
+            )
         })?;
     }
     Ok(())
 }
 
-/// What is kept beside agents and traces is what a walk over all of them finds. For tests: it costs the walk that is saved.
+/// Checks that the indexes kept beside agents and traces equal what a walk over all of them finds. For tests: it costs the
+/// walk that the indexes save.
 pub fn check_kept(state: &State) -> Result<(), Violation> {
     let subjects: BTreeSet<&Subject> = state.cases.keys().map(|key| &key.subject).collect();
     let amiss = |machine: &MachineKey| subjects.contains(&Subject::Machine(machine.clone()));

@@ -30,7 +30,7 @@ use super::State;
 use super::queue::World;
 use super::sight::shown_by;
 
-/// What a read is for.
+/// The purpose of a read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LookFor {
     /// A listing lacks this instance: is it gone?

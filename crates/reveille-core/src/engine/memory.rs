@@ -125,7 +125,7 @@ impl State {
         self.record(Record::Forgotten { at: self.now, machines });
     }
 
-    /// What is remembered is given to machines as they are seen for the first time, or again.
+    /// Gives the machines what the engine remembers of them, as they are seen for the first time, or again.
     pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
         self.take_back();
         if self.remembered.is_empty() {

@@ -1,11 +1,11 @@
-//! Lists of nodes that lack many: the engine's side of the doubt in `observe::nodes_listed`.
+//! Node lists that lack many Nodes: the engine's side of the doubt in `observe::nodes_listed`.
 //!
 //! ```text
 //!  a list, a node, a listing of a cloud ─▶ review_node_list ─▶ judge_list ─┬▶ names to ask for ─▶ on_lost_answer ─▶ review …
 //!                                                                         └▶ believed: which went together ─▶ ledger
 //! ```
 //!
-//! What lists mean is said in `observe::nodes_listed`; what is held for whom, in `plan::interlock`.
+//! `observe::nodes_listed` says what a list means; `plan::interlock` says which repairs it blocks.
 
 use crate::effect::{Look, ReadError};
 use crate::event::Answer;
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// What the last list of nodes means may have changed.
+    /// The meaning of the last Node list may have changed.
     pub(super) fn review_node_list(&mut self) {
         if self.cluster.awaits_judgement() {
             let change = self.judge_nodes();

@@ -1,4 +1,5 @@
-//! Nodes that no listed instance explains: an instance that was denied leaves a ghost, one without our mark is not ours.
+//! Nodes that no listed instance explains: an instance that the cloud denied leaves an orphaned Node (ghost), and an
+//! instance without our mark is not ours.
 //!
 //! ```text
 //!  node, not Ready, no link ─▶ its instance is asked for by id ─┬─ denied twice by each cloud ─▶ ghost
@@ -6,7 +7,7 @@
 //!                                                             └─ not answered ──▶ asked again
 //! ```
 //!
-//! What is done about a ghost is decided like everything else, in `plan`.
+//! `plan` decides what to do about an orphaned Node, as about everything else.
 
 use std::sync::Arc;
 

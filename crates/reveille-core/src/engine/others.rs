@@ -52,7 +52,7 @@ impl State {
             return;
         }
         let (cloud, id) = (cloud.clone(), id.clone());
-        self.note_others(vec![pool.clone()], format!("somebody deleted instance {id}").into());
+        self.note_others(vec![pool.clone()], format!("another client deleted instance {id}").into());
         self.ask(Look::Actions(cloud, id.clone()), LookFor::Deleter(pool, id));
     }
 
@@ -191,7 +191,7 @@ impl State {
         }
         let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
         let pools = pools.map(|pool| pool.name.clone()).collect();
-        self.note_others(pools, format!("somebody deleted instance {id}").into());
+        self.note_others(pools, format!("another client deleted instance {id}").into());
     }
 
     /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does

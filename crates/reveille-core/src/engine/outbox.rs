@@ -1,9 +1,9 @@
-//! Records on their way to the ledger: outstanding until they are acknowledged, kept in order when they are refused.
+//! Records on their way to the ledger: outstanding until the ledger acknowledges them, kept in order when it refuses them.
 //!
-//! A full disk must not make the engine forget what it saw, nor remember it in another order than it happened. So a record
-//! that was refused waits, everything after it waits behind it, and nothing new is decided until all of it is durable. What was
-//! on its way already when the first was refused may be kept before it: what the ledger says of machines is said again then,
-//! as it is.
+//! A full disk must not make the engine forget what it saw, or remember it in another order than it happened. So a refused
+//! record waits, every record after it waits behind it, and the engine decides nothing new until all of them are durable.
+//! The ledger may keep records that were on their way when it refused the first one, and so keep them before it. The engine
+//! then records the present state of those machines again.
 
 use crate::effect::Effect;
 use crate::model::id::RecordId;

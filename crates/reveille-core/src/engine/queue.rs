@@ -26,7 +26,7 @@ const AT_ONCE: u8 = 16;
 /// Of these, evidence takes at most so many, and all other reads together as well.
 const OF_A_KIND: u8 = 12;
 
-/// Who answers a read.
+/// Which API answers a read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum World {
     Cluster,

@@ -51,7 +51,7 @@ impl State {
             return self.record(Record::Left { at, machine: key, why: sign });
         };
         seen.left = left;
-        // What takes the node away takes the instance next, and may be at work on others of the pool.
+        // The client that removed the Node deletes the instance next, and may be at work on others of the pool.
         let pool = seen.pool().cloned();
         self.note_others(pool.into_iter().collect(), format!("node {node} left on purpose ({sign})").into());
         self.record(Record::Left { at, machine: key, why: sign });

@@ -1,4 +1,4 @@
-//! Cases that something stands against, indexed by what they wait for: as many are decided again as can go on.
+//! Incidents that something blocks, indexed by what they wait for: the engine decides again as many as can go on.
 //!
 //! ```text
 //!  decide ─▶ Held ─▶ index ─┬─ NetworkSlot, RepairSlot, Domain … ─ room at the end of a step ─▶ the oldest is decided
@@ -6,17 +6,17 @@
 //!                           └─ Itself ─ its subject is judged, or its timer rings ─────────▶ it is decided
 //! ```
 //!
-//! A case that several things stand against waits for one of them, which is enough: while that one stands, the case cannot
-//! go on, whatever else changes. When it is decided again and something else stands against it, it moves in the index.
-//! Room is asked for after every step and told by no caller, so an outcome, a verdict or a closed case cannot forget to wake
-//! a case. Before this index every outcome decided all held cases again: 4,000 machines that lost a security group cost
-//! 73 s of engine time at the default limits.
+//! An incident (case) with several blockers waits for one of them, which is enough: while that one stands, the incident
+//! cannot go on, whatever else changes. When the engine decides it again and another blocker stands, it moves in the index.
+//! The engine asks for room after every step, so an outcome, a verdict or a closed incident cannot forget to wake another
+//! one. Before this index every outcome decided all held incidents again: 4,000 machines that lost a security group cost 73
+//! s of engine time at the default limits.
 //!
-//! The oldest incident is asked first, also before a case that became ripe in the same step, so that new faults cannot
-//! starve old ones. An old incident whose repair failed backs off outside of the queue and lets the others pass. The Nodes of
-//! machines that are gone come last, however old: nothing is urgent about them, and there may be many.
+//! The oldest incident goes first, also before one that became ripe in the same step, so that new faults cannot starve old
+//! ones. An old incident whose repair failed backs off outside of the queue and lets the others pass. The Nodes of machines
+//! that are gone come last, however old: they are not urgent, and there may be many.
 //!
-//! It decides nothing. What a case may do is asked of `plan::decide` each time.
+//! The index decides nothing. The engine asks `plan::decide` each time what an incident may do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ use crate::remedies::Rung;
 
 use super::{State, Wake};
 
-/// What a held case waits for. The order is that of the queues in the index.
+/// What a held incident waits for. The order is that of the queues in the index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WaitFor {
     /// A slot of the repairs that lose nothing.

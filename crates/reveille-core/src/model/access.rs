@@ -21,12 +21,13 @@ pub struct Access {
     pub users: Vec<ServiceUser>,
     /// Whether a missing role is assigned.
     pub repair: Mode,
-    /// How often each user's roles are read while nothing is amiss with them.
+    /// How often the controller reads each user's roles while none is missing.
     pub check_every: Span,
 }
 
 impl Default for Access {
-    /// Nobody, told and not done, and seldom: roles change a few times a year, and reading them is work for Keystone.
+    /// The default names no user, proposes and does not act, and reads seldom: roles change a few times a year, and to read
+    /// them is work for Keystone.
     fn default() -> Self {
         Self { users: Vec::new(), repair: Mode::Propose, check_every: Span::from_min(60) }
     }
@@ -111,7 +112,7 @@ impl fmt::Display for RoleRef {
 pub struct Role {
     /// Its id; calls use it.
     pub id: RoleId,
-    /// Its name, or its id again where nobody asked for the name.
+    /// Its name, or its id again where the adapter did not ask for the name.
     pub name: Arc<str>,
 }
 

@@ -32,8 +32,8 @@ pub struct AgentReport {
     /// What its checks prove, the cause to act on first. At most [`AgentReport::TOLD_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
-    /// It has not said in this session what it does and what it holds. `kubelet`, `api`, `work` and `may` are nobody's words
-    /// then, and what it held before stands: a new session takes nothing back.
+    /// The agent has not said in this session what it does and what it holds. `kubelet`, `api`, `work` and `may` are then
+    /// defaults that no agent reported, and what it held before stands: a new session takes nothing back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsaid: bool,
     /// Whether its kubelet runs.
@@ -151,13 +151,13 @@ impl KubeletSaid {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApiSaid {
-    /// It answers.
+    /// The API server answers.
     Answers,
-    /// It does not, and most of the peers that it asked do not reach it either.
+    /// The API server does not answer, and most of the peers that the agent asked do not reach it either.
     LostByAll,
-    /// It does not, and peers do reach it: it is this machine.
+    /// The API server does not answer, and peers do reach it: the fault is on this machine.
     LostHere,
-    /// It does not, and no peer could be asked.
+    /// The API server does not answer, and the agent could ask no peer.
     Lost,
     /// The agent has not tried, or could not tell.
     CannotTell,
@@ -178,7 +178,7 @@ impl ApiSaid {
         }
     }
 
-    /// It may be the control plane: nobody who could be asked reaches it.
+    /// The control plane itself may be down: no machine that the agent could ask reaches it.
     pub const fn may_be_everywhere(self) -> bool {
         matches!(self, Self::LostByAll | Self::Lost)
     }
@@ -210,7 +210,7 @@ pub struct AgentHold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HoldKind {
-    /// Somebody takes the machine away on purpose, or has: its node is not to come back.
+    /// A client takes the machine away on purpose, or has: its Node is not to come back.
     Leaving,
     /// It runs a control plane or a member of etcd.
     ControlPlane,

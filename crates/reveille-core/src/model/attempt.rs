@@ -45,7 +45,7 @@ pub enum Ending {
         /// Why, for people.
         why: Arc<str>,
     },
-    /// Whoever was to make it says how it ended.
+    /// The performer that was to make the call says how it ended.
     Answered {
         /// When.
         at: Time,
@@ -93,7 +93,7 @@ impl fmt::Display for Ending {
 }
 
 impl Attempt {
-    /// What whoever was to make the call said; none while that is not known, and where it was dropped.
+    /// What the performer that was to make the call said; none while that is not known, and where the call was dropped.
     pub const fn outcome(&self) -> Option<&Outcome> {
         match &self.ending {
             Some(Ending::Answered { outcome, .. }) => Some(outcome),
@@ -119,8 +119,8 @@ impl Attempt {
         matches!(self.ending, Some(Ending::Dropped { .. }))
     }
 
-    /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
-    /// fresh read found nothing of it. What was refused for good was a try.
+    /// Nothing happened: the call was not made, or the other side did not take it. Or it is unknown whether it was made,
+    /// and a fresh read found nothing of it. A call that was refused for good was a try.
     pub fn came_to_nothing(&self) -> bool {
         match &self.ending {
             None => false,

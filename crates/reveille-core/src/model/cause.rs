@@ -1,4 +1,4 @@
-//! Why a machine is amiss: what the engine concludes itself, and what a catalogue names.
+//! Why a machine has a problem: the causes that the engine concludes itself, and those that a catalogue names.
 //!
 //! ```text
 //!  facts of clouds and cluster ─▶ engine ──────────────────────▶ Cause::SecurityGroupMissing, …   a closed list, below
@@ -20,7 +20,7 @@ use super::stage::Stage;
 
 macro_rules! causes {
     ($($name:ident $code:literal $label:literal $stage:ident $says:literal $remedy:literal;)*) => {
-        /// Why something is amiss.
+        /// Why a subject has a problem.
         ///
         /// Of the engine's own the code is written, of a catalogue's all that it says: another catalogue may be read by the time
         /// that a line is read, or none.
@@ -51,7 +51,7 @@ macro_rules! causes {
                 match self { $(Self::$name => Stage::$stage,)* Self::Catalogued(entry) => entry.stage }
             }
 
-            /// What is amiss, as a clause.
+            /// What is wrong, as a clause.
             pub fn says(&self) -> &str {
                 match self { $(Self::$name => $says,)* Self::Catalogued(entry) => &entry.says }
             }
@@ -114,7 +114,7 @@ pub struct Entry {
     pub label: CauseLabel,
     /// The stage where it usually stops a machine.
     pub stage: Stage,
-    /// What is amiss, as a clause.
+    /// What is wrong, as a clause.
     pub says: Arc<str>,
     /// What a person would do about it.
     pub remedy: Arc<str>,

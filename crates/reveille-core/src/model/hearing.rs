@@ -1,14 +1,15 @@
-//! What the cluster says of a machine beside its console: whom it is asked about, and what it answers, not judged yet.
+//! What the cluster says of a machine beside its console: which objects are asked about, and the answers, not judged yet.
 //!
 //! ```text
 //!  engine ─▶ Look::Testimony(instance, Hearing) ─┬▶ cloud: its console ──────────────┬▶ judged at the edge ─▶ Testimony
 //!                                                └▶ cluster: Said (node, events, csr) ┘
 //! ```
 //!
-//! A [`Hearing`] says of whom and what for; the worlds answer each for its part, and whoever performs the read judges both
-//! parts together, so that there is one ranking. Nothing of [`Said`] reaches a decision but through that judgement. Each
-//! part of it fails by itself: rights to read certificate requests are rarer than rights to read nodes, and what could not
-//! be read is said ([`Unread`]), never taken for "there is none".
+//! A [`Hearing`] says which machine the question is about and what it is for. The cloud and the cluster answer each for its
+//! part, and the performer of the read judges both parts together, so that there is one ranking. No part of [`Said`]
+//! reaches a decision except through that judgement. Each part fails by itself, because rights to read certificate requests
+//! are rarer than rights to read Nodes. A part that could not be read is named ([`Unread`]), and never taken for "there is
+//! none".
 
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ pub struct CertificateRequest {
     pub requester: Arc<str>,
     /// What became of it.
     pub state: RequestState,
-    /// Why, in the words of whoever decided.
+    /// Why, in the words of the approver or signer that decided.
     pub message: Arc<str>,
     /// When it was made, in the API server's words.
     pub stamped: Arc<str>,
@@ -67,13 +68,13 @@ pub struct CertificateRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestState {
-    /// Nobody has decided.
+    /// No approver has decided.
     Pending,
-    /// Approved, and no certificate is there: nobody signs.
+    /// Approved, and no certificate is there: no signer issues it.
     Approved,
     /// The certificate is there.
     Issued,
-    /// Somebody said no.
+    /// An approver denied the request.
     Denied,
     /// The signer could not, or would not.
     Failed,

@@ -1,8 +1,9 @@
-//! What a reader of a line does not see, and a terminal obeys.
+//! Characters that a reader of a line does not see, and a terminal obeys.
 //!
-//! A name that somebody else wrote may end the line and begin a forged one, move the cursor, or turn the direction of writing, so
-//! that a table shows another word than it holds ("trojan source", Unicode technical report 36). Every place that shows foreign
-//! text asks this one. Not here: what is put in their place, which differs between a log, a table and a message.
+//! A name from outside may end the line and begin a forged one, or move the cursor. It may also turn the direction of
+//! writing, so that a table shows another word than it holds ("trojan source", Unicode technical report 36). Every place
+//! that shows foreign text asks this module. Not here: what each place puts instead of them, which differs between a log, a
+//! table and a message.
 
 /// Control characters, line and paragraph separators, and what turns or hides text (Unicode: Cc, Zl, Zp, and those of Cf that
 /// leave no mark of their own).

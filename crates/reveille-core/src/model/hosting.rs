@@ -142,7 +142,7 @@ pub struct OwnerGroup {
     pub phase: GroupPhase,
     /// The same in the provider's word.
     pub word: Arc<str>,
-    /// Somebody asked the group not to take this one when it shrinks.
+    /// An operator asked the group not to take this instance when it shrinks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
 }
@@ -163,7 +163,7 @@ pub enum GroupPhase {
     Coming,
     /// The group takes it away.
     Leaving,
-    /// Somebody took it out of service for a while, on purpose.
+    /// An operator took it out of service for a while, on purpose.
     Apart,
     /// Made ready and kept out of service, stopped or not, until the group needs it (EC2: a warm pool).
     Reserve,

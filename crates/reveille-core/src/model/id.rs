@@ -120,7 +120,7 @@ text_id! {
     UserId,
     /// A role that users hold on projects, by its id.
     RoleId,
-    /// An agent on a machine, as whoever registered it knows it. Says nothing of which machine it is.
+    /// An agent on a machine, under the id that the registration server knows. Does not say which machine it is on.
     AgentId,
     /// The request id that the cloud gave to a call (`X-Openstack-Request-Id`).
     RequestId,
@@ -162,6 +162,6 @@ number_id! {
     RecordId "rec-",
     /// One targeted read that the engine asked for.
     LookId "look-",
-    /// The fencing number of whoever holds the ledger: a call that carries an older one is refused by its performer.
+    /// The fencing number of the process that holds the ledger: a call with an older number is refused by its performer.
     Fence "fence-",
 }

@@ -1,7 +1,7 @@
-//! The words for "something is amiss": machine, subject, fault, finding, evidence, incident.
+//! The types for "a subject has a problem": machine, subject, fault, finding, evidence, incident.
 //!
-//! An [`Incident`] is one fault of one subject from first sight to verdict. It is the only memory that the engine keeps
-//! of anything, and the only thing that the ledger stores: healthy machines leave no trace.
+//! An [`Incident`] is one fault of one subject from first sight to verdict. The engine remembers nothing else, and the
+//! ledger stores nothing else: a healthy machine has no entry.
 
 use std::fmt;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What is amiss with a subject: one kind, one way of handling it.
+/// What is wrong with a subject: one kind, one way of handling it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultKind {
@@ -95,7 +95,7 @@ pub enum FaultKind {
     Stopped,
     /// Its node is Ready and carries a startup taint: it has joined and is not in service.
     NotInService,
-    /// Somebody takes its node away, and it does not go: a drain that hangs.
+    /// A client removes its Node, and the Node does not go: a drain that hangs.
     StuckLeaving,
     /// A port lacks a group.
     GroupMissing,
@@ -119,7 +119,7 @@ pub enum FaultKind {
     SourceSuspect,
     /// A service user lacks a role.
     RolesMissing,
-    /// Nobody may tell which roles a service user holds.
+    /// The cloud does not let the controller read which roles a service user holds.
     RolesUnreadable,
     /// The provider announced something, or its checks failed on a machine that answers.
     ProviderNotice,
@@ -210,7 +210,7 @@ impl FaultKind {
         )
     }
 
-    /// True when its instance runs: what is amiss is its node, or that it has none.
+    /// True when its instance runs: its Node has the problem, or is missing.
     pub const fn is_of_one_that_runs(self) -> bool {
         matches!(self, Self::NeverJoined | Self::Vanished | Self::NotReady | Self::NotInService)
     }
@@ -317,7 +317,7 @@ impl Evidence {
 pub struct IncidentKey {
     /// About what.
     pub subject: Subject,
-    /// What is amiss.
+    /// What is wrong.
     #[serde(rename = "fault")]
     pub kind: FaultKind,
 }
@@ -327,7 +327,7 @@ pub struct IncidentKey {
 pub struct Incident {
     /// Its number.
     pub id: IncidentId,
-    /// About what, and what is amiss.
+    /// Its subject, and what is wrong with it.
     pub key: IncidentKey,
     /// The pool that it is charged to, where there is one.
     pub pool: Option<PoolName>,

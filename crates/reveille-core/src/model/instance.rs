@@ -28,7 +28,8 @@ pub struct Instance {
     pub hostname: Option<Arc<str>>,
     /// Where the instance is in its life, in provider-neutral words.
     pub state: InstanceState,
-    /// The provider's own word for work under way (`rebooting`, `image_uploading`, …). Somebody is at work on it.
+    /// The provider's own word for work under way (`rebooting`, `image_uploading`, …). While it stands, a client or the
+    /// cloud is at work on the instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Arc<str>>,
     /// Why the cloud put it into an error state; only there when the state is [`InstanceState::Errored`].
@@ -60,7 +61,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// One of which nothing is known but that there is, or was, such an id: alive as far as anybody can tell, and nobody's.
+    /// An instance of which only the id is known: it is, or was, there. It counts as alive, and as belonging to no pool.
     pub fn unknown(id: InstanceId, name: InstanceName) -> Self {
         Self {
             id,
@@ -90,7 +91,7 @@ impl Instance {
         self.state == InstanceState::Active && self.task.is_none()
     }
 
-    /// It is in no one's hands, as far as its cloud tells: it runs or is in ERROR, without a task.
+    /// No client is at work on it, as far as its cloud tells: it runs or is in ERROR, without a task.
     pub fn is_at_rest(&self) -> bool {
         matches!(self.state, InstanceState::Active | InstanceState::Errored) && self.task.is_none()
     }
@@ -232,7 +233,7 @@ pub struct Port {
     pub security: bool,
     /// Whether the cloud has wired it.
     pub status: PortStatus,
-    /// The revision that a write must name, so that nobody else's change is undone (DESIGN, invariant 10).
+    /// The revision that a write must name, so that the write undoes no other client's change (DESIGN, invariant 10).
     pub revision: u64,
 }
 

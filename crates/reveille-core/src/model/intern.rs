@@ -1,8 +1,8 @@
 //! Shared bytes for what many objects repeat: zones, images, networks, groups, marks.
 //!
-//! Fifty thousand machines of one cluster carry a dozen different texts between them. A table hands out the same `Arc`
-//! for the same text; [`Texts::sweep`] drops what nobody holds any more, so that a table never outgrows the cloud. For adapters:
-//! the engine itself only passes on what they share.
+//! Fifty thousand machines of one cluster carry a dozen different texts between them. A table hands out the same `Arc` for
+//! the same text. [`Texts::sweep`] drops texts that nothing else holds any more, so that a table never outgrows the cloud.
+//! The tables are for adapters: the engine only passes on what they share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Texts {
         shared
     }
 
-    /// Drops what nobody else holds.
+    /// Drops texts that nothing else holds.
     pub fn sweep(&mut self) {
         self.0.retain(|text| Arc::strong_count(text) > 1);
     }
@@ -58,7 +58,7 @@ impl MarkSets {
         shared
     }
 
-    /// Drops what nobody else holds.
+    /// Drops sets and texts that nothing else holds.
     pub fn sweep(&mut self) {
         self.sets.retain(|set| Arc::strong_count(set) > 1);
         self.texts.sweep();

@@ -1,12 +1,12 @@
-//! Node leases as a list shows them: who has one, and a mark that changes whenever its kubelet renews it.
+//! Node leases as a list shows them: which Nodes have one, and a mark that changes whenever the kubelet renews it.
 //!
 //! ```text
 //!  last list ─▶ Leases::next ─ one lease after the other ─▶ NextLeases::end ─▶ Leases, which shares the names of the last
 //! ```
 //!
-//! Every lease of a fleet is listed every few seconds, and nearly always the same nodes have one: so the names stand in one
-//! block that list after list shares, and a renewal is a number. Whoever compares two lists that share their names
-//! compares numbers and nothing else.
+//! The adapter lists every lease of a fleet every few seconds, and nearly always the same Nodes have one. So the names
+//! stand in one block that list after list shares, and a renewal is a number. A comparison of two lists that share their
+//! names compares numbers and nothing else.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Renewal {
         Self(hash)
     }
 
-    /// The mark of the so many-th renewal, for whoever counts them instead of reading a clock.
+    /// The mark of the `count`-th renewal, for a caller that counts renewals instead of reading a clock.
     pub const fn nth(count: u64) -> Self {
         Self(count)
     }
@@ -101,8 +101,8 @@ pub struct NextLeases<'a> {
 }
 
 impl NextLeases<'_> {
-    /// The next lease of the list. `is` tells whether a name is its node's, and `name` makes that name: asked for only
-    /// where the last list had somebody else in this place.
+    /// The next lease of the list. `is` tells whether a name is the lease's Node, and `name` makes that name: called only
+    /// where the last list had another Node in this place.
     pub fn take(
         &mut self,
         is: impl FnOnce(&NodeName) -> bool,

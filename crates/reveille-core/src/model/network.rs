@@ -90,7 +90,7 @@ impl Family {
     }
 }
 
-/// An IP protocol by its number. Written as its name where it has one here, so that nobody need know that 17 is UDP.
+/// An IP protocol by its number. Written as its name where it has one here, so that a reader need not know that 17 is UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Protocol(pub u8);
@@ -138,7 +138,7 @@ impl TryFrom<String> for Protocol {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Remote {
-    /// Anybody.
+    /// Any address.
     Any,
     /// Addresses within a network.
     Prefix(IpNet),
@@ -208,8 +208,8 @@ impl Route {
         }
     }
 
-    /// A route whose next hop is gone and has no address any more (EC2: a black hole). Nobody has the unspecified address,
-    /// so whatever judges next hops finds it dead.
+    /// A route whose next hop is gone and has no address any more (EC2: a black hole). No port has the unspecified address,
+    /// so the code that judges next hops finds the route dead.
     pub fn nowhere(destination: IpNet) -> Self {
         let next_hop = match destination {
             IpNet::V4(_) => IpAddr::from([0; 4]),

@@ -41,10 +41,10 @@ pub struct Node {
     /// Zone label (`topology.kubernetes.io/zone`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
-    /// Somebody cordoned it.
+    /// A client cordoned it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
-    /// Signs that somebody removes it on purpose, or asks to leave it alone.
+    /// Signs that a client removes it on purpose, or asks to leave it alone.
     #[serde(default, skip_serializing_if = "NodeIntent::is_none")]
     pub intent: NodeIntent,
     /// The taint `node.cloudprovider.kubernetes.io/uninitialized` is still there.
@@ -86,7 +86,7 @@ pub struct NodeIntent {
 }
 
 impl NodeIntent {
-    /// Nobody has said anything.
+    /// True where the Node carries no such sign and no request.
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -102,7 +102,7 @@ pub struct Asks {
     /// `reveille.dev/confirm`: the incident of this number may close.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<Arc<str>>,
-    /// `reveille.dev/keep`: do not delete it, because somebody wants to look at it (`true`); or do (`false`).
+    /// `reveille.dev/keep`: do not delete it, because a person wants to look at it (`true`); or do (`false`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<bool>,
 }
@@ -115,7 +115,7 @@ pub enum Ready {
     True,
     /// The kubelet says it is not.
     False,
-    /// Nobody has heard from the kubelet, or the condition was never written.
+    /// The control plane has not heard from the kubelet, or the condition was never written.
     Unknown,
 }
 
@@ -131,7 +131,7 @@ pub struct Condition {
     pub message: Arc<str>,
 }
 
-/// A Kubernetes Event about a Node that says what somebody did to it.
+/// A Kubernetes Event about a Node that says what a client did to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NodeEvent {
@@ -153,7 +153,7 @@ pub struct NodeEvent {
 }
 
 impl NodeEvent {
-    /// One of the two that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.
+    /// One of the two events that tell of a removed Node: the cloud controller's, and the controller manager's after it.
     pub fn is_removal(&self) -> bool {
         matches!(&*self.reason, "DeletingNode" | "RemovingNode")
     }

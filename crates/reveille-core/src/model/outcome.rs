@@ -1,4 +1,4 @@
-//! How a call ended, as whoever made it says.
+//! How a call ended, as its performer says.
 
 use std::fmt;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub enum Outcome {
         #[serde(rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
         retry_after: Option<Span>,
     },
-    /// Nobody can say whether it happened (time-out after sending, connection lost, restart of ours).
+    /// It is unknown whether the call happened (time-out after sending, connection lost, restart of the controller).
     Unknown {
         /// What is known.
         text: Arc<str>,
@@ -80,7 +80,8 @@ impl Outcome {
         self.denies() && !matches!(self, Self::Failed { .. })
     }
 
-    /// The other side says that nothing came of it. Should it come to pass all the same, it may have been somebody else.
+    /// The other side says that the call had no effect. If the effect shows later all the same, another client may have
+    /// caused it.
     pub const fn denies(&self) -> bool {
         matches!(
             self,

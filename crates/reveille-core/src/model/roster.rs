@@ -1,8 +1,8 @@
-//! The roster: who should answer, where they live, and what Reveille may do when they do not.
+//! The roster: which machines are expected, where they live, and what Reveille may do when they are not Ready.
 //!
-//! This is the *checked* form: every number is possible, every name resolves, every default is filled in. The file that
-//! people write is `reveille-wire`'s; it refuses what is wrong there, with line and field, and hands this on. Nothing
-//! here can be invalid, so nothing here is checked again.
+//! This is the *checked* form: every number is possible, every name resolves, every default is filled in. `reveille-wire`
+//! reads the file that people write, refuses what is wrong in it, with line and field, and hands this form on. Nothing here
+//! can be invalid, so nothing here is checked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ pub struct Pool {
     /// Taints that a node carries until what it needs to serve is there. While one is on it, it is not in service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub startup_taints: Vec<Arc<str>>,
-    /// Machines that failed are kept for a while, so that somebody can look at them.
+    /// Machines that failed are kept for a while, so that a person can look at them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
     /// Machines that a group of their cloud keeps may be replaced, through that group. False: they are left to it.
@@ -100,7 +100,7 @@ pub struct Pool {
 pub struct Keep {
     /// For how long, from when they would have been deleted.
     pub within: Span,
-    /// So many at the same time; whoever fails beside them is deleted as usual.
+    /// How many machines are kept at the same time; the controller deletes further failed machines as usual.
     pub at_most: u32,
     /// True: every machine that failed. False: only those that a person marks.
     pub failed: bool,
@@ -203,7 +203,7 @@ pub struct Repair {
     pub rejoin: Mode,
     /// Rebooting or starting the instance.
     pub reboot: Mode,
-    /// Deleting the instance, so that whoever keeps the pool at size makes another.
+    /// Deleting the instance, so that the controller that keeps the pool at its size makes another.
     pub replace: Mode,
     /// Deleting the Node object of an instance that is proved gone.
     pub cleanup: Mode,
@@ -257,7 +257,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How many of `total` may be amiss before everything stops: the share, rounded up, so that one of three is one.
+    /// How many of `total` may have a problem before every repair stops: the share, rounded up, so that one of three is
+    /// one.
     pub const fn tolerated(&self, total: u32) -> u32 {
         (total as u64 * self.freeze_above_pct as u64).div_ceil(100) as u32
     }
@@ -267,7 +268,7 @@ impl Limits {
         if self.per_hour < 2 { 1 } else { self.per_hour / 2 }
     }
 
-    /// More of `total` are amiss than the roster tolerates.
+    /// More of `total` have a problem than the roster tolerates.
     pub const fn are_too_many(&self, amiss: u32, total: u32) -> bool {
         amiss > self.tolerated(total)
     }
@@ -289,7 +290,7 @@ pub struct Timing {
     pub lease_silent_after: Span,
     /// An agent not heard for this long (by us) is silent. Its longest pause between two tries to reach us is shorter.
     pub agent_silent_after: Span,
-    /// A gap between two steps longer than this means that we slept: every timer starts anew.
+    /// A gap between two steps longer than this means that the process slept: every timer starts from zero.
     pub pause_jump: Span,
     /// The longest share of a listing that may go missing at once before the listing is doubted. Percent.
     pub shrink_pct: u8,

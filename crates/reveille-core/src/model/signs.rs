@@ -1,16 +1,16 @@
-//! What people and programs want with a node, as far as they write it on the node: annotations and taints, read.
+//! Reads what people and programs want with a Node, as far as they write it on the Node: annotations and taints.
 //!
 //! ```text
 //!  annotations, taints ─▶ read ─▶ NodeIntent: leaving, paused, asks
 //! ```
 //!
-//! Pure, so that whoever holds a Node (the cluster's adapter, a simulated cluster) reads the very same. A closed table of
-//! signs, each with its source. A sign of leaving stands here only when it means that the node is *about to be taken away,
-//! or is in somebody's hands*: a machine that goes with such a sign on its node is not expected back, so a sign too many
-//! hides a fault. Left out on purpose:
+//! The functions are pure, so that every holder of a Node (the cluster's adapter, a simulated cluster) reads the same. The
+//! table of signs is closed, and each sign has its source. A sign of leaving stands here only when it means that a client
+//! is *about to remove the Node, or works on it*. The controller does not expect a machine back that goes with such a sign
+//! on its Node, so a sign too many hides a fault. Left out on purpose:
 //!
 //! * `DeletionCandidateOfClusterAutoscaler`: a candidate, and most candidates stay.
-//! * `node.cloudprovider.kubernetes.io/shutdown`: a state that the cloud controller saw, nobody's wish.
+//! * `node.cloudprovider.kubernetes.io/shutdown`: a state that the cloud controller saw, not a client's request.
 //! * `node.cluster.x-k8s.io/outdated-revision`: a rollout will come by some day; until then the node shall work.
 //! * `weave.works/kured-reboot-in-progress`: the machine comes back, and a node that a cloud controller deletes while it
 //!   reboots is the very fault that we look for.

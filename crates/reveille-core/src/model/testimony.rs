@@ -1,4 +1,4 @@
-//! What a machine said of itself, judged: texts came in, and what they prove comes out as types.
+//! What a machine said of itself, judged: texts come in, and what they prove comes out as types.
 //!
 //! ```text
 //!  console (text) ─┐                                          ┌▶ Guest: how far the boot came, what answered it
@@ -6,10 +6,10 @@
 //!  events, csr     ┘    (pure, and outside of the core)       └▶ Told: causes in order, with the lines that prove them
 //! ```
 //!
-//! The core holds no catalogue. Whoever performs a read of a console judges what was read before the engine hears of it, the
-//! simulator with the same function as the driver; a recording keeps the judgement, so that a replay decides by the same words
-//! whatever the catalogue says by then. The engine asks for it, weighs it against ports and groups, and dates it: a testimony
-//! has no time of its own.
+//! The core holds no catalogue. The performer of a console read judges the text before it hands the result to the engine;
+//! the simulator does so with the same function as the driver. A recording keeps the judgement, so that a replay decides by
+//! the same findings whatever the catalogue says by then. The engine asks for the testimony, weighs it against ports and
+//! groups, and dates it: a testimony has no time of its own.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// One of which nobody has seen anything.
+    /// A guest that was never read.
     pub const UNSEEN: Self = Self {
         boot: BootProgress::Nothing,
         config_drive: ConfigDrive::Unknown,

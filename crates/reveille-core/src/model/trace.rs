@@ -88,7 +88,7 @@ impl Trace {
             row.attempts = said.attempts;
             row.error.clone_from(&said.error);
         }
-        // What it does not speak of any more is of a join that began anew.
+        // Stages that the agent no longer reports are of an earlier join: the agent has begun to join again from the start.
         let before = self.said.len();
         self.said.retain(|row| stages.iter().any(|said| said.stage == row.stage));
         news || self.said.len() != before
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(trace.said[0].entered, at(5));
         assert_eq!(trace.said[0].left, Some(at(8)));
         assert_eq!(trace.said[1].entered, at(8));
-        assert!(trace.hears(&[said(Stage::Trust, false, 1, None)], at(9)), "it begins anew");
+        assert!(trace.hears(&[said(Stage::Trust, false, 1, None)], at(9)), "it starts from the beginning");
         assert_eq!(trace.said.len(), 1);
     }
 }

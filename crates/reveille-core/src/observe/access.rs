@@ -1,11 +1,11 @@
-//! What a cloud said of its service users, and when.
+//! What a cloud said about the roles of its service users, and when.
 //!
 //! ```text
 //!  read by itself, seldom ─┬─ answered ─▶ said: held until the next answer
 //!                          └─ failed ───▶ failed: what was said before is neither confirmed nor unsaid
 //! ```
 //!
-//! Roles are in no listing: each user is asked for by itself. It keeps words and times and judges nothing.
+//! No listing holds roles: the controller reads each user by itself. This view keeps answers and times and judges nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

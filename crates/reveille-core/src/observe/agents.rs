@@ -1,20 +1,22 @@
-//! The agents as we hear them: whose machine each is on, what it said last, and how long it has been silent.
+//! The agents as the controller hears them: the machine that each one is on, its last report, and how long it has been
+//! silent.
 //!
 //! ```text
 //!  Said(agent, report) ─▶ newer than the last? ─▶ link to a machine ─▶ AgentSeen ─▶ fresh, or silent since
 //!                              └ late or twice: passed over
 //! ```
 //!
-//! Silence is counted on our clock from when the agent was last heard, and no earlier than from when we began to listen:
-//! after a restart, a sleep of ours or a server that was away, every agent that is known gets its whole time to come back.
-//! A report that comes late or twice is no sign of life. An agent is linked to a machine by the ids that nodes are linked
-//! by; a name links only where nothing better is said, and such a link protects a machine and permits nothing.
+//! The controller counts silence on its own clock, from the agent's last report, and no earlier than from when it began to
+//! listen. So after a restart, a sleep of the process or a registration server that was away, every known agent gets its
+//! whole time to come back. A report that comes late or twice is no sign of life. An agent is linked to a machine by the
+//! ids that link Nodes. A name links only where the agent gives no better id; such a link protects a machine and permits
+//! nothing.
 //!
-//! Agents of known machines are as many as there are machines, and none of them leaves because others are heard: with an
-//! agent its machine would lose that it is heard, and that it is to go. Agents of no known machine are bounded by themselves,
-//! and the longest silent leave first.
+//! The number of machines bounds the number of agents of known machines, and none of these is dropped because others report.
+//! Without its agent, the view would lose that the machine was heard, and that it is to go. Agents of unknown machines have a
+//! bound of their own, and those that were silent the longest are dropped first.
 //!
-//! It does not decide what an agent's word is worth.
+//! The view does not decide what an agent's report is worth.
 
 mod heard;
 
@@ -36,7 +38,7 @@ use heard::{Count, HeardTimes};
 const UNKNOWN_MAX: usize = 65_536;
 /// So many of them leave at once: to look for the one that was silent longest costs a walk over all of them.
 const UNKNOWN_LEAVE: usize = 1_024;
-/// So many agents of one machine are kept: one, and those that it had before it was installed anew.
+/// The view keeps this many agents of one machine: one, and those from before the agent was installed again.
 const OF_MACHINE_MAX: usize = 8;
 /// Share of the agents that hear nothing of the API server which makes it the API server's fault, percent: as with leases.
 const OUTAGE_PCT: usize = 60;
@@ -46,7 +48,7 @@ const OUTAGE_LEAST: usize = 2;
 /// One agent.
 #[derive(Clone, Debug)]
 pub struct AgentSeen {
-    /// What it said last.
+    /// Its last report.
     pub report: Arc<AgentReport>,
     /// The machine that it is on, as far as its ids tell.
     pub link: Option<AgentLink>,
@@ -81,11 +83,11 @@ impl AgentLink {
 /// What a report changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It came late or twice.
+    /// The report came late or twice.
     PassedOver,
-    /// It says the same as the one before.
+    /// The report says the same as the one before.
     Same,
-    /// It is news.
+    /// The report is news.
     News,
 }
 
@@ -105,14 +107,14 @@ pub struct AgentsView {
     heard: HeardTimes,
     /// Since when we listen without a gap; none before the first agent, or the server's word.
     listening_since: Option<Time>,
-    /// When most of them last said that nobody reaches the API server.
+    /// When most of the agents last said that no agent reaches the API server.
     outage_at: Option<Time>,
-    /// Nobody hears them, since then.
+    /// Since when no registration server hears the agents.
     deaf_since: Option<Time>,
 }
 
 impl AgentsView {
-    /// Nobody was heard yet.
+    /// A view that no agent has reported to yet.
     pub const fn new(silent_after: Span) -> Self {
         Self {
             silent_after,
@@ -128,7 +130,7 @@ impl AgentsView {
         }
     }
 
-    /// Takes in a report. Whoever reports is heard, so we listen.
+    /// Takes in a report. A report that arrives shows that the controller listens to agents.
     pub fn said(&mut self, now: Time, agent: &AgentId, report: &Arc<AgentReport>) -> Heard {
         self.listens(now);
         let Some(seen) = self.all.get_mut(agent) else {
@@ -177,7 +179,7 @@ impl AgentsView {
         seen.parted.replace(why.clone()).is_none()
     }
 
-    /// It answered what it was asked, so it is alive.
+    /// The agent answered a request, so it is alive.
     pub fn answered(&mut self, now: Time, agent: &AgentId) {
         if let Some(seen) = self.all.get_mut(agent) {
             self.heard.take(seen);
@@ -186,28 +188,28 @@ impl AgentsView {
         }
     }
 
-    /// Somebody hears agents. After a gap in which nobody did, every agent gets its whole time anew.
+    /// A registration server hears agents. After a gap in which none did, every agent gets its whole time again.
     pub fn listens(&mut self, now: Time) {
         if self.deaf_since.take().is_some() || self.listening_since.is_none() {
             self.listening_since = Some(now);
         }
     }
 
-    /// Nobody does.
+    /// No registration server hears agents.
     pub const fn is_deaf(&mut self, now: Time) {
         if self.deaf_since.is_none() {
             self.deaf_since = Some(now);
         }
     }
 
-    /// We slept, or the clock jumped: whoever is known gets its whole time to be heard again.
+    /// The process slept, or the clock jumped: every known agent gets its whole time to be heard again.
     pub fn restart_sight(&mut self, now: Time) {
         if self.listening_since.is_some() {
             self.listening_since = Some(now);
         }
     }
 
-    /// The clock went back: nobody was heard later than now.
+    /// The clock went back: no report may be noted as later than now.
     pub fn go_back_to(&mut self, now: Time) {
         self.heard = HeardTimes::new();
         for seen in self.all.values_mut() {
@@ -226,8 +228,8 @@ impl AgentsView {
         self.all.get(agent)
     }
 
-    /// The agents of a machine: one, where all is well. Where one is on it by an identity, those that are only called like it are
-    /// none of its: anybody can be called so.
+    /// The agents of a machine: one, where all is well. Where an identity links one agent to the machine, agents that are
+    /// linked by name alone are left out: any machine can take that name.
     pub fn of(&self, machine: &MachineKey) -> impl Iterator<Item = (&AgentId, &AgentSeen)> {
         let linked = self.of.get(machine).into_iter().flatten();
         let linked = linked.filter_map(|agent| self.all.get_key_value(agent));
@@ -241,19 +243,19 @@ impl AgentsView {
         self.of(machine).max_by_key(|(_, seen)| seen.heard)
     }
 
-    /// How long it has been silent, while somebody listened.
+    /// How long the agent has been silent, counted while a registration server listened.
     pub fn silence(&self, now: Time, seen: &AgentSeen) -> Span {
         let from = self.listening_since.map_or(seen.heard, |since| since.max(seen.heard));
         self.deaf_since.map_or(now, |deaf| deaf.min(now)).since(from)
     }
 
-    /// It was heard lately enough: its machine lives.
+    /// The agent reported lately enough: its machine runs.
     pub fn is_fresh(&self, now: Time, seen: &AgentSeen) -> bool {
         self.silence(now, seen) <= self.silent_after
     }
 
-    /// Earlier than after so long it is not called silent. While nobody listens its time stands still, and begins anew with
-    /// whoever listens next.
+    /// The shortest time until this agent can be called silent. While no registration server listens, the agent's time
+    /// stands still, and it starts from zero with the next one that listens.
     pub fn silent_in(&self, now: Time, seen: &AgentSeen) -> Span {
         let silence = if self.deaf_since.is_some() { Span::ZERO } else { self.silence(now, seen) };
         Span::from_ms((self.silent_after.ms - silence.ms).max(0) + 1)
@@ -297,7 +299,7 @@ impl AgentsView {
         };
     }
 
-    /// How many fresh agents say that nobody reaches the API server, of how many, where these are most of them.
+    /// How many fresh agents say that no agent reaches the API server, and of how many, where these are most of them.
     pub fn outage(&self, now: Time) -> Option<(usize, usize)> {
         let Count { agents, lost } = self.fresh_count(now);
         (lost >= OUTAGE_LEAST && lost * 100 >= OUTAGE_PCT * agents).then_some((lost, agents))
@@ -324,19 +326,19 @@ impl AgentsView {
         self.fresh_from(now).map_or(self.heard.all(), |from| self.heard.since(from))
     }
 
-    /// Whoever was heard then or later is fresh, as [`Self::is_fresh`] says of each. None while we have not listened for long
-    /// enough to call anybody silent.
+    /// An agent that was heard at this time or later is fresh, as [`Self::is_fresh`] says of each. None while the
+    /// controller has not listened for long enough to call any agent silent.
     fn fresh_from(&self, now: Time) -> Option<Time> {
         let from = self.deaf_since.map_or(now, |deaf| deaf.min(now)) - self.silent_after;
         self.listening_since.is_none_or(|since| since < from).then_some(from)
     }
 
-    /// When most of them last said that nobody reaches the API server.
+    /// When most of the agents last said that no agent reaches the API server.
     pub const fn outage_at(&self) -> Option<Time> {
         self.outage_at
     }
 
-    /// Links anew what is not linked by an identity. Returns the machines whose agents changed.
+    /// Links again every agent that no identity links. Returns the machines whose agents changed.
     pub fn relink(
         &mut self,
         clouds: &BTreeMap<CloudName, CloudView>,
@@ -346,7 +348,7 @@ impl AgentsView {
         weak.iter().flat_map(|agent| self.relink_one(agent, clouds, cluster)).collect()
     }
 
-    /// Links one agent anew, unless an identity links it. Returns the machines whose agents changed.
+    /// Links one agent again, unless an identity links it. Returns the machines whose agents changed.
     pub fn relink_one(
         &mut self,
         agent: &AgentId,
@@ -394,7 +396,7 @@ impl AgentsView {
         self.all.len()
     }
 
-    /// True where nobody was ever heard.
+    /// True where no agent was ever heard.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -430,7 +432,7 @@ impl AgentsView {
         }
     }
 
-    /// A machine whose agent was installed anew again and again keeps the newest of them.
+    /// A machine whose agent was installed again and again keeps the newest of its agents.
     fn bound_machine(&mut self, machine: &MachineKey, newcomer: &AgentId) {
         let agents = self.of.get(machine).into_iter().flatten();
         let others = agents.filter(|agent| *agent != newcomer);
@@ -463,7 +465,7 @@ fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, who: &Wh
         Some(AgentLink { machine: MachineKey::Instance(cloud.name.clone(), id.clone()), by })
     };
     if let Some(id) = &who.instance {
-        // An id that nobody lists is still an identity: no weaker hint takes its place.
+        // An id that no cloud lists is still an identity: no weaker hint takes its place.
         return strong(id, LinkedBy::ProviderId);
     }
     if let Some(link) = who.system_uuid.as_ref().and_then(|uuid| strong(uuid, LinkedBy::SystemUuid)) {

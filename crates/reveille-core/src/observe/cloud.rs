@@ -1,12 +1,12 @@
-//! One cloud as we see it: its instances with their ports, groups and routers, and which of them went missing.
+//! One cloud as the controller sees it: its instances with their ports, groups and routers, and which of them went missing.
 //!
-//! A snapshot goes in; what changed comes out as a set of instance ids to look at again. An instance that a full listing
-//! no longer holds is *unlisted*, not gone: it stays in the view until it was asked for by id and answered "no such id"
-//! twice, some time apart (lists omit servers of a down cell, and a wrong project answers with an empty list and 200).
-//! Where a cloud's answers take a while to agree, a young instance is denied in vain: only that it was positively seen to have
-//! ended counts. A listing that shrank too much at once is doubted as a whole, and nothing in it is unlisted.
+//! A snapshot goes in; the ids of the instances that changed come out, to be judged again. An instance that a full listing
+//! no longer holds is *unlisted*, not gone. It stays in the view until the cloud, asked for its id, answers "no such id"
+//! twice, some time apart. Lists omit servers of a down cell, and a wrong project answers with an empty list and 200. Where
+//! a cloud's answers take a while to agree, a denial of a young instance proves nothing: only a read that shows it ended
+//! counts. The view doubts a listing that shrank too much at once as a whole, and marks no instance in it as unlisted.
 //!
-//! It keeps only instances that carry one of the roster's cluster marks. It does not know nodes.
+//! The view keeps only instances that carry one of the roster's cluster marks. It does not know Nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -33,37 +33,37 @@ use super::unread::Unread;
 
 pub use super::unread::Failed;
 
-/// One instance and what we remember of it.
+/// One instance and what the controller remembers of it.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// As last described.
+    /// The instance as its cloud last described it.
     pub instance: Arc<Instance>,
-    /// Whose it is, by its marks.
+    /// Which pool its marks prove it to be of.
     pub claim: Whose,
     /// The pool that it is of, or was of last: an operator may have taken that mark off.
     pub of_pool: Option<PoolName>,
-    /// When it came into sight.
+    /// When the controller first saw it.
     pub first_seen: Time,
     /// Its ports, as of the newest snapshot or fresh read.
     pub ports: Vec<Arc<Port>>,
     /// The nodes that stand for it, in order of name. More than one is a conflict.
     pub nodes: Vec<NodeName>,
-    /// It was seen with a node, in this life or an earlier one of ours.
+    /// The Node that it was seen with, by this process or an earlier one.
     pub joined: Option<NodeName>,
     /// The uid of the Node that it last stood as, in this process. Of the next Node of that name, another machine's, nothing is
     /// said of this one.
     pub joined_uid: Option<NodeUid>,
-    /// Its node was seen Ready.
+    /// Its Node was seen Ready.
     pub was_ready: bool,
-    /// Its node left on purpose; it is not expected back.
+    /// A client removed its Node on purpose: the machine is not expected back.
     pub left: Option<Box<Left>>,
     /// The sign by which its Node would be gone on purpose, as far as the ledger knows.
     pub sign: Option<Arc<str>>,
-    /// It was made while we watched: its whole history is known.
+    /// It was created while the controller watched: its whole history is known.
     pub born_in_sight: bool,
-    /// The ledger knows that.
+    /// The ledger holds that it was.
     pub born_kept: bool,
-    /// An earlier process left a ledger, and it knows nothing of this one: it was made while nobody watched.
+    /// An earlier process left a ledger that does not name this instance: it was made while no process was looking.
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
     pub state_since: Time,
@@ -92,7 +92,7 @@ pub enum Whose {
     Pool(PoolName),
     /// The cluster's and no pool's.
     Nobody,
-    /// Of several pools.
+    /// The marks of several pools.
     Several,
 }
 
@@ -109,9 +109,9 @@ impl Whose {
 /// A node that left on purpose: drained, scaled down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// When it went, as far as we saw.
+    /// When it went, as far as the controller saw.
     pub at: Time,
-    /// By which sign.
+    /// The sign that showed the purpose.
     pub sign: Arc<str>,
 }
 
@@ -127,7 +127,7 @@ pub struct Unlisted {
 }
 
 impl Unlisted {
-    /// So many denials prove that it is gone.
+    /// How many denials prove that the instance is gone.
     pub const DENIALS: u8 = 2;
     /// The least time between two denials that count separately.
     pub const APART: Span = Span::from_s(10);
@@ -173,8 +173,8 @@ impl Seen {
         self.claim.pool()
     }
 
-    /// It carries the cluster's mark alone, and never was of a pool as far as anybody knows: a bastion, or a pool that the roster
-    /// does not name.
+    /// The instance carries the cluster's mark alone, and as far as the controller knows it was never of a pool: a bastion,
+    /// or a machine of a pool that the roster does not name.
     pub fn is_stray(&self) -> bool {
         self.claim == Whose::Nobody && self.of_pool.is_none()
     }
@@ -210,7 +210,7 @@ pub struct CloudView {
     pub routers: BTreeMap<RouterId, Arc<Router>>,
     /// What was said of its service users.
     pub access: AccessView,
-    /// Every address on any port of the project: next hops that are somebody.
+    /// Every address on any port of the project: next hops that a port has.
     pub addresses: BTreeSet<IpAddr>,
     /// What else is in use on its networks.
     pub(super) in_use: InUse,
@@ -367,7 +367,7 @@ impl CloudView {
         same
     }
 
-    /// A read by itself was answered with this, whoever asked for it, and was asked for then.
+    /// Notes that a single read was answered with this, and when it was asked for, whichever part of the engine asked.
     pub fn note_fresh(&mut self, thing: Thing, asked_at: Time) {
         self.fresh.note(thing, asked_at);
     }

@@ -1,10 +1,10 @@
-//! The cluster as we see it: its nodes, their leases, and what was said about nodes that are no more.
+//! The cluster as the controller sees it: its Nodes, their leases, and what was said about Nodes that are deleted.
 //!
-//! Watch events and complete lists go in; the names of nodes to look at again come out. Nodes that a complete list lacks
-//! stay in the view, marked as lost, until the list is judged (`nodes_listed`): an etcd restored from a backup and a wrong
+//! Watch events and complete lists go in; the names of Nodes to judge again come out. Nodes that a complete list lacks stay
+//! in the view, marked as lost, until `nodes_listed` has judged the list. An etcd restored from a backup and a wrong
 //! endpoint look just like "every Node was deleted" (flight control D6: 100 of 100 deleted).
 //!
-//! Lease times are only compared for "it changed since we last looked", on our clock.
+//! The view compares lease times only for "it changed since the last list", on the controller's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -63,7 +63,7 @@ pub struct NodeSeen {
 struct Marked {
     /// Each of its taints, in their order.
     taints: Box<[Time]>,
-    /// A sign that somebody takes it away, or its deletion itself.
+    /// When a sign that a client takes the Node away was first seen, or its deletion itself.
     leaving: Option<Time>,
 }
 
@@ -85,7 +85,7 @@ impl NodeSeen {
         }
     }
 
-    /// The same object, described anew.
+    /// Takes a new description of the same Node object.
     fn is_now(&mut self, now: Time, node: &Arc<Node>) {
         if self.node.ready != node.ready {
             self.ready_since = now;
@@ -169,7 +169,8 @@ pub struct ClusterView {
     pub nodes: BTreeMap<NodeName, NodeSeen>,
     /// Nodes whose link is weak or absent: looked at again when an instance changes that may be theirs ([`super::join`]).
     pub weak: BTreeSet<NodeName>,
-    /// Addresses that came to a node, or left one: whoever else has them may be linked by them no longer, or only now.
+    /// Addresses that came to a Node, or left one: another Node that has one of them may lose its link by address, or get
+    /// one.
     moved: BTreeSet<IpAddr>,
     /// Its nodes by what their kubelets say of the machine that they run on.
     identities: Identities,
@@ -342,7 +343,7 @@ impl ClusterView {
         }
     }
 
-    /// Only where another node has the address as well, anybody's link may hang on this one.
+    /// Another Node's link can depend on this address only where that Node has the address as well.
     fn note_moved(&mut self, node: &Node) {
         let shared =
             |address: &&IpAddr| self.identities.with_address(address).iter().any(|other| *other != node.name);
@@ -361,8 +362,8 @@ impl ClusterView {
     pub fn leases(&mut self, now: Time, silent_after: Span, list: Leases) {
         let nodes = &self.nodes;
         let has_nodes = |names: &[NodeName]| {
-            // Both are in order of name. A Node that stands for no machine of the roster says nothing of the fleet: whoever may
-            // create Nodes would make it dark for good, and so would a dead pool of somebody else's.
+            // Both are in order of name. A Node that stands for no machine of the roster says nothing of the fleet: a
+            // client with the right to create Nodes would make it dark for good, and so would a dead pool of another owner.
             let counts = |seen: &NodeSeen| seen.link.is_some() && !seen.left_over;
             let mut nodes = nodes.iter().filter(|(_, seen)| counts(seen)).map(|(name, _)| name).peekable();
             let has_node = |name: &NodeName| {
@@ -396,8 +397,9 @@ impl ClusterView {
         self.leases.silence()
     }
 
-    /// For how long lists of leases have shown this node's unchanged; `None` without a lease. A lease seen for the first time
-    /// counts as just changed, and an API that lists none tells of nobody: silence has to be watched before it is believed.
+    /// For how long lists of leases have shown this Node's lease unchanged; `None` without a lease. A lease seen for the
+    /// first time counts as just changed, and an API server that lists no leases proves no Node silent. The controller
+    /// believes in a silence only after it has watched it.
     pub fn lease_age(&self, name: &NodeName) -> Option<Span> {
         self.leases.age(name)
     }

@@ -1,15 +1,15 @@
-//! What was read by itself, so that an older listing does not unsay it.
+//! Notes what single reads showed, so that an older listing does not overwrite it.
 //!
 //! ```text
 //!  listing begins ───────── asked ── answered ── listing arrives: as things were before the answer, perhaps
 //! ```
 //!
-//! A listing takes seconds in a large project; a call and the read that verifies it may begin and end meanwhile. Taken at its
-//! word, such a listing shows the fault that was just mended, and the engine acts a second time. So each thing that was read by
-//! itself is noted with the moment when it was asked for, and a listing that began before that says nothing of it. The next
-//! one does: nothing here outlives one listing.
+//! A listing takes seconds in a large project; a call and the read that verifies it may begin and end meanwhile. If the
+//! engine believed such a listing, it would see the fault that it has just repaired, and act a second time. So the view
+//! notes each object that was read by itself with the time of the question. A listing that began before that time proves
+//! nothing about the object. The next one does: no note here outlives one listing.
 //!
-//! It holds names and times, not what was read; the view does.
+//! This module holds names and times, not the results of reads; the view holds those.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Who holds a name or an address. An index that is right for the usual case of exactly one holder, and still right when
-//! there are more: links by name or address are made only where there is one.
+//! Which instances or Nodes hold a name or an address. The index is made for the usual case of exactly one holder, and is
+//! still right when there are more: a name or address links only where it has one holder.
 //!
 //! Holders are instances in a cloud's index, and Nodes in the cluster's.
 

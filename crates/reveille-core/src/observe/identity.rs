@@ -6,7 +6,7 @@
 //!  API server ─▶ found ──┘
 //! ```
 //!
-//! The namespace is made with the cluster and lives as long, so its UID changes only when the cluster is built anew; the
+//! The namespace is created with the cluster and lives as long, so its UID changes only when the cluster is rebuilt. The
 //! OpenTelemetry attribute `k8s.cluster.uid` is the same UID. A kubeconfig that leads elsewhere (an empty API server, the
 //! staging cluster) answers everything with 200, and every machine seems to have lost its Node.
 //!

@@ -1,11 +1,12 @@
-//! Which instance a node stands for: provider ID, then system UUID, then a unique name, then a unique address.
+//! Finds the instance that a Node stands for: by provider ID, then system UUID, then a unique name, then a unique address.
 //!
 //! The first of the four that gives an answer decides. A name or an address links only when exactly one instance and one
-//! node have it; anything else links nothing and is left to `diagnose` as a conflict. Names are hints: two servers may
-//! share one, and clusters of like names claimed each other's machines in flight control (D8).
+//! Node have it; `diagnose` treats anything else as a conflict. Names are hints: two servers may share one, and clusters
+//! with similar names claimed each other's machines in flight control (D8).
 //!
-//! A link is sought again when something that it rests on changes, and for no other node: a fleet that is linked by addresses
-//! alone (k3s writes provider IDs of its own) would otherwise be searched as a whole at each change of one machine.
+//! The controller searches for a link again when something that the link rests on changes, and for no other Node. In a
+//! fleet that is linked by addresses alone (k3s writes provider IDs of its own), each change of one machine would otherwise
+//! search the whole fleet.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,7 +21,7 @@ use super::cluster::{ClusterView, Link, LinkedBy};
 /// Finds the instance that the node stands for.
 pub fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {
     if let Provider::Instance(id) = &node.provider {
-        // A provider ID that names an instance nobody lists is still an identity: no weaker hint may replace it.
+        // A provider ID that names an instance that no cloud lists is still an identity: no weaker hint may replace it.
         let cloud = clouds.values().find(|cloud| cloud.instances.contains_key(id))?;
         return Some(Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::ProviderId });
     }

@@ -1,12 +1,12 @@
-//! When each lease was last seen to change, on our clock, and how many are silent.
+//! When the controller last saw each lease change, on its own clock, and how many leases are silent.
 //!
 //! ```text
 //!  list ─▶ same names as before? ── yes ─▶ compare two rows of numbers
-//!                                └─ no ──▶ walk both in order of name; who is new counts as just changed
+//!                                └─ no ──▶ walk both in order of name; a new lease counts as just changed
 //! ```
 //!
-//! Every list brings news of everybody, so what a list costs is what a quiet fleet costs: three rows side by side
-//! in order of name, and no look-up in any map. The names are those of the list itself, shared with whoever sent it.
+//! Every list brings a renewal of every Node, so a list of a quiet fleet must cost little: three rows side by side in order
+//! of name, and no lookup in any map. The names are those of the list itself, shared with the adapter that sent it.
 
 use std::sync::Arc;
 
@@ -111,7 +111,8 @@ impl LeaseBook {
         exact.collect::<Vec<_>>().into_iter().chain(longer)
     }
 
-    /// For how long the lists have shown this lease unchanged. While no list comes, nobody knows of anybody's silence.
+    /// For how long the lists have shown this lease unchanged. While no list comes, the controller cannot tell that any
+    /// Node is silent.
     pub(super) fn age(&self, name: &NodeName) -> Option<Span> {
         self.changed_at(name).map(|at| self.listed_at.since(at))
     }

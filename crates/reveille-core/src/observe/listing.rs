@@ -1,14 +1,14 @@
-//! A full listing of instances, held against those that are known: what is news in it, and whom it lacks.
+//! Compares a full listing of instances with those that are known: what is new in it, and which instances it lacks.
 //!
 //! ```text
 //!  listing ─▶ Difference ─▶ news: taken in one by one
-//!                       └─▶ lacks somebody? ─▶ find_missing: unlisted one by one, or the listing itself is doubted
+//!                       └─▶ lacks an instance? ─▶ find_missing: unlisted one by one, or the listing itself is doubted
 //! ```
 //!
-//! Nearly every listing says what the last one said, in the order of ids: one walk beside what is known shows that, and
-//! nothing is looked up or allocated. A list in any other order is taken in whole, which costs time and nothing else.
+//! Nearly every listing says the same as the last one, in the order of ids. One walk over both shows that, without a lookup
+//! or an allocation. The view takes in a list in any other order as a whole, which only costs time.
 //!
-//! Whether an instance is gone is not judged here: a list that lacks it is a reason to ask for its id.
+//! This module does not judge whether an instance is gone: a list that lacks it is a reason to ask the cloud for its id.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Stage one: what each world says, joined into one machine per machine, with how far each source may be believed.
+//! Stage one: joins what the clouds and the cluster say into one entry per machine, with how far each source may be
+//! believed.
 //!
 //! ```text
 //!  CloudSnapshot ─▶ cloud::CloudView ──┐
@@ -7,8 +8,8 @@
 //!  reports ───────▶ agents::AgentsView ─┘
 //! ```
 //!
-//! Views hold facts and their freshness. They judge nothing, with one exception that only they can see: a reading that
-//! cannot be true is doubted here, before anything is concluded from it.
+//! Views hold facts and their freshness. They judge nothing, with one exception that only they can see: a view doubts a
+//! reading that cannot be true, before the engine concludes anything from it.
 
 pub mod access;
 pub mod agents;

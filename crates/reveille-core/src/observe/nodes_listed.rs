@@ -1,4 +1,4 @@
-//! Which list of nodes can be true: it is held against the machines that run, and against those that joined before.
+//! Which Node list can be true: compares a list with the machines that run, and with those that joined before.
 //!
 //! ```text
 //!  list ───▶ the nodes that it lacks are lost ──────┐
@@ -6,11 +6,11 @@
 //!  clouds ─▶ which machines run, and which are new ─┘
 //! ```
 //!
-//! The list is judged after each list, after each node that the watch tells, and after each listing of a cloud. So the order
-//! of the readings does not matter: an API server answers a list of nodes in milliseconds and Nova one of servers in
-//! seconds, so that at a start nothing is known yet that the list could be held against.
+//! The engine judges the list after each list, after each Node that the watch reports, and after each listing of a cloud.
+//! So the order of the readings does not matter. An API server answers a list of Nodes in milliseconds, and Nova one of
+//! servers in seconds: at a start there is nothing yet to compare the list with.
 //!
-//! An empty list is believed where nothing contradicts it: each machine that runs came into sight while this process
+//! The engine believes an empty list where nothing contradicts it: each running machine came into sight while this process
 //! watched, and none joined before. A new cluster looks like that. No act that can hurt happens there before the first Node
 //! exists (`plan::interlock`).
 //!
@@ -29,7 +29,7 @@
 //! One more answer by name, or one more node that is back, cannot end a doubt while other names are open: each is counted and the
 //! list judged only when it can mean something else (`may_mean_more`). Ten thousand lost nodes are ten thousand answers.
 //!
-//! Deletions that the watch tells one by one are not judged here: the API server said each of them.
+//! This module does not judge deletions that the watch reports one by one: the API server confirmed each of them.
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ impl Growth {
         self.0 += 1;
     }
 
-    /// True once a third of a map of `len` entries is new. Counting begins anew then.
+    /// True once a third of a map of `len` entries is new. The count then starts from zero.
     pub(super) const fn is_over(&mut self, len: usize) -> bool {
         let over = self.0 >= GROWTH_MIN && self.0 >= len / 3;
         if over {

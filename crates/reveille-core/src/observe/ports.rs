@@ -1,9 +1,10 @@
-//! The ports of a cloud: which list of them can be true, and what a true one changes.
+//! The ports of a cloud: which list of them can be true, and what a true list changes.
 //!
-//! Ports are listed whole each time, and mostly say what the last list said; so the common case compares and allocates
-//! nothing. What was read by itself after the listing began is kept, and so are the ports of a machine that the listing lacks.
+//! The adapter lists all ports each time, and most lists say the same as the last one, so the common case compares and
+//! allocates nothing. The view keeps what a single read showed after the listing began, and the ports of a machine that the
+//! listing lacks.
 //!
-//! What is wrong with a port is not judged here.
+//! This module does not judge what is wrong with a port.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -82,10 +83,10 @@ impl CloudView {
         same && same_use
     }
 
-    /// A port list that lost the ports of many machines at once cannot be true: taken at its word, every next hop of
-    /// every route would be nobody (flight control D7). A machine that its own listing shows without an address is not
-    /// counted: a port that was deleted is gone from both services (nova: nova/compute/manager.py, `external_instance_event`
-    /// with `network-vif-deleted`), a port that a list left out is missing from one.
+    /// A port list that lost the ports of many machines at once cannot be true: if the controller believed it, no port
+    /// would have the next hop of any route (flight control D7). A machine that its own listing shows without an address is
+    /// not counted. A port that was deleted is gone from both services (nova: nova/compute/manager.py,
+    /// `external_instance_event` with `network-vif-deleted`); a port that a list left out is missing from one.
     fn ports_are_plausible(&mut self, roster: &Roster, now: Time, snapshot: &CloudSnapshot) -> bool {
         let with_ports: BTreeSet<&InstanceId> = snapshot.ports.iter().map(|(instance, _)| instance).collect();
         let runs = |seen: &&Seen| seen.instance.state == InstanceState::Active && seen.unlisted.is_none();

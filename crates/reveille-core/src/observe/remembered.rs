@@ -1,6 +1,6 @@
-//! What is known of a machine that no view holds: only the ledger knows it since a restart, or it went out of sight.
+//! What the engine knows of a machine that no view holds: only the ledger knows it since a restart, or it left the views.
 //!
-//! The engine keeps these (`engine::memory`) and gives them back to the machines as they are seen again.
+//! The engine keeps these entries (`engine::memory`) and gives them back to the machines when it sees them again.
 
 use std::sync::Arc;
 

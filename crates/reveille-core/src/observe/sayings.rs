@@ -1,4 +1,4 @@
-//! What the cluster's events say about nodes, in order, and about which object of a name.
+//! What the cluster's Events say about Nodes, in order, and which object of a name each Event is about.
 //!
 //! ```text
 //!  watch ─▶ hear ─┐                   ┌─ another object of that name comes ──────────────┐

@@ -76,7 +76,7 @@ impl Identities {
         }
     }
 
-    /// The same object, described anew. Nearly always it is on the same machine.
+    /// Takes a new description of the same Node object. Nearly always the Node is on the same machine as before.
     pub(super) fn change(&mut self, before: &Node, now: &Node) {
         let same = before.system_uuid == now.system_uuid && before.addresses == now.addresses;
         if !same || before.pod_ranges != now.pod_ranges || before.provider != now.provider {

@@ -1,10 +1,10 @@
-//! How much a source of truth may be believed: fresh, complete, plausible, and for how long without a gap.
+//! How far the controller may believe a data source: fresh, complete, plausible, and for how long without a gap.
 //!
 //! Each cloud and the cluster has one [`Source`]. Complete readings and failures go in; [`Trust`] comes out. Every timer
-//! that rests on a source counts from `sight_since` at the earliest, so blindness, a pause of ours or a jump of the
-//! clock restarts all of them at once, without touching any (DESIGN, invariants 2 and 4).
+//! that rests on a source counts from `sight_since` at the earliest. So a source that cannot be read, a pause of the
+//! process or a clock jump restarts all these timers at once, without touching any (DESIGN, invariants 2 and 4).
 //!
-//! It does not decide what is plausible: the views do, and tell it with [`Source::doubt`].
+//! The source does not decide what is plausible: the views do, and tell it with [`Source::doubt`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl fmt::Display for Trust {
 }
 
 impl Source {
-    /// A source that nobody has heard yet.
+    /// A source that has not been read yet.
     pub const fn new(stale_after: Span) -> Self {
         Self {
             stale_after,
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(
             source.trust(at(360)),
             Trust::Since(at(329)),
-            "what was read before is as old as nobody knows"
+            "the age of what was read before is unknown"
         );
     }
 }

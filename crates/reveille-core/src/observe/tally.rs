@@ -1,9 +1,9 @@
-//! How many answer and how many do not, by pool and by zone, kept up to date one machine at a time. Zones of two clouds that
-//! are called alike may be one, where the clouds are projects of one region, or have nothing to do with each other: they are
-//! counted together and apart.
+//! Counts how many machines are Ready and how many are not, by pool and by zone, kept up to date one machine at a time.
+//! Zones of two clouds that have the same name may be one zone, where the clouds are projects of one region, or two
+//! unrelated zones. The tally counts them together and apart.
 //!
-//! Breakers and zone freezes ask "what share is amiss?" after every event, so the counts cannot be taken anew each time:
-//! each machine's [`Place`] is remembered, and moving it costs two map look-ups whatever the size of the fleet.
+//! Breakers and zone freezes ask "what share has a problem?" after every event, so a new count each time would cost too
+//! much. The tally remembers each machine's [`Place`], and to move it costs two map lookups whatever the size of the fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use super::pack::{Growth, pack};
 pub struct Place {
     /// Its pool; machines of no pool are not counted.
     pub pool: PoolName,
-    /// Its zone, when somebody says.
+    /// Its zone, where its cloud or its Node names one.
     pub zone: Option<ZoneName>,
     /// As what it counts.
     pub rank: Rank,
-    /// It does not stay, whatever it counts as: a machine that was amiss when it went counts as amiss for a while.
+    /// The machine does not stay, whatever it counts as: a machine that had a problem when it went counts as having it for
+    /// a while.
     pub goes: bool,
 }
 
@@ -31,9 +32,9 @@ pub struct Place {
 pub enum Rank {
     /// It answers.
     Present,
-    /// It is amiss, from first sight on: correlation starts when machines turn, not when patience ends.
+    /// It has a problem, from the first sight on: correlation starts when machines turn, not when patience ends.
     Amiss,
-    /// It has not come yet, or nobody can say: neither well nor amiss.
+    /// It has not joined yet, or its state is unknown: it counts neither as well nor as having a problem.
     Undecided,
     /// It has not come, and need not: it counts for the minimum of its pool alone.
     Unawaited,
@@ -53,9 +54,9 @@ impl Rank {
 pub struct Count {
     /// Those that answer.
     pub present: u32,
-    /// Those amiss.
+    /// Those that have a problem.
     pub amiss: u32,
-    /// Those of whom nobody can say.
+    /// Those whose state is unknown, or that have not joined yet.
     pub undecided: u32,
     /// Those that need not come.
     pub unawaited: u32,

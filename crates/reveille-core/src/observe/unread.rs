@@ -1,14 +1,14 @@
-//! Instances that a cloud was asked for by id in vain, because the read failed: asked again later and later.
+//! Instances whose read by id failed: the controller asks for them again after longer and longer waits.
 //!
 //! ```text
 //!  read by id ─▶ failed ─▶ note ─▶ may_ask: not before a wait that doubles
 //!           └──▶ answered, whatever it was ─▶ forgotten
 //! ```
 //!
-//! A listing may lack a machine whose cell is down, or whose id its cloud answers with an error for hours: asked for at each
-//! listing, and ten seconds after each failure, one such machine cost 1,420 reads in four hours.
+//! A listing may lack a machine whose cell is down, or whose id its cloud answers with an error for hours. When the
+//! controller asked at each listing, and ten seconds after each failure, one such machine cost 1,420 reads in four hours.
 //!
-//! An error proves nothing of the instance; that stays `observe::cloud`'s to say.
+//! An error proves nothing about the instance; `observe::cloud` judges that.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::model::time::{Span, Time};
 const WAIT_MIN: Span = Span::from_s(20);
 /// A cell may be back at any time, and until then its machines are in doubt.
 const WAIT_MAX: Span = Span::from_min(5);
-/// What was not asked for again for so long is nobody's question any more.
+/// The controller forgets a failed read that it did not repeat for this long.
 const FORGOTTEN_AFTER: Span = Span::from_min(180);
 
 /// The reads by id that failed.

@@ -1,11 +1,12 @@
-//! How much at once: what is under way, what was begun within the hour, and how far each domain is trusted.
+//! How much may happen at once: what is under way, what was begun within the hour, and how far each domain is trusted.
 //!
-//! The book is written by the engine (a flight begins, advances, lands) and read by the interlocks. Three limits are kept
-//! here: machines under repair at once, repairs begun in any hour, and the probe width of a domain (pool, zone and kind
-//! of fault): one at first, one more with each proof (so a round that was proved doubles it), back to one and cooling
-//! down when it failed, and back to one when the domain falls quiet, because success long ago is no licence.
+//! The engine writes the book (an operation begins, advances, ends) and the interlocks read it. The book keeps three
+//! limits: machines under repair at once, repairs begun in any hour, and the probe width of a domain (pool, zone and kind
+//! of fault). The width is one at first, and one more with each proof, so a round that was proved doubles it. It goes back
+//! to one, with a cooldown, when a repair failed. It also goes back to one when the domain has no open incident, because an
+//! old success permits nothing.
 //!
-//! A deleted machine keeps its slot until its successor has joined and is well, or until the wait is over.
+//! A deleted machine keeps its slot until its successor has joined and is well, or until the wait for it is over.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,22 +21,22 @@ use crate::model::time::{Span, Time};
 use crate::record::Domain;
 use crate::remedies::{AskAgent, DeleteInstance, NudgeRouter, Rung};
 
-/// One intent on its way.
+/// One operation (intent) that is under way.
 #[derive(Clone, Debug)]
 pub struct Flight {
     /// For which incident.
     pub incident: IncidentId,
     /// The incident's key.
     pub key: IncidentKey,
-    /// Which rung.
+    /// Which repair step (rung).
     pub rung: Rung,
-    /// What is called.
+    /// The call.
     pub call: Call,
-    /// What was true before, to tell afterwards whether it happened.
+    /// The state before the call, to tell afterwards whether the call took effect.
     pub before: Option<Before>,
     /// Where its trust is earned; none for network repairs.
     pub domain: Option<Domain>,
-    /// How far it is.
+    /// How far the operation is.
     pub phase: Phase,
     /// For which fault its deletion was counted, where this one was the first to be.
     pub counted: Option<Counted>,
@@ -56,13 +57,13 @@ pub struct Counted {
 const MAY_COME: Span = Span::from_min(10);
 
 impl Flight {
-    /// It was called so lately that it may come to pass although nothing was seen of it.
+    /// The call was made so lately that its effect may still come, although no read has shown it.
     fn may_come(&self, now: Time) -> bool {
         matches!(self.phase, Phase::Calling { since } if now.since(since) < MAY_COME)
     }
 }
 
-/// How far an intent is.
+/// How far an operation is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The ledger is asked to keep it.
@@ -117,10 +118,10 @@ const WIDTH_MAX: u32 = 64;
 const COOLDOWN_MIN: Span = Span::from_min(1);
 /// Longest pause: a failed probe pauses its domain and never halts it.
 const COOLDOWN_MAX: Span = Span::from_min(10);
-/// A proof counts for so long: where the domain never falls quiet, because something there stays amiss, it is no licence for
-/// the day after.
+/// A proof counts for this long. A domain that never falls quiet, because a machine there keeps having a problem, must not
+/// use a proof on the day after.
 const TRUST_LASTS: Span = Span::from_min(60);
-/// So many deletions of ours are remembered.
+/// How many of our own deletions the book remembers.
 const DELETED_MAX: usize = 256;
 /// One hour.
 const HOUR: Span = Span::from_min(60);
@@ -164,7 +165,7 @@ pub struct Book {
     widths: BTreeMap<Domain, Width>,
     /// Instances deleted for a fault, by pool and normalised fault text.
     same_faults: BTreeMap<(PoolName, Arc<str>), Vec<InstanceId>>,
-    /// Instances that we deleted, newest last: their going is nobody else's doing.
+    /// Instances that we deleted, newest last: no other client is charged with their deletion.
     deleted: VecDeque<InstanceId>,
     tried: BTreeMap<Rung, Tried>,
     /// Deletions that were answered as failed, or were not seen to be done, newest last.
@@ -235,7 +236,8 @@ impl Book {
         tried.verified = tried.verified.saturating_add(earlier.verified);
     }
 
-    /// What was tried and is over: what is under way is written down with its intent, and counted again by whoever reads it.
+    /// Counts what was tried and is over. The ledger holds what is under way with its intent, and the process that replays
+    /// the ledger counts it again.
     pub fn tried_and_over(&self) -> BTreeMap<Rung, Tried> {
         let mut over = self.tried.clone();
         for flight in self.flights.values().chain(self.doubted().map(|(_, flight)| flight)) {
@@ -262,7 +264,7 @@ impl Book {
         self.deleted.push_back(instance.clone());
     }
 
-    /// Nothing came of deleting it: should it go after all, that is somebody else's doing.
+    /// Our deletion of the instance did nothing: if it goes later, another client deleted it.
     pub fn not_deleted(&mut self, call: &Call) {
         if let Call::DeleteInstance(DeleteInstance { instance, .. }) = call {
             self.deleted.retain(|known| known != instance);
@@ -370,8 +372,9 @@ impl Book {
         }
     }
 
-    /// Nobody looked for so long, or the clock was set ahead by as much: which of the two, nobody can tell, and an hour of a
-    /// clock's is no hour. What was begun before counts for as long as it would have. True when that is anything.
+    /// The controller did not look for this long, or its clock was set ahead by as much: it cannot tell which of the two.
+    /// In both cases an hour on the clock is not an hour of watching. Calls begun before count for as long as they would
+    /// have without the gap. True when there were any.
     pub fn count_on(&mut self, by: Span) -> bool {
         self.begun.iter_mut().for_each(|begun| begun.at = begun.at + by);
         by > Span::ZERO && !self.begun.is_empty()
@@ -409,8 +412,8 @@ impl Book {
         new
     }
 
-    /// Nothing is amiss in the domain any more: trust falls back to one. True when that changed anything. Where the last
-    /// repair failed a moment ago, the pause goes on for whoever is amiss there next.
+    /// No machine in the domain has a problem any more: trust falls back to one. True when that changed anything. Where the
+    /// last repair failed a moment ago, the pause goes on for the next machine with a problem there.
     pub fn quiet(&mut self, domain: &Domain, now: Time) -> bool {
         if self.width(domain, now).not_before.is_some_and(|until| now < until) {
             return false;

@@ -1,8 +1,8 @@
-//! The question "what now?" for one case, answered completely and without changing anything.
+//! Answers "what next?" for one incident, completely and without changing anything.
 //!
-//! In order: is something under way, is anything left to try, is it time, does another fault explain this one, is the
-//! evidence read, which rung is next, what exactly would be called, and what stands against it. The first of these that
-//! is not passed is the answer. The acting engine and the `plan` command both ask here.
+//! The checks are, in order: is a call under way, is a step left to try, is it time, does another fault explain this one,
+//! is the evidence read. Then: which step is next, what exactly would be called, and what blocks it. The first check that
+//! does not pass is the answer. The acting engine and the `plan` command both ask here.
 
 use std::sync::Arc;
 
@@ -286,7 +286,7 @@ fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, inde
     let offered = desk.now < offered_until && !case.incident.is_asked_for();
     decision.offered_until = Some(offered_until).filter(|_| offered);
     let mut holds = interlock::holds(desk, case, rung, None);
-    // Nobody is there to propose it for: what comes after it does not wait for a person's word.
+    // There is no agent to propose this step to: the step after it does not wait for a person's consent to this one.
     holds.retain(|hold| !matches!(hold, Hold::Propose(_)));
     holds.push(why);
     decision.held.push((rung, holds));
@@ -308,8 +308,9 @@ fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time>
     waits.max()
 }
 
-/// It was seen being born and never had a node. Of one that is older than our watch nobody knows, so it is treated as one
-/// that vanished: asked to come back first (DESIGN, invariant 3).
+/// The controller saw the machine being created, and the machine never had a Node. For a machine older than the
+/// controller's watch that is unknown, so the controller treats it as one whose Node vanished: its agent is asked to rejoin
+/// first (DESIGN, invariant 3).
 fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     case.incident.key.kind == FaultKind::NeverJoined && seen.is_some_and(|seen| seen.born_in_sight)
@@ -332,10 +333,10 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
     first.chain(roots).chain(over).find_map(|finding| ladder::no_use(rung, &finding.cause))
 }
 
-/// A machine without its group, rules or route cannot join: those are mended first and explain the rest. What the roster leaves
-/// alone is mended by nobody, and keeps no machine from its repair. Neither does what nothing of ours will mend and the machine
-/// served with for long: on a network without port security no group can be put on a port, and a kubelet that died months later
-/// was never repaired.
+/// A machine without its group, rules or route cannot join: the controller repairs those first, and they explain the rest.
+/// A fault that the roster leaves alone is repaired by no controller, and blocks no repair of the machine. The same holds
+/// for a fault that none of our steps will repair and that the machine served with for long. On a network without port
+/// security no group can be put on a port, and a kubelet that died months later was never repaired.
 fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     let absence =
         matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
@@ -353,8 +354,9 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     })
 }
 
-/// The machine was well for [`SERVED`] while it had the other fault, which then does not explain why it is away. Where the
-/// cluster was not seen all that time, nobody knows. What was not seen after it went away does not matter.
+/// The machine was well for [`SERVED`] while it had the other fault, so that fault does not explain why it is away. Where
+/// the controller did not see the cluster for all that time, the answer is no. What it did not see after the machine went
+/// away does not matter.
 fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
     let Some(served) = case.served_since else { return false };
     let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
@@ -392,8 +394,8 @@ fn again_after(desk: &Desk<'_>, case: &Case) -> Span {
     timing.backoff_min.doubled(case.gathered.failures.saturating_sub(1), timing.backoff_max)
 }
 
-/// What was read is enough although some of it could not be: a console may be broken for good, but nobody is deleted
-/// whose log of actions nobody has seen, and no Node whose instance was not denied just now.
+/// The evidence is enough although some reads failed: a console may be broken for good. But the controller deletes no
+/// machine whose action log it has not read, and no Node whose instance the cloud did not deny just now.
 fn suffices(case: &Case) -> bool {
     match case.incident.key.kind {
         FaultKind::Ghost => false,

@@ -1,6 +1,6 @@
-//! What lies on the desk when something is decided: every view, every open case, every budget, and the time.
+//! The planning context of a decision: every view, every open incident, every budget, and the time.
 //!
-//! A bundle of shared references, nothing else. Whoever decides can read all of it and change none of it.
+//! The desk is a bundle of shared references and nothing else. Code that decides can read all of it and change none of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -40,9 +40,9 @@ pub struct Case {
     pub served_since: Option<Time>,
     /// How long this fault is waited for from `counted_from`; `None`: reported, never acted on.
     pub due_after: Option<Span>,
-    /// Its timers rest on the cluster's view, too.
+    /// Its timers depend on the view of the cluster, too.
     pub rests_on_cluster: bool,
-    /// What was read about it on purpose.
+    /// The evidence that the controller read about it.
     pub gathered: Gathered,
     /// Calls in a row that did not happen at all: the other side was away. They say nothing of the remedy.
     pub unreached: u32,
@@ -66,7 +66,8 @@ impl Case {
         incident.tries >= allowed && stands(Guard::TriesEnd)
     }
 
-    /// It was well for long, and what is amiss now is decided about as if nothing had been tried. What was tried stays told.
+    /// The machine was well for long, so the controller decides about its present problem as if nothing had been tried. The
+    /// list of earlier tries stays.
     pub fn begin_anew(&mut self) {
         self.incident.carry_over(0, 0, None);
         (self.unreached, self.unmade, self.given_time) = (0, 0, 0);
@@ -102,9 +103,9 @@ pub struct Desk<'a> {
     pub cluster: &'a ClusterView,
     /// The agents on its machines.
     pub agents: &'a AgentsView,
-    /// Who is counted as what.
+    /// What each machine counts as.
     pub tally: &'a Tally,
-    /// Everything that is amiss.
+    /// Every open incident.
     pub cases: &'a BTreeMap<IncidentKey, Case>,
     /// Budgets.
     pub book: &'a Book,
@@ -112,7 +113,7 @@ pub struct Desk<'a> {
     pub nudged: &'a BTreeSet<IncidentKey>,
     /// Open incidents whose machine is kept, or was.
     pub kept: &'a BTreeSet<IncidentKey>,
-    /// What people paused.
+    /// What operators paused.
     pub pauses: &'a BTreeSet<Pause>,
     /// What people were done with a moment ago.
     pub let_go: &'a LetGo,
@@ -153,9 +154,9 @@ pub struct Others {
     pub since: Time,
     /// When that was noticed last.
     pub at: Time,
-    /// Nothing is done beside them before this.
+    /// The controller does nothing beside that client before this time.
     pub until: Time,
-    /// Who did what, for people.
+    /// Which client did what, as text for people.
     pub what: Arc<str>,
 }
 

@@ -1,15 +1,16 @@
-//! What was frozen and recovers: a pool, a zone or the roster, of which too much was away and less is now.
+//! What was frozen and recovers: a pool, a zone or the roster, of which too many machines were away and fewer are now.
 //!
 //! ```text
 //!  too many away ─▶ frozen ─ fewer ─▶ recovering ─ no more came back for `settle` ─▶ settled
-//!  first sight ───────────────────────▶   └──── another one came back: the wait begins anew
+//!  first sight ───────────────────────▶   └──── another one came back: the wait starts from zero
 //! ```
 //!
-//! Eighty of two hundred nodes fell silent and came back at five a second. Without this the share fell below the limit, and three
-//! machines were rebooted that would have been Ready a second later. What is seen for the first time counts as recovering: a
-//! process that begins in the middle of such a return cannot know of it, and no record of it is needed.
+//! Eighty of two hundred Nodes fell silent and came back at five a second. Without this wait the share fell below the
+//! limit, and the controller rebooted three machines that would have been Ready a second later. A pool, zone or roster that
+//! is seen for the first time counts as recovering: a process that starts in the middle of such a return cannot know of it,
+//! and needs no record of it.
 //!
-//! It does not say what too many are: `interlock` does.
+//! `interlock` says how many are too many; this module does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -87,7 +88,7 @@ impl Freezes {
         }
     }
 
-    /// We slept: whatever came back meanwhile was not seen to, and the wait begins anew.
+    /// The process slept: it did not see which machines came back meanwhile, so the wait starts from zero.
     pub fn go_on_at(&mut self, now: Time) {
         for phase in self.0.values_mut() {
             if let Phase::Recovering { since, .. } = phase {

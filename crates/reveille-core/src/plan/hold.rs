@@ -1,6 +1,6 @@
-//! Every reason not to act, each explaining itself in one line.
+//! Every reason that blocks an act; each explains itself in one line.
 //!
-//! A [`Hold`] is data, so that it can be counted, tested and shown alike everywhere. Nothing here decides.
+//! A [`Hold`] is data, so that all parts of the program count, test and show it alike. Nothing here decides.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ const LEASES_MISSED: Span = Span::from_min(1);
 pub enum Hold {
     /// The roster switches this class off.
     Off(Class),
-    /// The roster wants it told, not done.
+    /// The roster lets the controller propose this step, not take it.
     Propose(Class),
-    /// This run looks only.
+    /// This run only observes.
     DryRun,
-    /// A person said: hands off.
+    /// A person paused repairs.
     Paused {
         /// What the pause covers.
         scope: Arc<str>,
-        /// Who said so, and why.
+        /// Which person paused them, and why.
         by: Arc<str>,
     },
-    /// A source that this rests on cannot be believed.
+    /// A data source that this step depends on cannot be believed.
     Blind {
         /// Which.
         source: Arc<str>,
         /// Why.
         why: Arc<str>,
     },
-    /// Sight has only just returned, or an agent's way to the API server.
+    /// The source can be read again, or an agent reaches the API server again, only since a moment ago.
     Settling(Span),
-    /// Agents have only just begun to come back to us, and its own may be among them.
+    /// Agents have only just begun to report again, and the machine's agent may still come back.
     AgentAwaited(Span),
     /// Its node is Ready.
     Ready,
@@ -48,18 +48,19 @@ pub enum Hold {
     LeaseFresh {
         /// For how long the last list of leases had shown it unchanged.
         age: Span,
-        /// How long ago that list was read. While none comes, nobody is known to have fallen silent.
+        /// How long ago that list was read. While no list comes, the controller does not know that any kubelet has fallen
+        /// silent.
         listed: Span,
     },
-    /// Its agent was heard lately: it lives.
+    /// Its agent reported lately: the machine runs.
     AgentHeard(Span),
-    /// Its agent leaves its join alone, and why.
+    /// Its agent does not work on the machine's join, and why.
     AgentHolds(Arc<str>),
     /// Its agent said that it is to go.
     AgentLeaves(Arc<str>),
     /// Its agent brings its node back by itself just now.
     AgentWorks {
-        /// What it does.
+        /// What the agent does.
         what: Arc<str>,
         /// Which attempt.
         attempt: u32,
@@ -68,29 +69,29 @@ pub enum Hold {
     },
     /// Its agent does not reach the API server, so nothing that it does would bring its node back.
     AgentLost,
-    /// It is asked already, or was and has not answered.
+    /// The controller has asked the agent already and waits for its answer, or got none.
     AskUnderWay(IntentId),
-    /// Most of the agents say that nobody reaches the API server.
+    /// Most of the agents say that no agent reaches the API server.
     AgentsLost {
-        /// So many.
+        /// How many agents say so.
         lost: u32,
-        /// Of so many that are heard.
+        /// Of how many that are heard.
         of: u32,
     },
-    /// Only a name says whose agent it is.
+    /// Only a name links the agent to the machine.
     AgentByName,
     /// No mark on the object proves that it is ours alone.
     NotOwned,
-    /// Two claim one identity.
+    /// Two machines or Nodes claim one identity.
     Contested,
-    /// Its Node went missing together with those of so many others, or in a gap of our sight.
+    /// Its Node went missing together with those of other machines, or while the cluster could not be read.
     LostTogether {
         /// How many, this one among them.
         machines: usize,
     },
     /// A Node carries an identity of this machine and is not linked to it: which Node, and which identity.
     SharedIdentity(Arc<str>),
-    /// Nothing in its zone answers.
+    /// No machine in its zone is Ready.
     ZoneDark {
         /// The zone.
         zone: ZoneName,
@@ -104,18 +105,18 @@ pub enum Hold {
         /// Of how many.
         total: u32,
     },
-    /// Most of the fleet does not answer: amiss, still expected, or not to be seen.
+    /// Most of the fleet is not Ready: it has a problem, has not joined yet, or its state is unknown.
     MostAway {
-        /// How many do not.
+        /// How many are not Ready.
         away: u32,
         /// Of how many.
         total: u32,
     },
-    /// Too many are amiss at once.
+    /// Too many machines have a problem at once.
     Breaker {
         /// Pool or roster.
         scope: Arc<str>,
-        /// How many are amiss.
+        /// How many have a problem.
         amiss: u32,
         /// Of how many.
         total: u32,
@@ -131,7 +132,7 @@ pub enum Hold {
     },
     /// The pool is being rolled to another image or version.
     Rolling(PoolName),
-    /// Somebody else is at work there.
+    /// Another client is at work there.
     OtherActor(Arc<str>),
     /// A group of the cloud keeps it, and the roster leaves such machines to their group.
     GroupKeeps(Arc<str>),
@@ -162,7 +163,7 @@ pub enum Hold {
     },
     /// The last repair in the domain failed, and it cools down.
     CoolingDown(Span),
-    /// It is kept for a look, for so much longer.
+    /// The machine is kept so that a person can look at it: for how much longer.
     Kept(Span),
     /// The pool would fall below its minimum.
     PoolMinimum {
@@ -190,7 +191,7 @@ pub enum Hold {
         /// Routes allowed.
         limit: u32,
     },
-    /// Its history before our watch is unknown: it may have joined once.
+    /// Its history before the controller watched it is unknown: it may have joined once.
     HistoryUnknown,
     /// The cluster has no Node, so nothing shows that one could join.
     NoNode,
@@ -200,7 +201,7 @@ pub enum Hold {
     NotLeading,
     /// No agent runs there to do it.
     NoAgent,
-    /// One does, and has been silent for so long, or cannot be asked.
+    /// An agent runs there, but it has been silent for too long, or cannot be asked.
     AgentSilent(Arc<str>),
 }
 

@@ -1,8 +1,9 @@
-//! The one place that every act passes before it may happen: all reasons not to, collected.
+//! The one place that every act passes before it may happen: it collects all reasons that block the act.
 //!
-//! Given the desk, the case and the call, the answer is the list of [`Hold`]s; an empty list is the only permission
-//! there is. It is asked twice for each intent: when it is decided, and again when the ledger has it, because the world
-//! does not wait for a disk. All reasons are collected, not the first, so that a person sees what stands in the way.
+//! Given the desk, the incident and the call, the answer is the list of [`Hold`]s; only an empty list permits the call. The
+//! engine asks twice for each intent: when it decides, and again when the ledger holds the intent, because the world
+//! changes while the disk writes. The list has all reasons, not only the first, so that an operator sees everything that
+//! blocks the act.
 
 mod agents;
 
@@ -45,7 +46,8 @@ const FLEET_DARK_PCT: u32 = 60;
 pub const OTHERS_QUIET: Span = Span::from_min(10);
 /// Foreign deletions, each of which renews that, hold a pool for so long at most.
 pub const OTHERS_HOLD: Span = Span::from_min(60);
-/// As long as nobody can say what became of a machine, it may be deleted at any moment; after so long it holds nobody any more.
+/// While it is unknown what became of a machine, a client may be deleting in its pool. After this time that blocks no other
+/// machine.
 const FATE_OPEN: Span = Span::from_min(60);
 
 /// Everything that stands against this act now. Empty: it may happen.
@@ -278,14 +280,15 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     {
         holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
     }
-    // A lock and a task of what is gone are nobody's any more.
+    // A lock of an instance that is gone protects nothing any more.
     if seen.instance.locked && !seen.is_gone() {
         holds.push(Hold::Locked);
     }
     if rung != Rung::Cleanup {
         taken_out(seen, rung, holds);
     }
-    // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
+    // The task of a building instance is the build that hangs, and the last task of an instance that is gone is no work of
+    // any client.
     let unended = reboot_never_ends(desk, case, seen);
     let working = !seen.is_gone() && seen.instance.state != InstanceState::Building && !unended;
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
@@ -296,12 +299,12 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
         holds.push(Hold::LostTogether { machines: lost.len() });
     }
-    // A machine that is rescued, resized or started by somebody has no task while it stays so.
+    // A machine that a client rescues, resizes or starts has no task while it stays in that state.
     if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup && !unended) {
         let text = format!("{what}, since {}", seen.state_since);
         holds.push(Hold::OtherActor(text.into()));
     }
-    // Whoever marked a left-over Node took its machine away, and may never come back for the Node.
+    // The client that marked a left-over Node took its machine away, and may never come back for the Node.
     if rung != Rung::Cleanup {
         leaving(desk, seen, holds);
     }
@@ -336,12 +339,12 @@ pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
     seen.instance.state == InstanceState::Rebooting && is_over
 }
 
-/// Somebody or something had the machine in hand until a moment ago, and it boots: an operator who repaired its disk in a rescue
-/// found it deleted half a minute after the unrescue. Where what was done to it failed, its operator is at work. What the list
-/// does not show, as a reboot between two of them, the log of actions does: its time is compared with the cloud's own clock at
-/// its last full list. What a person had to themselves, by a lock, a pause or without its marks, has that time in whatever state
-/// it is: a machine whose reboot of ours never ended was deleted ten seconds after they unlocked it. Each ends with the time of
-/// a boot.
+/// Another client, or the cloud itself, worked on the machine until a moment ago, and the machine boots. An operator
+/// repaired a disk in a rescue, and found the machine deleted half a minute after the unrescue. Where the action on the
+/// machine failed, its operator is still at work. The list does not show a reboot between two listings, but the action log
+/// does: its time is compared with the cloud's own clock at its last full list. What a person had to themselves, by a lock, a
+/// pause or without its marks, has that time in whatever state it is: a machine whose reboot of ours never ended was deleted
+/// ten seconds after they unlocked it. Each ends with the time of a boot.
 fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
     let patience = desk.pool(seen)?.deadlines.boot_patience();
     // A guest that stood still while its disk was copied is back within seconds, and no copy holds it for longer than that.
@@ -351,7 +354,7 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     {
         return Some(Hold::OtherActor("its cloud ended a task on it a moment ago".into()));
     }
-    // Who asks for a repair knows what was done before that, and not what is done after it.
+    // A person who asks for a repair knows what was done before the request, and not what is done after it.
     let asked = case.incident.asked.as_ref().filter(|_| case.incident.is_asked_for()).map(|asked| asked.at);
     let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);
     let let_go = desk.let_go.last(seen).filter(is_new);
@@ -462,19 +465,20 @@ pub fn fleet_is_dark(cluster: &ClusterView) -> bool {
     total >= 2 && silent * 100 >= FLEET_DARK_PCT * total
 }
 
-/// Most of the machines do not answer, whether they are amiss, still expected, or cannot be seen: also where nobody is late
-/// yet, because all of them are new, too much is open to hurt one more. Unless the roster tolerates as many being amiss at once:
-/// whoever wrote that has said how much is too much.
+/// Most of the machines are not Ready: they have a problem, have not joined yet, or cannot be seen. This also holds where
+/// no machine is late yet because all are new: too much is open to risk one more machine. A roster that tolerates as many
+/// problems at once is the exception: its author has said how much is too much.
 pub fn most_are_away(limits: &Limits, all: Count) -> bool {
     let (total, away) = (all.total(), all.total() - all.present);
     total >= 2 && away * 100 >= FLEET_DARK_PCT * total && away > limits.tolerated(total)
 }
 
-/// None of a zone's machines answers, or every lease there is silent, whatever the Nodes are said to be: how many those are.
+/// None of a zone's machines is Ready, or every lease there is silent, whatever the Nodes' conditions say: how many
+/// machines those are.
 ///
-/// Zones of two clouds that are called alike are one where the clouds are projects of one region, and else have nothing to do
-/// with each other ("nova" is Nova's default); nobody tells. So a machine's zone is dark when that is so of all of that name, or
-/// of those of its own cloud.
+/// Zones of two clouds that have the same name are one zone where the clouds are projects of one region, and are otherwise
+/// unrelated ("nova" is Nova's default). No API tells which of the two is true. So a machine's zone is dark when that holds
+/// for all machines of that name, or for those of its own cloud.
 pub fn dark_zone(
     tally: &Tally,
     hushed: &BTreeSet<(CloudName, ZoneName)>,
@@ -526,7 +530,7 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
-    // What somebody else's deletion left behind may be tidied up; nothing else is done beside them.
+    // The controller may clean up what another client's deletion left behind; it does nothing else beside that client.
     let at_work = [desk.others.get(&pool.name), desk.handovers.get(&pool.name)].into_iter().flatten();
     for others @ Others { at, until, what, .. } in at_work {
         if rung != Rung::Cleanup && desk.now < *until && !never_rests(desk, others) {
@@ -545,8 +549,8 @@ pub(crate) fn renews(others: &Others) -> bool {
     others.until.since(others.at) <= OTHERS_QUIET
 }
 
-/// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
-/// deleting there.
+/// A machine of the pool has gone from the listing, and it is still unknown what became of it: a client may be deleting
+/// machines there.
 fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject).filter(|_| stands(Guard::OpenFate))
     else {

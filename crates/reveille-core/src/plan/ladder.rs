@@ -1,7 +1,7 @@
-//! Classes of repair that a roster switches, and what is of no use or left to a person.
+//! Classes of repair that a roster switches, and the causes against which a step is of no use or left to a person.
 //!
-//! Static tables. Which rungs a fault climbs is in [`crate::remedies::list`]; whether a rung may be climbed *now* is decided by
-//! the interlock.
+//! Static tables. [`crate::remedies::list`] says which steps (rungs) a fault escalates through; the interlock decides
+//! whether a step may be taken *now*.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::remedies::Rung;
 pub enum Class {
     /// Nothing is lost by it.
     Network,
-    /// Nothing is lost by it, and somebody may do more than before: the roster switches it for itself.
+    /// Nothing is lost by it, and a user may do more than before: the roster switches it for itself.
     Access,
     /// On the machine, through its agent.
     Rejoin,
@@ -52,7 +52,7 @@ impl Class {
         }
     }
 
-    /// True when a mistake would cost somebody a running machine or its Node.
+    /// True when a mistake would cost the cluster a running machine or its Node.
     pub const fn is_destructive(self) -> bool {
         matches!(self, Self::Reboot | Self::Replace | Self::Cleanup)
     }

@@ -1,12 +1,12 @@
-//! Stage three: what should be done about an incident, what is held back, and what is waited for.
+//! Stage three: what to do about an incident, what blocks it, and what it waits for.
 //!
 //! ```text
 //!  Incident ─▶ remedies::ladder(kind) ─▶ rung.call(..) ─▶ interlock::holds(..) ─▶ decide::Decision
 //!                                                    budget::Book ──┘
 //! ```
 //!
-//! [`decide::decide`] is a pure function of the desk: it changes nothing, so the `plan` command and the acting engine
-//! ask the very same question. Its product is complete: a call with everything in it, or every reason why not.
+//! [`decide::decide`] is a pure function of the desk: it changes nothing, so the `plan` command and the acting engine ask
+//! the same question. Its result is complete: a call with everything in it, or every reason against it.
 
 pub mod budget;
 pub mod decide;

@@ -1,11 +1,12 @@
-//! What people want with a machine that failed: to look at it before it is deleted, and to say themselves when it is over.
+//! What people request for a machine that failed: to look at it before it is deleted, and to confirm themselves when it is
+//! repaired.
 //!
 //! ```text
 //!  pool.keep, marks on Node or instance ─▶ kept_for ─▶ a hold on the deletion, for a while, of so many at once
 //!  pool.deadlines.confirm, annotation ───▶ unconfirmed ─▶ the incident stays open until a person confirms
 //! ```
 //!
-//! Both only ever hold something back. Nothing here makes anything happen sooner or at all.
+//! Both requests only ever block a step or keep an incident open. Nothing here makes anything happen, or happen sooner.
 
 use std::sync::Arc;
 

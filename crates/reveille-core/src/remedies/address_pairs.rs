@@ -1,4 +1,4 @@
-//! A port does not allow the pod range of its machine's Node: the range is added to its allowed address pairs.
+//! A port does not allow the pod range of its machine's Node: the controller adds the range to its allowed address pairs.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! A machine cannot be reached although its security group is right: a harmless rule is put and taken back, so that the data
-//! plane reads the group again.
+//! A machine cannot be reached although its security group is right: the controller adds a harmless rule and removes it, so
+//! that the data plane reads the group again.
 
 use std::fmt;
 use std::sync::Arc;

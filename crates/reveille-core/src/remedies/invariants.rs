@@ -1,5 +1,6 @@
-//! What must hold of an act at the moment of its call, where several repairs share it: read from the views directly, not by
-//! asking the interlock again, which would pass with the interlock broken. What holds of one repair alone is in its file.
+//! What must hold of an act at the moment of its call, where several repairs share it. The checks read the views directly
+//! and do not ask the interlock again, because they would then pass with the interlock broken. The file of each repair
+//! holds what must hold of that repair alone.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! A nudge was interrupted and its harmless rule or route stayed: it is taken out, so that it uses up no quota.
+//! A nudge was interrupted and its harmless rule or route stayed: the controller removes it, so that it uses up no quota.
 
 use std::fmt;
 

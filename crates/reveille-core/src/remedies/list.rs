@@ -1,4 +1,4 @@
-//! The list of repairs: each call and each rung once, and which faults climb which rungs.
+//! The list of repairs: each call and each step (rung) once, and which faults escalate through which steps.
 //!
 //! A new repair is its file, a line in [`Call`], in `for_each_call`, in [`Rung`] and in [`Rung::remedy`], and its place in
 //! [`ladder`]; then the compiler names the adapters that have to perform it.

@@ -1,4 +1,4 @@
-//! A Node's pod range has no route: the route is added.
+//! A Node's pod range has no route: the controller adds the route.
 
 use std::fmt;
 

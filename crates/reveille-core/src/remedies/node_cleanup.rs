@@ -1,4 +1,4 @@
-//! An instance is proved to be gone and its Node is still there: the Node object is deleted.
+//! An instance is proved to be gone and its Node is still there: the controller deletes the Node object.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A security group lacks the rules for pods: the missing rules are put into it.
+//! A security group lacks the rules for pods: the controller adds the missing rules to it.
 
 use std::fmt;
 

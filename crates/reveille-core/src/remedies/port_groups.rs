@@ -1,4 +1,4 @@
-//! A port lacks a security group of its pool: the missing groups are put on it beside those that it carries.
+//! A port lacks a security group of its pool: the controller adds the missing groups to those that the port carries.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A machine does not answer: it is rebooted, through its guest first and by a power cycle after that.
+//! A machine is not Ready: the controller reboots it, through its guest first and by a power cycle after that.
 
 use std::fmt;
 

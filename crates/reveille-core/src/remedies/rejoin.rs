@@ -1,4 +1,4 @@
-//! A machine is away and its agent is heard: the agent is asked to bring the Node back.
+//! A machine has no Ready Node and its agent is heard: the controller asks the agent to bring the Node back.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Nothing milder is left: the instance is deleted, so that the owner of its pool makes another. Its successor is the owner's
-//! business.
+//! No milder step is left: the controller deletes the instance, so that the owner of its pool makes another. The successor
+//! is the owner's task.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The router's table is right and its device does not follow it: a harmless route is put and taken back, so that the device
-//! writes its whole table again.
+//! The router's table is right and its device does not follow it: the controller adds a harmless route and removes it, so
+//! that the device writes its whole table again.
 
 use std::fmt;
 use std::net::IpAddr;

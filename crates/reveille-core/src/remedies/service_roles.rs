@@ -1,4 +1,4 @@
-//! A service user lacks a role that the roster says it must hold: the role is assigned.
+//! A service user lacks a role that the roster says it must hold: the controller assigns the role.
 
 use std::fmt;
 use std::sync::Arc;

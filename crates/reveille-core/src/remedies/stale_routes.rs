@@ -1,4 +1,5 @@
-//! A route leads to an address that is in use nowhere, or a second one to a range that has its right route: it is removed.
+//! A route leads to an address that is in use nowhere, or is a second route to a range that has its right one: the
+//! controller removes it.
 
 use std::collections::BTreeSet;
 use std::fmt;

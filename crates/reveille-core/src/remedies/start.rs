@@ -1,4 +1,4 @@
-//! An instance is shut off and should serve: it is started.
+//! An instance is shut off and should serve: the controller starts it.
 
 use std::fmt;
 

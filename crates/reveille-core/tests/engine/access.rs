@@ -1,4 +1,5 @@
-//! Service users: roles are read seldom, given only when the roster says so, and nobody concludes anything from silence.
+//! Service users: the controller reads roles seldom, gives them only when the roster says so, and concludes nothing from a
+//! failed read.
 
 use std::sync::Arc;
 
@@ -113,7 +114,8 @@ fn what_nobody_may_tell_is_said_once_and_never_acted_upon() {
     assert!(case(&field, FaultKind::RolesUnreadable).is_none(), "it can be told again");
 }
 
-/// What was missing when it was last told stays missing while nobody may tell, and nothing rests on so old a word.
+/// A role that was missing at the last good read stays missing while the cloud refuses to tell, and nothing is done on so
+/// old a read.
 #[test]
 fn a_missing_role_is_not_given_on_an_old_word() {
     let mut field = field(Mode::Act, &[]);

@@ -137,7 +137,8 @@ fn ec2_reboot_answered_with_504_may_come_after_the_one_that_was_seen() {
     until_calls(&mut field, 3).expect("what does not come back is replaced in the end");
 }
 
-/// 504, and Nova reboots it all the same: its log of actions says so, and nobody looked into it before the same was asked again.
+/// The call is answered with 504, and Nova reboots the machine all the same. Nova's action log says so, but the controller
+/// did not read it before it made the same call again.
 #[test]
 fn reboot_that_was_answered_as_failed_and_happened_is_given_time_to_boot() {
     for restarts in [false, true] {

@@ -1,4 +1,5 @@
-//! Agents on the machines: what they say protects, they are asked before anything else, and their word is no proof.
+//! Agents on the machines: their reports protect a machine, the controller asks them before any other step, and their
+//! reports are no proof.
 
 use std::sync::Arc;
 
@@ -82,8 +83,9 @@ fn an_agent_that_says_done_and_brings_nothing_back_is_asked_again_later_and_then
     assert!(field.held(OLD, FaultKind::Vanished).contains("its agent reported"));
 }
 
-/// A server in ERROR whose system runs: Nova says nothing of that, and its agent comes back a while after our restart. Nobody
-/// deletes it in between, and who has no agent is deleted a minute later than without the wait.
+/// A server in ERROR whose system runs: Nova says nothing of that, and its agent comes back a while after the controller's
+/// restart. The controller does not delete the machine in between. A machine without an agent is deleted a minute later
+/// than without the wait.
 #[test]
 fn agent_has_its_whole_time_to_come_back_after_a_restart() {
     for comes_back in [true, false] {
@@ -267,7 +269,7 @@ fn a_restart_between_the_ask_and_its_answer_asks_no_second_time() {
     while asks(&field).is_empty() {
         field.run(Span::from_s(10));
     }
-    // The answer never reached the ledger, and the node comes back while nobody looks.
+    // The answer never reached the ledger, and the Node comes back while no process is looking.
     field.records.retain(|record| !matches!(record, Record::Ended { .. } | Record::Judged { .. }));
     field.nodes.insert(OLD.into(), super::fixture::node(OLD, Ready::True));
     field.calls.clear();
@@ -410,8 +412,8 @@ fn two_agents_that_reach_nobody_stop_no_work_for_a_fleet_that_does() {
     }
 }
 
-/// Nobody hears an agent any more two milliseconds before it would have been silent, so that it is not, for as long as that
-/// lasts.
+/// The registration server stops hearing agents two milliseconds before this agent would have been silent. So the agent
+/// does not count as silent while that lasts.
 #[test]
 fn agent_that_nobody_hears_is_not_looked_at_each_few_milliseconds() {
     let mut field = fleet(&[OLD]);

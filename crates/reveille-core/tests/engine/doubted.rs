@@ -20,7 +20,7 @@ fn answered_as_failed() -> Field {
         field.run(Span::from_s(10));
         assert!(field.now.ms < 3_600_000, "nothing was tried");
     }
-    // It is there still, as far as anybody has heard.
+    // The machine is still there, as far as the controller has heard.
     assert_eq!(field.state.desk().book.destructive_under_way(), 0);
     field
 }
@@ -52,7 +52,7 @@ fn a_deletion_that_was_answered_as_failed_counts_when_the_machine_goes() {
     field.run(Span::from_min(2));
     assert_eq!(field.state.desk().book.destructive_under_way(), 1, "it keeps its slot until it is proved");
     field.run(Span::from_min(60));
-    assert_eq!((in_vain(&field), field.calls.len()), (1, 1), "nobody came in its place");
+    assert_eq!((in_vain(&field), field.calls.len()), (1, 1), "no successor joined");
 }
 
 #[test]
@@ -101,14 +101,10 @@ fn a_deletion_that_was_not_seen_to_be_done_counts_when_the_machine_goes() {
         field.deaf = true;
         field.instances.get_mut("bad").expect("it is there").state = InstanceState::Deleting;
         field.run(Span::from_min(1));
-        assert_eq!(
-            field.state.desk().book.destructive_under_way(),
-            1,
-            "{life}: nobody came in its place yet"
-        );
+        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "{life}: no successor joined yet");
         field.instances.remove("bad");
         field.run(Span::from_min(60));
-        assert_eq!(in_vain(&field), 1, "{life}: nobody came in its place");
+        assert_eq!(in_vain(&field), 1, "{life}: no successor joined");
     }
 }
 

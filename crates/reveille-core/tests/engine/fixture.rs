@@ -1,4 +1,4 @@
-//! A cluster in a few words, and a hand that answers what the engine asks from plain maps.
+//! A cluster in a few words, and a fixture that answers from plain maps what the engine asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -208,9 +208,9 @@ pub struct Field {
     pub elsewhere: BTreeMap<String, Instance>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
     pub unanswered: Option<Vec<(LookId, Look)>>,
-    /// Roles that every user holds; `None`: nobody may tell.
+    /// Roles that every user holds; `None`: the cloud refuses to tell.
     pub held: Option<Vec<Role>>,
-    /// How often somebody's roles were read.
+    /// How often the engine read a user's roles.
     pub role_reads: u32,
     pub calls: Vec<Call>,
     pub records: Vec<Record>,

@@ -1,4 +1,4 @@
-//! Instances that went while nobody watched: only the ledger knew them, and a node may be left of them.
+//! Instances that went while no process was looking: only the ledger knew them, and a Node may be left of them.
 
 use reveille_core::effect::Call;
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, Event};
@@ -211,7 +211,7 @@ fn freeze_by_what_is_gone_has_an_end() {
     assert_eq!((cleaned, field.calls.len()), (gone.len(), gone.len()), "{:?}", field.calls);
 }
 
-/// Others scale 15 machines of 60 down, and nobody removes their Nodes. Then one breaks.
+/// Another client scales 15 machines of 60 down and does not delete their Nodes. Then one machine fails.
 #[test]
 fn left_over_nodes_keep_no_machine_from_its_repair() {
     for ghosts in [2, 15] {
@@ -232,7 +232,7 @@ fn left_over_nodes_keep_no_machine_from_its_repair() {
     }
 }
 
-/// What a machine was marked, locked or doubled by went with it, and nobody comes back for its Nodes.
+/// Marks, locks and second Nodes of a machine mean nothing once it is gone, and no other client comes back for its Nodes.
 #[test]
 fn left_over_nodes_are_cleaned_up_whatever_held_their_machine() {
     for how in ["an autoscaler's taint", "a lock", "a second Node"] {

@@ -307,7 +307,8 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
     }
 }
 
-/// Eight machines were made anew under their names while no process ran: the Nodes of that name are their successors'.
+/// Eight machines were rebuilt under their old names while no process ran: the Nodes of those names belong to their
+/// successors.
 #[test]
 fn machines_of_the_ledger_are_gone_although_successors_have_their_names() {
     let mut next = ten().restarted(roster());

@@ -1,5 +1,6 @@
-//! What the next process knows of what was going on when the one before it ended: who else was at work, and which reboot may only
-//! be late. Who was coming back needs no memory: a process that has only just begun to look waits its whole patience anew.
+//! What the next process knows of what was going on when the last process ended: which other clients were at work, and
+//! which reboot may only be late. Machines that were coming back need no record: a process that has only just begun to look
+//! waits its whole patience from the start.
 
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{Command, Event, Pause, PauseScope};

@@ -1,4 +1,4 @@
-//! Machines that somebody else has in hand, and that boot when they are given back.
+//! Machines that another client is working on, and that boot when that client has finished.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a provider says of its machines, and clouds whose parts take a while to agree: groups are not fought, denials of the
-//! young are not believed, and what really ended is tidied up and nothing else.
+//! What a provider says of its machines, and clouds whose parts take a while to agree. The controller does not work against
+//! groups, does not believe denials of young instances, and cleans up only what really ended.
 
 use std::sync::Arc;
 
@@ -259,7 +259,7 @@ fn a_roster_may_let_machines_be_replaced_through_their_group() {
     assert_eq!(deletes(&field), 1, "{:?}", field.calls);
     let mut protected = group(GroupPhase::Kept, "InService");
     protected.group.as_mut().unwrap().protected = true;
-    assert_eq!(deletes(&silent(fleet(through, protected))), 0, "somebody protects it");
+    assert_eq!(deletes(&silent(fleet(through, protected))), 0, "an operator protects it");
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn a_node_is_found_by_the_name_that_its_machine_has_inside_the_cloud() {
     assert_eq!(field.standing(NEW), reveille_core::diagnose::absence::Standing::Answers);
 }
 
-/// EC2 recommends a rebalance to the machine and to nobody else: its agent passes it on.
+/// EC2 sends a rebalance recommendation only to the machine itself: its agent passes it on.
 #[test]
 fn what_a_machine_is_told_by_its_provider_is_told_by_its_agent_and_nothing_is_done() {
     let mut field = fleet(roster(), Hosting::default()).with_agents(&[ONE]);

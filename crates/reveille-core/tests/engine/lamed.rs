@@ -1,4 +1,4 @@
-//! What a tenant with modest rights can write must not keep everybody else's machines from being repaired.
+//! What a tenant with few rights can write must not block the repair of machines of other tenants.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn instances_of_no_pool_that_come_and_go_hold_no_pool() {
     }
 }
 
-/// Whoever may create Nodes makes a second one for each of four machines that serve.
+/// A client with the right to create Nodes makes a second one for each of four machines that serve.
 #[test]
 fn second_nodes_of_machines_that_serve_freeze_nothing() {
     let mut field = one_is_dead();
@@ -71,7 +71,7 @@ fn second_nodes_of_machines_that_serve_freeze_nothing() {
     is_repaired(&field);
 }
 
-/// Nodes of somebody else's pool, which is down: its leases say nothing of this fleet.
+/// Nodes of another owner's pool, which is down: its leases say nothing of this fleet.
 #[test]
 fn silent_nodes_that_stand_for_no_machine_make_no_fleet_dark() {
     let mut field = one_is_dead();

@@ -36,7 +36,8 @@ fn machine_that_boots_keeps_its_slot_although_its_node_is_deleted() {
         if comes_back {
             field.nodes.insert("i004".into(), node("i004", Ready::True));
         }
-        // It is well, or the time for its boot is over: the other one is rebooted. The next process waits for that one anew.
+        // The machine is well, or its time to boot is over: the controller reboots the other one. The next process waits
+        // for that one from the start.
         field.run(min(if comes_back && !restart { 5 } else { 40 }));
         let of_other = |call: &&Call| matches!(call, Call::Reboot(Reboot { instance, .. }) if instance.as_str() == "i005");
         let others = field.calls.iter().filter(of_other).count();

@@ -1,4 +1,5 @@
-//! Many nodes that a list lacks: how often it is judged for the answers about them, and when the doubt ends.
+//! Many Nodes that a list lacks: how often the controller judges the list for the answers about them, and when the doubt
+//! ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,8 +51,9 @@ fn answers_about_lost_nodes_judge_the_list_only_when_it_can_mean_more() {
     }
 }
 
-/// A failed live migration left a machine in an error state, where it served on. Then a store is restored without the Nodes of
-/// eight of twenty, of which five register anew: its Node went with the others, and says as little of it. Seed 3252634.
+/// A failed live migration left a machine in ERROR, where it served on. Then etcd is restored without the Nodes of eight of
+/// twenty machines, and five of the eight register again. The machine's Node went with the others, and its loss says as
+/// little of the machine. Seed 3252634.
 #[test]
 fn errored_machine_whose_node_went_with_others_is_not_deleted() {
     let mut field = Field::new(roster()).populate(20);

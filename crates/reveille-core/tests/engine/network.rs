@@ -104,7 +104,7 @@ fn groups_that_were_not_read_are_as_before() {
     field.rules.pop();
     let snapshot = CloudSnapshot { groups: None, ..field.snapshot() };
     field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
-    assert_eq!(field.calls.len(), 0, "nobody has read that it is lost");
+    assert_eq!(field.calls.len(), 0, "no read has shown that it is lost");
     field.run(Span::from_min(2));
     assert!(matches!(field.calls[..], [Call::AddRules(_)]), "{:?}", field.calls);
 }

@@ -147,7 +147,8 @@ fn nodes_lost_before_first_listing_are_doubted_after() {
     assert_eq!(why_not(&field), "complete");
 }
 
-/// A new cluster: everything was there before its first machine, which never joins. Nobody is asked to believe in more.
+/// A new cluster: everything was there before its first machine, which never joins. The controller believes the empty list,
+/// and asks for no further proof.
 #[test]
 fn empty_node_list_of_new_cluster_is_believed() {
     let mut field = Field::new(roster());

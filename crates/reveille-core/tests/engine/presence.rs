@@ -1,4 +1,4 @@
-//! Who answers, who does not, and in which way.
+//! Which machines are Ready, which are not, and in which way.
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Call;
@@ -269,7 +269,8 @@ fn machine_that_served_in_error_has_the_time_of_any_other_when_it_reboots() {
     }
 }
 
-/// Its Node went while no process ran: nobody knows when, nor whether it served until then.
+/// The machine's Node went while no process ran: the controller does not know when, nor whether the machine served until
+/// then.
 #[test]
 fn machine_in_error_whose_node_went_unseen_has_the_time_of_any_other() {
     let mut field = serves_in_error();

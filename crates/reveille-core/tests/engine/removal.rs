@@ -47,8 +47,9 @@ fn cordoned_node_that_is_deleted_was_removed_on_purpose() {
     assert_eq!(field.records.iter().filter(|record| matches!(record, Record::Left { .. })).count(), 1);
 }
 
-/// Whoever may write events can say that it was the cloud controller that deleted the Node, or that it was uncordoned before:
-/// every kubelet may. What a person has in hand is not rebooted and deleted for that. The agents read it so as well.
+/// A client with the right to write events, as every kubelet has, can claim that the cloud controller deleted the Node, or
+/// that the Node was uncordoned before. Such a claim must not make the controller reboot or delete a machine that a person
+/// works on. The agents read these events in the same way.
 #[test]
 fn no_event_unsays_that_a_node_was_cordoned_when_it_was_deleted() {
     let told = [
@@ -130,7 +131,7 @@ fn drain_that_fell_into_a_gap_of_the_watch_is_known_by_what_the_kubelet_said() {
     }
 }
 
-/// The same of a machine that the cloud gave up: whoever drained it has it in hand (seed 3600191).
+/// The same for a machine in ERROR: the operator who drained it is at work on it (seed 3600191).
 #[test]
 fn drain_of_a_machine_in_error_is_known_by_what_the_kubelet_said() {
     let mut field = Field::new(roster()).populate(10);

@@ -265,7 +265,7 @@ fn replacement_that_helped_counts_as_such_beside_a_scale_down() {
     field.nodes.remove("i004");
     field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
     field.run(Span::from_min(3));
-    // Somebody scales down by another one, and takes its Node away as well. Then the successor joins.
+    // Another client scales down by another machine, and deletes its Node as well. Then the successor joins.
     field.delete_machine("i005");
     field.nodes.remove("i005");
     field.run(Span::from_min(2));

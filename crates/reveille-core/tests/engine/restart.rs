@@ -113,7 +113,8 @@ fn a_rotated_ledger_keeps_the_counts() {
     assert_eq!((tried.requested, tried.verified), (3, 3), "what is under way is counted when it is over");
 }
 
-/// The cloud has another name in the roster of the next process: what the ledger knows of its machines would protect nobody.
+/// The cloud has another name in the roster of the next process: what the ledger knows of its machines would protect no
+/// machine.
 #[test]
 fn cloud_that_the_roster_does_not_name_any_more_is_told_and_forgotten_on_demand() {
     let mut field = Field::new(roster()).populate(10);
@@ -478,7 +479,7 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
     assert_eq!(state.desk().book.fault_count(Time::from_ms(0), &"workers".into(), "no valid host", None), 2);
 }
 
-/// It ended while nobody watched, and its cloud still lists it as ended.
+/// The instance ended while no process was looking, and its cloud still lists it as ended.
 #[test]
 fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else() {
     let mut field = Field::new(roster()).populate(5);

@@ -1,4 +1,4 @@
-//! What must not happen, and what is said instead.
+//! What must not happen, and what the controller says instead.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -128,7 +128,8 @@ fn while_most_machines_do_not_answer_yet_nothing_is_done() {
     assert_eq!(field.destructive_calls(), 1, "{:?}", field.calls);
 }
 
-/// In a small cluster that is new, most may be missing for days; who lets everything be amiss at once is taken at their word.
+/// In a small cluster that is new, most machines may be missing for days. A roster that tolerates problems of all machines
+/// at once is followed to the letter.
 #[test]
 fn a_roster_that_tolerates_everything_is_acted_on_while_most_do_not_answer() {
     let mut brave = roster();
@@ -277,7 +278,7 @@ fn deletion_that_comes_late_counts_against_the_minimum_of_the_pool() {
     assert!(field.instances.len() >= 9, "{} are left: {:?}", field.instances.len(), field.calls);
 }
 
-/// EC2 describes an instance for an hour after its end, and its Node stays as long as nobody removes it (hunt, seed 4000381).
+/// EC2 describes an instance for an hour after its end, and its Node stays until a client deletes it (hunt, seed 4000381).
 #[test]
 fn machine_that_is_described_as_ended_does_not_count_for_the_minimum_of_the_pool() {
     let mut roster = roster();
@@ -374,7 +375,7 @@ fn run_both(field: &mut Field, second: &CloudSnapshot, minutes: i64) {
     }
 }
 
-/// "nova" is what Nova calls a zone that nobody named: two regions may both have one.
+/// Nova calls a zone "nova" when its operator gave it no name: two regions may both have one.
 #[test]
 fn dark_zone_is_dark_although_another_cloud_has_one_of_that_name() {
     for (silent, not_ready) in [(2, 2), (2, 1), (1, 1)] {

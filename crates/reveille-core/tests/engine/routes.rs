@@ -79,7 +79,7 @@ fn dead_next_hop_is_believed_after_two_listings() {
         field.list_cloud();
         assert_eq!(field.calls, [], "one listing, and a second one that is too close to it");
         if back {
-            // Its port was being made anew.
+            // Another client was creating its port again.
             field.in_use.insert("10.8.0.250/32".parse().unwrap());
             field.run(Span::from_min(5));
             assert_eq!(field.calls, []);
@@ -231,7 +231,8 @@ fn router_that_was_given_room_gets_its_route() {
     assert_eq!(field.state.desk().route_limit(&"r-1".into()), None, "it was accepted");
 }
 
-/// Neutron refuses a route whose next hop is on no network of the router (400 InvalidRoutes) while that leg is attached anew.
+/// Neutron refuses a route whose next hop is on no network of the router (400 InvalidRoutes) while an operator attaches
+/// that leg again.
 #[test]
 fn route_that_was_refused_for_a_while_is_made_when_it_may_be() {
     let mut field = routed(&[CLOUD], route("198.20.0.0/24", "10.8.0.7"));

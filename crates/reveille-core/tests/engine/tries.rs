@@ -215,8 +215,8 @@ fn machine_that_relapses_after_each_reboot_is_power_cycled_once_over_restarts_to
     }
 }
 
-/// The machine fails each few hours, is rebooted and well, which no one confirms: the third time it was deleted. It is decided
-/// about as any other that was well for hours.
+/// The machine fails every few hours, is rebooted and is well, and no person confirms that. The third time, the controller
+/// deleted it. It must decide as for any other machine that was well for hours.
 #[test]
 fn machine_that_was_well_for_hours_and_not_confirmed_is_rebooted_softly_first() {
     for (confirm, restarts) in [(false, false), (true, false), (true, true)] {
@@ -247,8 +247,8 @@ fn machine_that_was_well_for_hours_and_not_confirmed_is_rebooted_softly_first() 
     }
 }
 
-/// It was given up, a person repaired it by hand, which no one confirmed. Within the hour it stays given up; hours later it is
-/// repaired, also by the next process.
+/// The controller gave the machine up, and a person repaired it by hand without confirming that. Within the hour it stays
+/// given up; hours later the controller repairs it, also in the next process.
 #[test]
 fn machine_that_was_given_up_and_well_for_hours_is_repaired_again() {
     for (confirm, rotated) in [(false, false), (true, false), (true, true)] {

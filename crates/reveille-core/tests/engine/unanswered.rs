@@ -28,7 +28,8 @@ fn reads_of(field: &mut Field, id: &str, span: Span) -> usize {
     reads
 }
 
-/// A Node that nobody may clean up stands for an instance that is gone, whose cloud answers for it no more.
+/// A Node that the roster does not let the controller clean up stands for an instance that is gone, and the cloud no longer
+/// answers for it.
 #[test]
 fn ghost_whose_reads_fail_is_asked_for_later_and_later() {
     let mut wanted = roster();

@@ -1,4 +1,5 @@
-//! Acts that never happened, and machines that somebody else has in hand: neither is a reason for a harsher act.
+//! Calls that never took effect, and machines that another client is working on: neither is a reason for a more harmful
+//! step.
 
 use std::sync::Arc;
 
@@ -39,7 +40,8 @@ fn not_deleted_in(state: InstanceState) {
         field.run(s(10));
     }
     assert!(field.calls.is_empty(), "after {}: {:?}", field.now.since(begun), field.calls);
-    // Once nobody has it in hand any more, it boots; when that did not help it is repaired as any other, gently first.
+    // Once the other client has finished, the machine boots. When that did not help, the controller repairs it like any
+    // other, gently first.
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
     field.run(Span::from_min(15));
     assert_eq!(field.calls, []);
@@ -47,7 +49,8 @@ fn not_deleted_in(state: InstanceState) {
     assert!(matches!(field.calls.first(), Some(Call::Reboot(_))), "{:?}", field.calls);
 }
 
-/// Leadership could not be proved for four minutes: by then nobody had answered, and the machine was being read back.
+/// Leadership could not be proved for four minutes: by then no answer had come, and the controller was reading the machine
+/// back.
 #[test]
 fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     let mut field = Field::new(roster()).populate(10);
@@ -143,7 +146,7 @@ fn deletions_that_never_happened_are_not_counted_as_the_same_fault_again() {
     never_happened(denied());
 }
 
-/// The same where nobody answers.
+/// The same where the API fails (503).
 #[test]
 fn deletions_that_failed_are_not_counted_as_the_same_fault_again() {
     never_happened(Some(Outcome::Failed { retry_after: None, text: "503".into() }));
@@ -267,8 +270,8 @@ fn call_that_was_never_sent_is_made_when_it_can_be() {
     );
 }
 
-/// Somebody deletes a machine, and our own deletion of it comes a moment later: it is their deed, and they may be at work on
-/// the next one.
+/// Another client deletes a machine, and our own deletion of it comes a moment later. The deletion is charged to that
+/// client, which may delete the next machine too.
 #[test]
 fn deletion_that_somebody_else_was_faster_with_is_theirs() {
     let mut field = Field::new(roster()).populate(10);

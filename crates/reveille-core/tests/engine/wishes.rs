@@ -1,5 +1,6 @@
-//! What people want with a machine: a repair now, a look at it before it goes, a word of their own before it counts as well;
-//! and what is told of a machine that is Ready and not in service, or whose removal hangs.
+//! What people request for a machine: a repair now, a look at it before it is deleted, a confirmation of their own before
+//! it counts as well. Also what the controller reports of a machine that is Ready and not in service, or whose removal
+//! hangs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -176,7 +177,7 @@ fn a_request_from_before_our_first_watch_does_not_count() {
     set_ready(&mut field, "i001", Ready::Unknown);
     ask(&mut field, "i001", "OPS-7");
     field.run(min(4));
-    assert!(field.calls.is_empty(), "nobody knows how old it is: {:?}", field.calls);
+    assert!(field.calls.is_empty(), "its age is unknown: {:?}", field.calls);
     ask(&mut field, "i001", "OPS-8");
     field.run(min(1));
     assert_eq!(field.calls.len(), 1);
@@ -235,7 +236,7 @@ fn only_so_many_are_kept_and_only_those_that_are_wanted() {
     assert!(!deleted(&field, "i001"), "of two wishes the more careful one counts");
     field.instances.insert("i001".into(), super::fixture::instance("i001"));
     field.run(min(60));
-    assert!(deleted(&field, "i001"), "nobody wants it any more: {:?}", field.calls);
+    assert!(deleted(&field, "i001"), "no person wants to keep it any more: {:?}", field.calls);
 }
 
 fn confirming() -> Roster {
@@ -251,7 +252,7 @@ fn an_incident_that_must_be_confirmed_stays_open_until_its_own_number_is_named()
     assert_eq!(field.calls.len(), 1);
     set_ready(&mut field, "i001", Ready::True);
     field.run(min(60));
-    let number = field.case("i001", FaultKind::NotReady).expect("nobody has confirmed it").incident.id;
+    let number = field.case("i001", FaultKind::NotReady).expect("no person has confirmed it").incident.id;
     assert_eq!(field.state.desk().book.destructive_under_way(), 0, "its repair is proved and frees its slot");
     let records = field.records.clone();
     let mut field = restarted(field, confirming(), records);
@@ -311,7 +312,7 @@ fn a_ready_node_with_a_startup_taint_is_starting_and_then_not_in_service_and_not
     field.run(min(5));
     assert!(matches!(field.standing("i001"), Standing::Starting(why) if why.contains(TAINT)));
     assert_eq!(field.standing("i002"), Standing::Answers, "that one says something else");
-    // Another taint that comes meanwhile does not begin the time anew; a restart does.
+    // Another taint that comes meanwhile does not restart the timer; a restart of the process does.
     field.nodes.get_mut("i001").unwrap().taints = Box::new(["a".into(), TAINT.into()]);
     field.run(min(6));
     assert!(
@@ -371,15 +372,18 @@ fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alo
         field.run(min(1));
         field.nodes.remove("i001");
         field.run(min(9));
-        assert!(matches!(field.standing("i001"), Standing::Excused(_)), "whoever took the node has time");
+        assert!(
+            matches!(field.standing("i001"), Standing::Excused(_)),
+            "the client that removed the Node has time"
+        );
         if restart {
             let records = field.records.clone();
             field = restarted(field, roster(), records);
             field.run(min(9));
-            assert!(matches!(field.standing("i001"), Standing::Excused(_)), "it begins anew");
+            assert!(matches!(field.standing("i001"), Standing::Excused(_)), "it starts from zero");
         }
         field.run(min(3));
-        let case = field.case("i001", FaultKind::StuckLeaving).expect("somebody is told");
+        let case = field.case("i001", FaultKind::StuckLeaving).expect("an operator is told");
         let said = &case.incident.findings[0].evidence[0].text;
         assert!(said.contains("its node left on purpose (ToBeDeletedByClusterAutoscaler)"), "{said}");
         field.run(min(120));

@@ -1,4 +1,4 @@
-//! What an attacker of the masker found, by families: what has to go, and what stays beside it.
+//! What an attacker of the masker found, by families: what must be masked, and what beside it must stay.
 
 use reveille_core::diagnose::console::mask_secrets;
 
@@ -258,7 +258,7 @@ fn commands_of_bootstrap_do_not_survive() {
     }
 }
 
-/// Names, lists, addresses, keys, and masks that somebody else wrote.
+/// Names, lists, addresses, keys, and masks that another program wrote.
 #[test]
 fn names_lists_and_addresses_do_not_survive() {
     const KEY: &str = "6acef03f62675b4b1bbd03e53b187727";

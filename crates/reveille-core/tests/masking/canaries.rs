@@ -9,7 +9,7 @@ pub(crate) enum Half {
     Unseen,
 }
 
-/// A text with a secret in it that nobody owns.
+/// A text with a made-up secret in it, which opens no real account.
 #[derive(Clone, Debug)]
 pub(crate) struct Canary {
     /// What writes the secret: a name, a service's token, a command, a structure.

@@ -7,8 +7,9 @@
 //!  structures          ┘
 //! ```
 //!
-//! Misses of the looked-at half are printed. Of the other half only the figure is: whoever improves the masker must not see what
-//! he is measured by. What masking must leave whole is measured where the catalogue is, in `reveille-diagnose`.
+//! The test prints misses of the looked-at half. Of the other half it prints only the figure: a person who improves the
+//! masker must not see the texts that measure it. `reveille-diagnose`, which holds the catalogue, measures what masking
+//! must leave whole.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
@@ -30,7 +31,7 @@ use std::collections::BTreeMap;
 use canaries::{Canary, Half};
 use reveille_core::diagnose::console::mask_secrets;
 
-/// So much of the half that nobody looked at goes.
+/// At least this share of the secrets in the half that no person looks at must be masked.
 const RECALL_MIN: f64 = 0.98;
 const FORMS_MIN: usize = 300;
 

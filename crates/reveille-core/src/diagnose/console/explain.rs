@@ -1,12 +1,12 @@
-//! Why a running machine never joined: its ports, its groups and its console, weighed against each other.
+//! Explains why a running machine never joined: weighs its ports, its groups and its console against each other.
 //!
-//! Three things look alike from outside (nobody answers): a port without its group, a port that the cloud never wired,
-//! and a guest that failed on its own. The console tells them apart. Packets that went *unanswered* fit a port without
-//! any of its groups, and a port that is not wired; an answer of any kind (a 500, a refused token, a panic) shows that
-//! the wire works or that it does not matter, and then the console's own finding goes first.
+//! Three faults look alike from outside, because the machine does not answer: a port without its group, a port that the
+//! cloud never wired, and a guest that failed on its own. The console tells them apart. Packets that went *unanswered* fit
+//! a port without any of its groups, and a port that is not wired. An answer of any kind (a 500, a refused token, a panic)
+//! shows that the network works or does not matter. The console's own finding then goes first.
 //!
-//! The order of the findings is the order in which to act. What can be mended from outside and is wrong for certain
-//! stands before what it explains; what merely could have contributed stands behind.
+//! The order of the findings is the order in which to act. A fault that is certain and that the controller can repair from
+//! outside stands before what it explains; a fault that may only have contributed stands behind.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) const TAIL_LINES: usize = 3;
 /// Everything that was gathered about a machine that never joined.
 #[derive(Clone, Debug)]
 pub struct NeverJoinedFacts<'a> {
-    /// What it says of itself, where it was read; or why nobody could read it.
+    /// What the machine says of itself, where its console was read; or why that read failed.
     pub testimony: Option<Result<&'a Testimony, Arc<str>>>,
     /// Its ports.
     pub ports: &'a [Arc<Port>],
@@ -227,7 +227,7 @@ fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
                     "the first boot is not through: read its tool's journal on the machine"
                 }
                 BootProgress::Userland => {
-                    "it boots and nobody starts a kubelet: read the first boot's journal"
+                    "it boots and no program starts a kubelet: read the first boot's journal"
                 }
                 BootProgress::Kubelet => "the kubelet was started: read its journal",
                 BootProgress::Joined => {

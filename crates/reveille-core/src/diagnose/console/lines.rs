@@ -1,8 +1,8 @@
 //! Console lines as they are quoted.
 //!
 //! Serial consoles carry colour sequences (often with their escape byte already lost), carriage returns and columns of
-//! spaces; these are taken out. Text and lines are cut to a bound here as well: what a guest prints is under nobody's
-//! control.
+//! spaces; this module takes them out. It also cuts text and lines to a bound, because the guest alone decides what it
+//! prints.
 
 /// How much of a console is read, from its end.
 pub(super) const READ_BYTES_MAX: usize = 1024 * 1024;

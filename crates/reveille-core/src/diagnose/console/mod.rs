@@ -1,13 +1,13 @@
-//! What a machine that never joined said of itself, weighed against its ports and groups.
+//! Weighs what a machine that never joined said of itself against its ports and groups.
 //!
 //! ```text
 //!  Testimony (judged outside the core) ─────┐
 //!  ports, needed groups, instance ──────────┴▶ explain_never_joined ─▶ findings, ranked
 //! ```
 //!
-//! What a text proves is the catalogue's to say; see [`crate::model::testimony`]. Here stands what the engine needs of texts
-//! in any case: they are masked before anybody reads them, and only so much of a console is kept. This stage knows no
-//! failure by its words.
+//! The catalogue says what a text proves; see [`crate::model::testimony`]. This module holds what the engine needs of texts
+//! in any case: it masks them before any other code reads them, and bounds how much of a console is kept. This stage knows
+//! no failure by its words.
 
 mod explain;
 mod lines;

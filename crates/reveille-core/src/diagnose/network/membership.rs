@@ -27,8 +27,8 @@ pub struct PortNeed {
     pub port: PortId,
     /// The wanted groups that it does not carry, sorted.
     pub missing: Vec<GroupId>,
-    /// Everything that it carries plus `missing`, sorted, each once: a write replaces the list as a whole, so nothing
-    /// that somebody else put there may be left out.
+    /// Everything that the port carries plus `missing`, sorted, each once. A write replaces the list as a whole, so the
+    /// list must keep every group that another client put there.
     pub full_list: Vec<GroupId>,
     /// The revision that `full_list` was derived from; a write at any other revision must fail.
     pub revision: u64,

@@ -1,4 +1,5 @@
-//! The pod routes of a router held against the nodes: which are dead, doubled, missing, or nobody's.
+//! Compares the pod routes of a router with the Nodes: which are dead, doubled or missing, and which lead to no Node's
+//! range.
 //!
 //! ```text
 //!  router.routes ─ inside a pod range of the cluster? ── no ─▶ foreign, never touched
@@ -76,9 +77,9 @@ pub struct RouteReport {
     pub foreign: usize,
     /// Destinations with several routes, in order.
     pub duplicates: Vec<DuplicateRoute>,
-    /// Single routes to a node's range whose next hop is nobody: dead, and the right one is in `missing`.
+    /// Single routes to a Node's range whose next hop is in use nowhere: dead, and the right one is in `missing`.
     pub misdirected: Vec<Route>,
-    /// Single routes to no node's range whose next hop is nobody.
+    /// Single routes to no Node's range whose next hop is in use nowhere.
     pub orphaned: Vec<Route>,
     /// Routes whose next hop no port was found for in one listing only. Nothing rests on them.
     pub unproven: Vec<Route>,

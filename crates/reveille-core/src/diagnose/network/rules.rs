@@ -49,7 +49,8 @@ const fn wanted_protocols(family: Family) -> [Protocol; 3] {
     }
 }
 
-/// The addresses from which this rule admits all of that protocol; `None` when it admits less than all, or nobody known.
+/// The addresses from which this rule admits all of that protocol; `None` when it admits less than all, or admits no known
+/// address.
 fn admits(rule: &GroupRule, family: Family, protocol: Protocol) -> Option<IpNet> {
     let allows = &rule.allows;
     if allows.direction != Direction::Ingress || allows.family != family {

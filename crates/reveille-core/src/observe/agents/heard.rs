@@ -1,13 +1,14 @@
-//! Agents of known machines, counted by when they were heard: how many were heard since a moment, and lost the API server.
+//! Agents of known machines, counted by when they were heard: how many reported since a given time, and lost the API
+//! server.
 //!
 //! ```text
-//!  heard at   1  2  5 │ 8  9  9        the mark moves on with time: what it passes is taken off the count behind it
+//!  heard at   1  2  5 │ 8  9  9        the mark moves on with time: reports that it passes are taken off the count behind it
 //!                   mark ─ later ─▶
 //! ```
 //!
-//! In an outage every heartbeat asks how many agents are fresh, and a walk over all of them for each costs the square of the
-//! fleet. Here what was heard is passed by the mark once, and what lies between mark and question is all that is walked: the
-//! answer is right wherever the mark is, and cheap where it moves with the clock.
+//! In an outage every heartbeat asks how many agents are fresh. A walk over all agents for each heartbeat would cost the
+//! square of the fleet. Here the mark passes each report once, and a question walks only the reports between the mark and
+//! the time that it asks about. The answer is right wherever the mark is, and cheap where the mark moves with the clock.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ impl Count {
         count
     }
 
-    /// Of one agent; none while nobody knows its machine.
+    /// The count of one agent; none while its machine is unknown.
     fn of(seen: &AgentSeen) -> Option<Self> {
         let lost = usize::from(seen.report.api.may_be_everywhere());
         seen.link.as_ref().map(|_| Self { agents: 1, lost })
@@ -64,7 +65,7 @@ impl HeardTimes {
         Self { at: BTreeMap::new(), all: Count::NONE, mark: Time::from_ms(i64::MIN), later: Count::NONE }
     }
 
-    /// It counts from here on; whoever changes it takes it out before.
+    /// Counts this agent from here on. The code that changes an agent takes it out of the count before.
     pub(super) fn add(&mut self, seen: &AgentSeen) {
         let Some(one) = Count::of(seen) else { return };
         self.at.entry(seen.heard).or_default().add(one);

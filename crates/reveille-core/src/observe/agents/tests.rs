@@ -1,4 +1,4 @@
-//! Who is fresh, what is passed over, and when silence of many means something.
+//! Which agents are fresh, which reports are passed over, and when the silence of many agents means something.
 
 use std::collections::BTreeSet;
 
@@ -60,9 +60,9 @@ fn silence_counts_while_somebody_listens_and_no_longer_than_that() {
     let silence = |view: &AgentsView, s: i64| view.silence(at(s), view.get(&"a".into()).expect("heard"));
     assert_eq!(silence(&view, 60), Span::from_s(60));
     view.is_deaf(at(60));
-    assert_eq!(silence(&view, 600), Span::from_s(60), "nobody listened");
+    assert_eq!(silence(&view, 600), Span::from_s(60), "no server listened");
     view.listens(at(600));
-    assert_eq!(silence(&view, 610), Span::from_s(10), "its whole time begins anew");
+    assert_eq!(silence(&view, 610), Span::from_s(10), "its whole time starts from zero");
     view.restart_sight(at(700));
     assert_eq!(silence(&view, 705), Span::from_s(5), "and so it does after a sleep of ours");
 }
@@ -87,7 +87,7 @@ fn one_that_cries_outage_is_not_believed_and_most_are() {
     assert_eq!(view.outage(at(1)), None, "two of five, and one that knows it is alone");
     say(&mut view, 3, ApiSaid::LostByAll, 2);
     assert_eq!(view.outage(at(1)), Some((3, 5)));
-    assert_eq!(view.outage(at(100)), None, "nobody is fresh any more");
+    assert_eq!(view.outage(at(100)), None, "no agent is fresh any more");
 }
 
 /// Many agents, each on a machine of its own, and linked to it by hand.
@@ -252,7 +252,7 @@ fn heartbeats_of_an_outage_walk_over_each_moment_once() {
             let from = now - Span::from_s(90);
             walked += view.heard.walked(from);
             view.note_outage(now, |_| true);
-            assert_eq!(view.heard.walked(from), 0, "whoever asks now walks over nothing");
+            assert_eq!(view.heard.walked(from), 0, "a question asked now walks over nothing");
         }
     }
     assert_eq!(view.outage(at(15 * rounds as i64)), Some((agents, agents)), "there is an outage to ask for");

@@ -1,4 +1,4 @@
-//! What agents say against a step on any machine: an outage of the API server, seen from the nodes.
+//! What the agents' reports block on every machine: an outage of the API server, as the nodes see it.
 
 use crate::model::roster::Timing;
 use crate::model::time::Time;

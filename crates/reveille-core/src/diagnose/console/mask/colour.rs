@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// Control sequence introducer, as terminals of eight bits have it.
 const CSI: char = '\u{9b}';
 
-/// The text without a terminal's control sequences: a colour in the middle of `token=…` would hide its name from us and from
-/// nobody who reads it. Loggers write the escape byte in several ways.
+/// The text without a terminal's control sequences: a colour in the middle of `token=…` would hide the name from the
+/// masker, and a person would still read the token. Loggers write the escape byte in several ways.
 pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
     /// The letters in them are of either case.
     const ESCAPES: [&str; 10] =

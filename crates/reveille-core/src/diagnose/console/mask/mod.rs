@@ -1,4 +1,4 @@
-//! Takes secrets out of text before anybody keeps or quotes it.
+//! Takes secrets out of text before the program keeps or quotes it.
 //!
 //! ```text
 //!  text ─▶ colours out ─┬▶ keys        private keys, whole, cut off or bare ───────────────┐
@@ -19,8 +19,8 @@
 //! leaked one. What it must not do is eat the facts of a failure: addresses, paths, ids, digests of certificates and images,
 //! reasons, and token *ids* stay. What tells the kind of a token stays with it: `glpat-[masked]`.
 //!
-//! Each detector marks byte ranges in one pass. What a guest prints is under nobody's control, so that nothing is walked
-//! again for each of many matches in it, and no detector backtracks.
+//! Each detector marks byte ranges in one pass. The guest alone decides what it prints, so no detector walks text again for
+//! each of many matches in it, and none backtracks.
 //!
 //! Left out on purpose: a random word with no name, no prefix and no tool beside it, because names of pods and ids of
 //! containers look alike; and a secret that is encoded twice or cut in the middle by a reader that saw one line of it.

@@ -220,7 +220,7 @@ impl Found {
     fn is_said(&self, text: &str, line: usize) -> bool {
         let rest = &text[self.start..line];
         match self.between {
-            // Several words in quotes are a phrase that somebody chose.
+            // Several words in quotes are a phrase that a person chose.
             _ if rest.starts_with('\'') && !rest[1..].starts_with("no ") => false,
             Between::Space => is_message(rest),
             Between::Colon => is_message(rest) || self.is_of_an_api(text),

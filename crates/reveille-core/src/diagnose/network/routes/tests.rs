@@ -77,7 +77,7 @@ fn foreign_routes_are_never_touched() {
     assert_eq!(report, RouteReport { foreign: 5, ..RouteReport::default() });
 }
 
-/// I109: three routes to one range, two next hops are nobody's: those two go, the live one stays.
+/// I109: three routes to one range, and two next hops are in use nowhere: those two go, the live one stays.
 #[test]
 fn i109_dead_next_hops_go_and_the_owner_stays() {
     let all = [
@@ -113,7 +113,7 @@ fn a_live_duplicate_goes_only_when_every_object_says_that_it_is_wrong() {
     let six_only = RouteHolder { pod_ranges: vec![net("fd00::/64")], ..with_range() };
     let table: Vec<(&str, Vec<RouteHolder>, &[&str], bool)> = vec![
         ("its node owns another range", two(true, with_range()), &[], true),
-        ("nobody is there", two(true, node("b", "10.0.0.3", "198.19.2.0/24")), &[], true),
+        ("no port is there", two(true, node("b", "10.0.0.3", "198.19.2.0/24")), &[], true),
         ("the owner is not Ready", two(false, with_range()), &[], false),
         ("its node has no range yet", two(true, node("b", "10.0.0.2", "")), &[], false),
         ("its node has a range of the other family", two(true, six_only), &[], false),
@@ -165,17 +165,21 @@ fn without_a_certain_owner_live_routes_are_undecided() {
         assert_eq!(report.removable(), vec![], "{case}");
     }
     let report = look(&both, &[], &["10.0.0.2"]);
-    assert_eq!(report.duplicates[0].stale, routes(&both[..1]), "a dead one is dead whoever owns the range");
+    assert_eq!(
+        report.duplicates[0].stale,
+        routes(&both[..1]),
+        "a dead one is dead whichever node owns the range"
+    );
     assert_eq!(report.duplicates[0].undecided, routes(&both[1..]));
 }
 
 #[test]
 fn single_routes_are_removable_only_when_their_next_hop_is_nobody() {
     let table: Vec<(&str, &str, &[&str], &str)> = vec![
-        ("nobody's range, nobody there", "198.19.9.0/24>10.0.0.9", &[], "orphaned"),
-        ("nobody's range, a live instance there", "198.19.9.0/24>10.0.0.9", &["10.0.0.9"], "kept"),
-        ("nobody's range, a node there", "198.19.9.0/24>10.0.0.2", &[], "kept"),
-        ("a's range, nobody there", "198.19.1.0/24>10.0.0.9", &[], "misdirected"),
+        ("no node's range, no port there", "198.19.9.0/24>10.0.0.9", &[], "orphaned"),
+        ("no node's range, a live instance there", "198.19.9.0/24>10.0.0.9", &["10.0.0.9"], "kept"),
+        ("no node's range, a node there", "198.19.9.0/24>10.0.0.2", &[], "kept"),
+        ("a's range, no port there", "198.19.1.0/24>10.0.0.9", &[], "misdirected"),
         ("a's range, a live instance there", "198.19.1.0/24>10.0.0.9", &["10.0.0.9"], "kept"),
     ];
     for (case, text, live, expected) in table {

@@ -22,8 +22,8 @@ fn status(name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A registration server that was taken over, or what answers the doctor in its place. Each chunk of a body has a buffer of its own,
-/// for as long as it is kept.
+/// A registration server that was taken over, or what answers the doctor in its place. Each chunk of a body has a buffer of its
+/// own, for as long as it is kept.
 #[tokio::test]
 async fn answer_of_a_byte_to_a_chunk_fills_no_memory_of_an_agent() {
     let mut params = CertificateParams::default();

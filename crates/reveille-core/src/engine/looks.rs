@@ -389,10 +389,10 @@ impl State {
         log: &[InstanceAction],
     ) {
         let (ActionMark::Reboot(before), Some(case)) = (before, self.cases.get_mut(key)) else { return };
-        let reboots = case.incident.attempts.iter().filter(|tried| matches!(tried.call, Call::Reboot(_)));
+        let mut reboots = case.incident.attempts.iter().filter(|tried| matches!(tried.call, Call::Reboot(_)));
         let is_told =
             |tried: &Attempt| matches!(tried.outcome(), Some(Outcome::Accepted { request: Some(_) }));
-        if reboots.last().is_none_or(|tried| is_told(tried) || !tried.may_boot()) {
+        if reboots.next_back().is_none_or(|tried| is_told(tried) || !tried.may_boot()) {
             return;
         }
         let reboots = log.iter().filter(|it| &*it.action == "reboot");

@@ -181,8 +181,8 @@ fn node_that_went_unwatched_beside_a_left_over_one_is_held() {
     }
 }
 
-/// After a gap the watch goes on where it was, and no list comes: a Node that goes a few minutes later is seen to go, and so is one
-/// that went in a restart long after the gap.
+/// After a gap the watch goes on where it was, and no list comes: a Node that goes a few minutes later is seen to go, and so is
+/// one that goes in a restart after the gap.
 #[test]
 fn node_that_goes_after_a_gap_is_missed_as_any_other() {
     for restarts in [false, true] {

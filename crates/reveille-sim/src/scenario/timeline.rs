@@ -222,12 +222,8 @@ impl Timeline {
                 self.of_width(at, domain, *width, not_before.is_some());
             }
             Record::Left { machine, why, .. } => {
-                self.push(
-                    at,
-                    Side::Reveille,
-                    &cast.plain(&machine.to_string()),
-                    &format!("leaves on purpose: {why}"),
-                );
+                let who = cast.plain(&machine.to_string());
+                self.push(at, Side::Reveille, &who, &format!("leaves on purpose: {why}"));
             }
             Record::Joined { machines, .. } if at.since(self.start) > Span::from_min(1) => {
                 self.tell_joined(at, machines, cast);

@@ -48,7 +48,8 @@ pub fn rehearse(seed: u64) -> Rehearsal {
     Rehearsal { summary: demo.summary(&state), log, digest }
 }
 
-/// Plays the first minutes of a story, or all of it, and tells `watch` each part. Returns the cluster and the engine as they are then.
+/// Plays the first minutes of a story, or all of it, and tells `watch` each part. Returns the cluster and the engine as they are
+/// then.
 pub fn play(seed: u64, until: Option<Span>, watch: &mut dyn FnMut(Time, Part<'_>)) -> (Demo, State) {
     let judge = crate::catalogue::judge();
     let mut demo = Demo::new(seed);

@@ -65,7 +65,7 @@ pub(super) fn done(by: Asker, ask: &Ask, answer: &Answer) {
             tracing::info!(%by, "the authorities before the newest were retired");
         }
         (Ask::FinishRotation { force: true }, Answer::Pins(_)) => {
-            tracing::warn!(%by, "the authorities before the newest were retired, even if that locks machines out");
+            tracing::warn!(%by, "the authorities before the newest were retired; machines that know no newer one are locked out");
         }
         _ => {}
     }

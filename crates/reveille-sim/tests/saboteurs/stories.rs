@@ -94,6 +94,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         }
         Guard::SecondDenial => &[Guard::EvidenceFirst],
         Guard::Alive => &[Guard::Patience],
+        // A machine whose build ended a moment ago is left alone for a minute, and joins within it.
+        Guard::Patience => &[Guard::JustReleased],
         Guard::SameCluster => &[Guard::ShrunkenNodes, Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         Guard::RememberedNodes | Guard::LostTogether => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         // The agent and the controller read the same drain.

@@ -1,7 +1,7 @@
 //! The picture of `status` and `why` in the README: the pages of a moment of the demo, as a terminal would show them.
 //!
 //! ```text
-//!  sim::story::play, to 16:30 ─▶ engine ─▶ view ─▶ render, in colour ─▶ anstyle-svg ─▶ docs/status.svg
+//!  sim::story::play, to 17:58 ─▶ engine ─▶ view ─▶ render, in colour ─▶ anstyle-svg ─▶ docs/status.svg
 //! ```
 //!
 //! After a change of the pages run this test once with `REVEILLE_BLESS=1`, and look at the picture.
@@ -20,7 +20,7 @@ use crate::render::{roll, why};
 use crate::view::ask::{Ask, Asked, Reply, answer};
 
 /// Story time of the picture: a machine has not joined, and its console tells why.
-const AT: Span = Span::from_s(16 * 60 + 30);
+const AT: Span = Span::from_s(17 * 60 + 58);
 
 fn report(state: &State, ask: &Ask) -> Report {
     match answer(state, ask, &Asked::default()) {

@@ -37,7 +37,7 @@ crate::guards! {
     SecondDenial = "second-denial",
     /// that a cloud denies an instance that is minutes old is not believed
     YoungDenial = "young-denial",
-    /// after silence, a pause of ours or a jump of the clock, sight and timers start anew
+    /// after silence, a pause of ours or a jump of the clock, sight and timers start again
     UnbrokenSight = "unbroken-sight",
     /// who joined once is remembered over a restart
     JoinedMemory = "joined-memory",
@@ -71,7 +71,7 @@ crate::guards! {
     FreshRead = "fresh-read",
     /// an accepted act whose effect cannot be seen gets its whole patience before the next step
     UnseenPatience = "unseen-patience",
-    /// a machine that somebody else brought up a moment ago has the time of a boot
+    /// a machine that another client brought up a moment ago has the time of a boot
     JustReleased = "just-released",
     /// a machine that came right by itself gives no credit to an act
     OwnProof = "own-proof",
@@ -119,7 +119,7 @@ crate::guards! {
     ZoneDark = "zone-dark",
     /// a fleet of which most is dark, or does not answer yet, is left alone
     FleetDark = "fleet-dark",
-    /// too many amiss freeze a pool, or the roster
+    /// too many machines with a problem freeze a pool, or the roster
     Breaker = "breaker",
     /// machines that recover together after a freeze are left alone until no more of them do
     FreezeSettles = "freeze-settles",
@@ -127,7 +127,7 @@ crate::guards! {
     Rollout = "rollout",
     /// while it is open why a machine went from the list, no other of its pool is touched
     OpenFate = "open-fate",
-    /// where somebody else is at work we wait
+    /// where another client is at work the controller waits
     OtherActors = "other-actors",
     /// a machine whose node was cordoned until it was deleted is left alone
     Drained = "drained",

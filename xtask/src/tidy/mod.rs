@@ -159,6 +159,12 @@ mod tests {
             ("a/b.sh", format!("cd {machine_path}\n"), &["machine-path"]),
             ("a/b.sh", "cd net/work/main\n".into(), &[]),
             ("a/b.rs", "//! A.\n// see #1234\nfn a() {}\n".into(), &["issue-number"]),
+            ("a/b.rs", ["//! A.\n// Who", "ever calls it waits.\nfn a() {}\n"].concat(), &["plain-words"]),
+            (
+                "a/b.rs",
+                ["//! A.\n// `let no", "body` and [`super::an", "ew`] are names.\nfn a() {}\n"].concat(),
+                &[],
+            ),
             (core, "//! A.\nuse crate::observe::A;\nuse crate::effect::B;\n".into(), &[]),
             (core, "//! A.\nuse crate::engine::A;\n".into(), &["stage-arrow"]),
             (core, "//! A.\nuse crate::{\n    model::A,\n    verify::{B, C},\n};\n".into(), &["stage-arrow"]),

@@ -54,11 +54,25 @@ fn rust_line(path: &str, number: usize, line: &str, report: &mut Report) {
                 report.breach(path, number, "unfinished", advice);
             }
         }
+        if let Some(word) = riddle_in(comment) {
+            let advice = format!("\"{word}\" hides the subject; name the process, the person or the service");
+            report.breach(path, number, "plain-words", advice);
+        }
         if names_an_issue(comment) {
             let advice = "a number of a tracker says nothing to a reader; write the reason itself";
             report.breach(path, number, "issue-number", advice);
         }
     }
+}
+
+/// A word of a comment that leaves a reader to guess who acts. Names of code in backticks or behind `::` may hold them.
+fn riddle_in(comment: &str) -> Option<&str> {
+    const RIDDLES: [&str; 7] = ["amiss", "anew", "anybody", "nobody", "somebody", "someone", "whoever"];
+    let prose = comment.split('`').step_by(2).flat_map(str::split_whitespace);
+    let mut words = prose
+        .filter(|word| !word.contains("::"))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    words.find(|word| RIDDLES.iter().any(|riddle| word.eq_ignore_ascii_case(riddle)))
 }
 
 /// Beginnings of paths on build machines, and parts of host names of package mirrors.

@@ -132,8 +132,8 @@ impl Instance {
 
 /// The tasks of Nova that leave a guest where it was, in the hands in which it was (nova/compute/task_states.py, "during
 /// snapshot()" and "during backup()"): the guest goes on, or stands still while its disk is copied and goes on where it stood.
-/// Every other task interrupts the guest, or somebody asked for it who goes on to work there (`updating_password`). A volume that
-/// comes or goes has no task.
+/// Every other task interrupts the guest, or a person asked for it and goes on to work there (`updating_password`). Nova sets no
+/// task when a volume comes or goes.
 const COPIES: [&str; 5] =
     ["image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading", "image_backup"];
 

@@ -28,7 +28,7 @@ fn another_acts(field: &mut Field, acts: bool) {
     field.feed(Event::Command(Command::Pauses(acts.then_some(pause).into_iter().collect())));
 }
 
-/// Somebody drains another machine of the pool and deletes its Node.
+/// A person drains another machine of the pool and deletes its Node.
 fn others_take_one(field: &mut Field) {
     field.nodes.get_mut("i001").unwrap().cordoned = true;
     field.run(Span::from_s(10));
@@ -99,7 +99,7 @@ fn deletion_by_others_an_hour_after_a_handover_holds_the_pool() {
     }
 }
 
-/// Somebody takes a machine away, and we sleep two hours a moment later.
+/// Another client takes a machine away, and we sleep two hours a moment later.
 #[test]
 fn pool_of_others_is_left_alone_for_as_long_again_after_a_sleep() {
     for hours in [0, 2] {

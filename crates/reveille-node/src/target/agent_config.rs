@@ -169,7 +169,7 @@ impl AgentConfig {
         (!value.is_empty()).then_some((value, said.place.as_str()))
     }
 
-    /// Everything in it that lets somebody in, somewhere, also what a later place replaced.
+    /// Each value that is a credential, also one that a later place replaced.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let counting = self.said.iter().filter(|(key, _)| is_secret(key)).map(|(_, said)| &said.value);
         counting.chain(&self.replaced).map(SecretString::expose_secret)
@@ -238,7 +238,7 @@ impl AgentConfig {
     }
 }
 
-/// What stands under this name lets somebody in.
+/// The setting of this name is a credential.
 fn is_secret(key: &str) -> bool {
     const NAMES: [&str; 6] = ["token", "auth", "secret", "password", "key", "datastore-endpoint"];
     !key.ends_with("-file") && NAMES.iter().any(|name| key.contains(name))

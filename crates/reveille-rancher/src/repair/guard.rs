@@ -29,7 +29,7 @@ reveille_core::guards! {
     PodsRead = "pods-read",
     /// pods with data there alone stay, unless a person lets them go
     LocalData = "local-data",
-    /// pods that nobody would make anew stay
+    /// pods that no controller would make again stay
     Unmanaged = "unmanaged",
     /// who can be taken out is not edited
     SaferWay = "safer-way",
@@ -73,7 +73,7 @@ reveille_core::guards! {
     QuietAfter = "quiet-after",
     /// two looks agree that no record is left
     RecordsStayAway = "records-stay-away",
-    /// a record that somebody deletes, or that has another beside it, is not mended
+    /// a record that another client deletes, or that has another beside it, is not mended
     StillOne = "still-one",
     /// two looks agree that an edit holds
     Holds = "holds",
@@ -81,7 +81,7 @@ reveille_core::guards! {
     PlanTime = "plan-time",
     /// only what we wrote is taken back
     OwnEdit = "own-edit",
-    /// what somebody took out is not written again
+    /// what another client took out is not written again
     NotAgain = "not-again",
     /// an intent is durable before it is carried out
     IntentFirst = "intent-first",

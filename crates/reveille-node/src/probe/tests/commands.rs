@@ -1,4 +1,4 @@
-//! What the doctor tells a person to paste, as root, about a disk that somebody else wrote.
+//! What the doctor tells a person to paste, as root, about a disk whose content another party wrote.
 
 use super::*;
 use reveille_agent::checkup::checkup;

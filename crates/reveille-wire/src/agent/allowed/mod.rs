@@ -212,7 +212,7 @@ fn is_setting(key: &str) -> bool {
 pub fn place(file: usize, path: &str) -> Result<(), NotAllowed> {
     let below = |folder: &&str| path.strip_prefix(*folder).and_then(|rest| rest.strip_prefix('/'));
     let is_name = |name: &str| !matches!(name, "" | "." | "..") && name.chars().all(|c| c.is_ascii_graphic());
-    let is_below = FOLDERS.iter().filter_map(|folder| below(folder)).any(|rest| rest.split('/').all(is_name));
+    let is_below = FOLDERS.iter().filter_map(below).any(|rest| rest.split('/').all(is_name));
     if is_below || FILES.contains(&path) {
         return Ok(());
     }

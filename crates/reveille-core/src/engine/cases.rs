@@ -38,6 +38,13 @@ const DENIED_SELDOM: Span = Span::from_min(90);
 /// Evidence kept per finding: an incident stays small however much there is to quote.
 const EVIDENCE_MAX: usize = 12;
 
+/// The machine is shown as stopped, and our own stop and start of it says why.
+#[derive(Clone, Copy)]
+struct OurStop {
+    /// From then on it counts as stopped, if nothing else is read until then. `None`: another event ends the wait.
+    until: Option<Time>,
+}
+
 impl State {
     pub(super) fn judge_dirty(&mut self) {
         while let Some(key) = self.dirty.pop_first() {
@@ -90,7 +97,8 @@ impl State {
         }
         // EC2 shows `stopping` and `stopped` while our own stop and start is being made: that is no fault of its own.
         let state = seen.instance.state;
-        let is_ours = state == InstanceState::Stopped && self.is_stopped_by_us(key);
+        let our_stop = (state == InstanceState::Stopped).then(|| self.our_stop(key)).flatten();
+        let is_ours = our_stop.is_some();
         faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
         self.enrich(key, &mut faults);
         let place = self.place(key, seen, &standing);
@@ -103,7 +111,8 @@ impl State {
         let (forget, wake) = self.watch_presence(key, seen, &standing);
         self.tally.set(key, place);
         self.note_fleet(key);
-        if let Some(at) = wake {
+        let settled = our_stop.and_then(|stop| stop.until);
+        if let Some(at) = wake.into_iter().chain(settled).min() {
             self.wake(at, Wake::Machine(key.clone()));
         }
         if let Some(look) = forget.look {
@@ -136,26 +145,32 @@ impl State {
         }
     }
 
-    /// A stop and start of it is under way: it is not answered, or was not read back, or what was read of the machine is older
-    /// than the answer.
-    fn is_stopped_by_us(&self, key: &MachineKey) -> bool {
-        let MachineKey::Instance(cloud, id) = key else { return false };
-        let is_out = |key: IncidentKey| {
-            let flight = self.cases.get(&key).and_then(|case| self.book.flight_of(case.incident.id));
-            let Some((_, flight)) = flight else { return false };
+    /// A stop and start of it is under way: it is not answered, or was not read back, or what was read of the machine may be
+    /// older than the answer.
+    fn our_stop(&self, key: &MachineKey) -> Option<OurStop> {
+        let MachineKey::Instance(cloud, id) = key else { return None };
+        let settles_within = self.clouds.get(cloud).map_or(Span::ZERO, |view| view.settles_within);
+        let of = |key: IncidentKey| {
+            let (_, flight) = self.book.flight_of(self.cases.get(&key)?.incident.id)?;
+            if !matches!(flight.call, Call::Reboot(Reboot { hard: true, .. })) {
+                return None;
+            }
             let awaits_reading =
                 || self.asked.contains(&(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh));
-            let goes_on = match flight.phase {
-                Phase::Calling { .. } => true,
+            match flight.phase {
+                Phase::Calling { .. } => Some(OurStop { until: None }),
                 // A listing is that much older than the answer. What is still stopped then was not started: EC2 may take minutes
                 // to stop a machine, and the call had ended before that.
-                Phase::Verifying { deadline, .. } => self.now < deadline,
-                Phase::Proving { .. } => awaits_reading(),
-                Phase::Recording => false,
-            };
-            goes_on && matches!(flight.call, Call::Reboot(Reboot { hard: true, .. }))
+                Phase::Verifying { deadline, .. } => (self.now < deadline).then_some(OurStop { until: None }),
+                // One part of EC2 shows the launch, and another still shows `stopped`.
+                Phase::Proving { since, .. } if self.now.since(since) < settles_within => {
+                    Some(OurStop { until: Some(since + settles_within) })
+                }
+                Phase::Proving { .. } => awaits_reading().then_some(OurStop { until: None }),
+                Phase::Recording => None,
+            }
         };
-        self.cases_of(&Subject::Machine(key.clone())).any(is_out)
+        self.cases_of(&Subject::Machine(key.clone())).find_map(of)
     }
 
     fn has_listed(&self, key: &MachineKey) -> bool {

@@ -373,10 +373,16 @@ impl State {
         self.review_doubted();
         self.judge_dirty();
         self.review_projects();
-        self.review_gates();
+        let _ = self.review_gates();
         self.review_proofs();
         self.review_newcomers();
+        let before = self.effects.len();
         self.decide_ripe();
+        // What began may have closed a gate: with a deletion under way the pool is at its minimum. Without this second review, a
+        // next step that opens it again shows no change, and what the gate blocks is forgotten (hunt, seed 4500751).
+        if self.effects.len() > before && self.review_gates() {
+            self.decide_ripe();
+        }
         self.record_joined();
         self.record_traces();
         self.tell_gap_is_over(was_listed);
@@ -508,8 +514,9 @@ impl State {
         }
     }
 
-    /// Freezes that many cases hang on, each as one bit: when one flips, what a gate holds is decided again.
-    fn review_gates(&mut self) {
+    /// Conditions that block many incidents, each as one bit that is set while it blocks none. When one opens, the engine decides
+    /// the incidents again that a gate blocks. True when one opened.
+    fn review_gates(&mut self) -> bool {
         self.review_freezes();
         let (cluster, timing, now) = (&self.cluster, &self.roster.timing, self.now);
         self.agents.note_outage(now, |of| !interlock::leases_say_otherwise(cluster, timing, now, of));
@@ -518,32 +525,35 @@ impl State {
         let limits = self.roster.limits;
         for (name, pool) in &self.roster.pools {
             let count = self.tally.pool(name);
-            gates.push(limits.are_too_many(count.amiss, count.total()));
+            gates.push(!limits.are_too_many(count.amiss, count.total()));
             gates.push(self.desk().live(name, None) > pool.min);
-            gates.push(self.rolling.get(name).is_some_and(|until| self.now < *until));
+            gates.push(self.rolling.get(name).is_none_or(|until| self.now >= *until));
         }
         let all = self.tally.all();
-        gates.push(limits.are_too_many(all.amiss, all.total()));
+        gates.push(!limits.are_too_many(all.amiss, all.total()));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
-        gates.push(interlock::fleet_is_dark(&self.cluster));
+        gates.push(!interlock::fleet_is_dark(&self.cluster));
         let settle = self.roster.timing.settle;
-        let recovers = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_some();
-        gates.extend(self.roster.pools.keys().map(|name| recovers(Scope::Pool(name.clone()))));
+        let is_settled = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_none();
+        gates.extend(self.roster.pools.keys().map(|name| is_settled(Scope::Pool(name.clone()))));
         for (cloud, zone) in self.tally.zones() {
             let zone = Scope::Zone(cloud.clone(), zone.clone());
-            gates.push(self.freezes.is_frozen(&zone));
-            gates.push(recovers(zone));
+            gates.push(!self.freezes.is_frozen(&zone));
+            gates.push(is_settled(zone));
         }
-        gates.push(recovers(Scope::Roster));
-        gates.push(interlock::agents_outage(&self.desk()).is_some());
-        gates.push(interlock::most_are_away(&limits, all));
-        gates.push(interlock::router_room(&self.desk()).is_some());
+        gates.push(is_settled(Scope::Roster));
+        gates.push(interlock::agents_outage(&self.desk()).is_none());
+        gates.push(!interlock::most_are_away(&limits, all));
+        gates.push(interlock::router_room(&self.desk()).is_none());
         std::mem::swap(&mut self.gates, &mut gates);
         self.next_gates = gates;
-        if self.gates != self.next_gates {
+        let mut pairs = self.next_gates.iter().zip(&self.gates);
+        let opened = self.gates.len() != self.next_gates.len() || pairs.any(|(before, now)| !before && *now);
+        if opened {
             self.rouse_gated();
         }
+        opened
     }
 
     fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = InstanceId>) {

@@ -13,7 +13,7 @@ use reveille_core::plan::decide::Next;
 use reveille_core::record::Record;
 use reveille_core::remedies::Reboot;
 
-use super::fixture::{Field, boot_id, roster};
+use super::fixture::{CLOUD, Field, boot_id, roster};
 
 const ONE: &str = "i004";
 
@@ -27,6 +27,8 @@ fn silent_on_ec2(in_group: bool) -> Field {
     for pool in roster.pools.values_mut() {
         pool.through_group = true;
     }
+    // As every roster of EC2 has it (`CloudRef::settles_within`).
+    roster.settles.insert(CLOUD.into(), Span::from_min(5));
     let word = "InService".into();
     let group = OwnerGroup { name: "asg".into(), phase: GroupPhase::Kept, word, protected: false };
     let hosting = Hosting { group: in_group.then_some(group), ..Hosting::default() };
@@ -326,6 +328,40 @@ fn ec2_machine_whose_stop_took_long_is_started_soon() {
     assert!(matches!(field.calls[2], Call::Start(_)), "{:?}", field.calls);
     let off = field.now.since(stopped);
     assert!(off <= Span::from_min(8), "it was off for {off}");
+}
+
+/// "A Describe command may not return the changes of a command that was answered before it" (Amazon EC2 API Reference, "Eventual
+/// consistency"). The first reads after the start show `stopped`; the machine boots.
+#[test]
+fn ec2_machine_that_reads_show_as_stopped_after_its_start_has_no_new_incident() {
+    let mut field = silent_on_ec2(false);
+    until_calls(&mut field, 2).expect("it is rebooted, then stopped and started");
+    assert!(matches!(field.calls[1], Call::Reboot(Reboot { hard: true, .. })), "{:?}", field.calls);
+    let before = field.case(ONE, FaultKind::NotReady).expect("it is not Ready").incident.id;
+    let is_seen = |field: &Field| {
+        let case = field.case(ONE, FaultKind::NotReady);
+        case.is_some_and(|case| case.incident.attempts.last().is_some_and(|last| last.readback.is_some()))
+    };
+    field.run_until(s(120), is_seen);
+    assert!(is_seen(&field), "the launch is seen");
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+    field.run(s(30));
+    assert!(field.case(ONE, FaultKind::Stopped).is_none(), "that reading is out of date");
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Active;
+    field.run(s(60));
+    assert_eq!(field.case(ONE, FaultKind::NotReady).map(|case| case.incident.id), Some(before));
+    assert_eq!(field.calls.len(), 2, "{:?}", field.calls);
+}
+
+/// A person who stops the machine just after our start of it: it is off when the cloud agrees with itself.
+#[test]
+fn ec2_machine_that_stays_stopped_after_its_start_is_told_as_stopped() {
+    let mut field = silent_on_ec2(false);
+    until_calls(&mut field, 2).expect("it is rebooted, then stopped and started");
+    field.run(s(60));
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+    field.run(Span::from_min(12));
+    assert!(field.case(ONE, FaultKind::Stopped).is_some(), "{:?}", field.calls);
 }
 
 /// What stop and start does not cure goes on up its ladder, although the machine had another fault in between: it was off.

@@ -1,8 +1,10 @@
 //! How much at once: what holds a slot, what counts against the hour and for the minimum, and what pools share.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Effect, Outcome};
+use reveille_core::event::Event;
 use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::Mark;
@@ -115,4 +117,39 @@ fn shared_group_rests_while_a_pool_that_uses_it_is_paused_or_off() {
         let nudged = field.calls.iter().any(|call| matches!(call, Call::NudgeGroup(_)));
         assert_eq!(nudged, !paused && network == Mode::Act, "paused: {paused}, {network:?}");
     }
+}
+
+/// The pool is at its minimum because of three deletions that are out. The first is denied, so a fourth begins; before the ledger
+/// has that one, the second is denied too, and there is room for a fifth at once (hunt, seed 4500751).
+#[test]
+fn room_above_the_minimum_that_comes_back_twice_is_used_twice() {
+    let mut roster = roster_with(|pool| {
+        (pool.repair.rejoin, pool.repair.reboot, pool.min) = (Mode::Off, Mode::Off, 17);
+    });
+    (roster.limits.at_once, roster.limits.per_hour, roster.limits.freeze_above_pct) = (5, 50, 100);
+    let mut field = Field::new(roster).populate(20);
+    let lost = ["i004", "i005", "i006", "i007", "i008"];
+    for id in lost {
+        field.instances.get_mut(id).unwrap().zone = Some(format!("zone-{id}").as_str().into());
+    }
+    field.run(min(20));
+    lost.iter().for_each(|id| set(&mut field, id, Ready::Unknown));
+    field.mute = Some(Vec::new());
+    field.run_until(min(60), |field| field.calls.len() >= 3);
+    let out = field.mute.take().unwrap();
+    assert_eq!(out.len(), 3, "{:?}", field.calls);
+    let denied = || Outcome::Denied { text: "403 Forbidden: Policy doesn't allow it".into() };
+    let mut effects: VecDeque<Effect> = VecDeque::new();
+    for intent in &out[..2] {
+        effects.extend(field.step(Event::Done { intent: *intent, outcome: denied() }));
+    }
+    let mut began = Vec::new();
+    while let Some(effect) = effects.pop_front() {
+        match effect {
+            Effect::Record { id, .. } => effects.extend(field.step(Event::Recorded(id))),
+            Effect::Call { call, .. } => began.push(call.to_string()),
+            _ => {}
+        }
+    }
+    assert_eq!(began, ["delete instance i007", "delete instance i008"]);
 }

@@ -214,7 +214,7 @@ fn ledger_is_told_of_a_gap_once_at_each_end() {
         field.records.iter().filter_map(since).collect()
     };
     field.watch_for(min(20));
-    assert_eq!(told(&field), []);
+    assert!(told(&field).is_empty(), "{:?}", told(&field));
     blind(&mut field, min(20));
     field.watch_for(min(20));
     assert_eq!(told(&field), [true, false]);

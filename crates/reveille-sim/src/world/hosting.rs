@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::{InstanceId, PoolName};
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
@@ -62,6 +62,8 @@ pub(super) struct Provider {
     unknown: BTreeMap<PoolName, VecDeque<(Span, Span)>>,
     /// Machines that we stop to start them again.
     pub(super) stopping: BTreeMap<InstanceId, Stopping>,
+    /// Machines that reads still show as they were, until then.
+    pub(super) outdated: BTreeMap<InstanceId, (Time, Arc<Instance>)>,
 }
 
 /// A stop of ours that a start of ours follows.

@@ -332,6 +332,11 @@ impl World {
         // By the cloud's clock, as its answer's Date header says it.
         snapshot.begun = Some(ServiceTime::from_s(self.cloud_time().ms.div_euclid(1000)));
         snapshot.instances.retain(|instance| self.lies.hides(&instance.id, troubled).is_none());
+        for instance in &mut snapshot.instances {
+            if let Some(shown) = self.outdated(&instance.id) {
+                *instance = shown.clone();
+            }
+        }
         // EC2 tells of an instance's interfaces with the instance (`networkInterfaceSet` of DescribeInstances).
         if self.project.shows_ended {
             snapshot.ports.retain(|(owner, _)| self.lies.hides(owner, troubled).is_none());
@@ -418,6 +423,7 @@ impl World {
             Some(false) => Err(error(ReadErrorKind::Unavailable)),
             None => {
                 let there = self.project.servers.get(id).map(|server| &server.instance);
+                let there = there.map(|instance| self.outdated(id).unwrap_or(instance));
                 Ok(there.or_else(|| self.project.ended(id)).cloned())
             }
         }

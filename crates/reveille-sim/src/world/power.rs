@@ -3,14 +3,16 @@
 //! | act | OpenStack (Nova) | EC2 |
 //! | --- | --- | --- |
 //! | reboot | an entry in the log of actions, REBOOT until it is done | nothing: `LaunchTime` and `running` stay as they are |
-//! | stop and start | – | `stopping`, `stopped`, `pending`, and another `LaunchTime` |
+//! | stop and start | – | `stopping`, `stopped`, `pending`, and another `LaunchTime`; some reads show `stopped` for a while yet |
 //!
 //! Sources: nova `nova/compute/api.py` (`reboot`, `_record_action_start`); Amazon EC2 API Reference, `RebootInstances` and
 //! `Instance`; Amazon EC2 User Guide, "Reboot your instance": a guest that does not shut down within a few minutes is reset.
 //! The whole table is `docs/reference/acts.md`. What a boot does inside the machine is `vm`'s.
 
+use std::sync::Arc;
+
 use reveille_core::model::id::{InstanceId, RequestId};
-use reveille_core::model::instance::{InstanceAction, InstanceState};
+use reveille_core::model::instance::{Instance, InstanceAction, InstanceState};
 use reveille_core::model::time::{Span, Time};
 
 use super::calls::OURSELVES;
@@ -64,10 +66,20 @@ impl World {
             return;
         }
         self.project.note(self.now, id, "start", OURSELVES);
+        let stopped = self.project.servers.get(id).map(|server| server.instance.clone());
         self.project.set_state(self.now, id, InstanceState::Building, None);
         self.stop_and_start(id);
         let after = self.soon(4_000, 16_000);
+        if let Some(stopped) = stopped.filter(|_| self.layout.settles.is_some()) {
+            self.provider.outdated.insert(id.clone(), (self.now + after, stopped));
+        }
         self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+    }
+
+    /// What reads of this instance still answer. "A Describe command may not return the changes of a command that was answered
+    /// before it" (Amazon EC2 API Reference, "Eventual consistency"): one that was just started may be shown as stopped.
+    pub(super) fn outdated(&self, id: &InstanceId) -> Option<&Arc<Instance>> {
+        self.provider.outdated.get(id).filter(|(until, _)| self.now < *until).map(|(_, shown)| shown)
     }
 
     /// How long it is until our own stop and start of the machine is answered.

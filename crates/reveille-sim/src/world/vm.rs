@@ -439,6 +439,7 @@ impl World {
                 self.network_faults.still.remove(id);
                 self.lies.unknown.remove(id);
                 self.provider.stopping.remove(id);
+                self.provider.outdated.remove(id);
                 let after = self.soon(5_000, 20_000);
                 self.plan(after, Task::Unroute(id.clone()));
             }

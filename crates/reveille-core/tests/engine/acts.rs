@@ -330,8 +330,8 @@ fn ec2_machine_whose_stop_took_long_is_started_soon() {
     assert!(off <= Span::from_min(8), "it was off for {off}");
 }
 
-/// "A Describe command may not return the changes of a command that was answered before it" (Amazon EC2 API Reference, "Eventual
-/// consistency"). The first reads after the start show `stopped`; the machine boots.
+/// The result of a command "might not be immediately visible to all subsequent commands" (Amazon EC2 Developer Guide, "Eventual
+/// consistency in the Amazon EC2 API"). The first reads after the start show `stopped`; the machine boots.
 #[test]
 fn ec2_machine_that_reads_show_as_stopped_after_its_start_has_no_new_incident() {
     let mut field = silent_on_ec2(false);

@@ -76,8 +76,9 @@ impl World {
         self.plan(after, Task::Life(id.clone(), Life::Rebooted));
     }
 
-    /// What reads of this instance still answer. "A Describe command may not return the changes of a command that was answered
-    /// before it" (Amazon EC2 API Reference, "Eventual consistency"): one that was just started may be shown as stopped.
+    /// What reads of this instance still answer. The result of a command "might not be immediately visible to all subsequent
+    /// commands" (Amazon EC2 Developer Guide, "Eventual consistency in the Amazon EC2 API"): reads show an instance that was
+    /// just started as stopped.
     pub(super) fn outdated(&self, id: &InstanceId) -> Option<&Arc<Instance>> {
         self.provider.outdated.get(id).filter(|(until, _)| self.now < *until).map(|(_, shown)| shown)
     }

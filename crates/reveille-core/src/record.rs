@@ -176,6 +176,9 @@ pub enum Record {
         /// Since when its machine had been seen to serve before that. `None` where it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         served_since: Option<Time>,
+        /// Since when its machine had been away, where an earlier incident of that machine tells. `None`: since `at`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        away_since: Option<Time>,
     },
     /// The conclusion about it changed.
     Diagnosed {

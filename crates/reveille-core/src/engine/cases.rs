@@ -335,7 +335,16 @@ impl State {
             kept_until: None,
         };
         let (away_since, served_since) = self.away_since(&key);
-        self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label, served_since });
+        let earlier = Some(away_since).filter(|since| *since < at);
+        self.record(Record::Opened {
+            at,
+            incident: id,
+            key: key.clone(),
+            pool,
+            label,
+            served_since,
+            away_since: earlier,
+        });
         if (rung, tries, not_before) != (0, 0, None) {
             let (unconfirmed, lapsed) = (None, Vec::new());
             let stands = Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed };

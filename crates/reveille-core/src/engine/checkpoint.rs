@@ -147,6 +147,7 @@ impl State {
             pool: incident.pool.clone(),
             label: incident.label.clone(),
             served_since: case.and_then(|case| case.served_since),
+            away_since: case.map(|case| case.away_since).filter(|since| *since < incident.first_seen),
         });
         let findings = incident.findings.clone();
         records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });

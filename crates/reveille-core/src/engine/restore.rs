@@ -86,10 +86,10 @@ impl Replay {
             | Record::Departed { .. }
             | Record::Paused { .. }
             | Record::Returned { .. } => self.take_machines(record),
-            Record::Opened { at, incident, key, pool, label, served_since } => {
+            Record::Opened { at, incident, key, pool, label, served_since, away_since } => {
                 numbers.incident = numbers.incident.max(incident);
                 self.keys.insert(incident, key.clone());
-                self.open(at, incident, key, pool, label, served_since);
+                self.open(at, incident, key, pool, label, (away_since, served_since));
             }
             Record::Diagnosed { incident, findings, .. } => {
                 self.with(incident, |found| found.findings = findings);
@@ -347,7 +347,7 @@ impl Replay {
         key: IncidentKey,
         pool: Option<crate::model::id::PoolName>,
         label: Arc<str>,
-        served_since: Option<Time>,
+        (away_since, served_since): (Option<Time>, Option<Time>),
     ) {
         let incident = Incident {
             id,
@@ -366,7 +366,8 @@ impl Replay {
             asked: None,
             kept_until: None,
         };
-        let away_since = self.state.away_since(&key).0.min(at);
+        // A checkpoint does not hold the earlier incident, which is closed by then.
+        let away_since = away_since.unwrap_or_else(|| self.state.away_since(&key).0).min(at);
         let case = Case {
             incident,
             away_since,

@@ -315,3 +315,30 @@ fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
     assert!(field.case("i004", FaultKind::NotReady).is_some(), "and is not any more");
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
 }
+
+/// Its group slips off, and it is away with it, until nothing more is tried for the group. Hours later its Node is deleted: the new
+/// incident knows since when the machine has been away, also in a ledger that was rotated since (hunt, seed 4600008).
+#[test]
+fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group() {
+    for how in ["nothing", "restart", "rotated"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(2));
+        field.deaf = true;
+        field.ports.get_mut("i004").unwrap().groups = Box::new([]);
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(120));
+        field.nodes.remove("i004");
+        field.sync_nodes();
+        field.run(Span::from_min(2));
+        assert!(field.case("i004", FaultKind::Vanished).is_some(), "{how}: it lost its Node");
+        if how == "rotated" {
+            field.records = field.state.checkpoint();
+        }
+        if how != "nothing" {
+            field = field.restarted(roster());
+            field.deaf = true;
+        }
+        field.run(Span::from_min(240));
+        assert_eq!(field.destructive_calls(), 0, "{how}: {:?}", field.calls);
+    }
+}

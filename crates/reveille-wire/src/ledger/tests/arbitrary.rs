@@ -392,10 +392,19 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     let intent = || any::<u64>().prop_map(IntentId);
     let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
     let incidents = prop_oneof![
-        (at(), incident(), subject(), kind(), option::of(id(PoolName::new)), text(), option::of(at()))
-            .prop_map(|(at, incident, subject, kind, pool, label, served_since)| {
+        (
+            at(),
+            incident(),
+            subject(),
+            kind(),
+            option::of(id(PoolName::new)),
+            text(),
+            option::of(at()),
+            option::of(at())
+        )
+            .prop_map(|(at, incident, subject, kind, pool, label, served_since, away_since)| {
                 let key = IncidentKey { subject, kind };
-                Record::Opened { at, incident, key, pool, label, served_since }
+                Record::Opened { at, incident, key, pool, label, served_since, away_since }
             }),
         (at(), incident(), vec(finding(), 0..3)).prop_map(|(at, incident, findings)| Record::Diagnosed {
             at,

@@ -268,6 +268,7 @@ pub(super) fn every_kind() -> Vec<Record> {
             pool,
             label: text("prod-w-7xk2p"),
             served_since: None,
+            away_since: None,
         }
     }));
     let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };

@@ -6,7 +6,7 @@ use crate::attacked_again::{hidden, stay};
 /// One that looks random, and one that people choose.
 const SECRETS: [&str; 2] = ["hUnt3rTwo9zQ", "Winter-2026!"];
 
-fn both_hidden(forms: &[&str]) {
+pub(crate) fn both_hidden(forms: &[&str]) {
     for secret in SECRETS {
         hidden(secret, forms);
     }
@@ -85,6 +85,37 @@ fn secret_of_commands_beside_a_cluster_does_not_survive() {
         "mosquitto_passwd -c /etc/mosquitto/passwd bob",
         "fence_ipmilan -a 10.0.0.9 -l admin -o status",
         "redis-cli -h h ping",
+    ]);
+}
+
+#[test]
+fn secret_that_a_command_hashes_or_a_statement_sets_does_not_survive() {
+    both_hidden(&[
+        "mkpasswd --method=SHA-512 ~",
+        "mkpasswd --method=sha-512 --rounds=4096 ~",
+        "mkpasswd -m sha-512 ~",
+        "mkpasswd -m sha-512 ~ saltsalt",
+        "mkpasswd -m sha-512 -S saltsalt ~",
+        "H=$(mkpasswd -m bcrypt ~)",
+        "CREATE USER bob IDENTIFIED BY ~;",
+        "CREATE USER bob IDENTIFIED BY ~ ACCOUNT UNLOCK;",
+        "CREATE USER bob IDENTIFIED BY PASSWORD '~';",
+        "ALTER USER bob IDENTIFIED BY VALUES '~';",
+        "REDISCLI_AUTH=~ redis-cli ping",
+        "export REDISCLI_AUTH='~'",
+    ]);
+    assert_eq!(
+        masked("REDISCLI_AUTH=x7y redis-cli -h 10.0.0.9"),
+        "REDISCLI_AUTH=[masked] redis-cli -h 10.0.0.9"
+    );
+    stay(&[
+        "mkpasswd -m sha-512",
+        "mkpasswd --method=SHA-512 -s",
+        "mkpasswd: command not found",
+        "install mkpasswd from whois",
+        "CREATE USER bob IDENTIFIED BY RANDOM PASSWORD REQUIRE SSL;",
+        "the volume is identified by vol-1a2b",
+        "redis-cli -h 10.0.0.9 ping",
     ]);
 }
 

@@ -66,7 +66,8 @@ impl Running {
         let raw = &text[word.clone()];
         let bare = raw.trim_matches(AROUND);
         if let Some(takes) = self.takes.take() {
-            if takes == Takes::Second {
+            let is_kept = takes == Takes::Statement && matches!(bare, "PASSWORD" | "VALUES");
+            if takes == Takes::Second || is_kept {
                 self.takes = Some(Takes::Word);
                 return word.end;
             }
@@ -97,7 +98,7 @@ impl Running {
         if bare.starts_with('-') {
             self.after = if bare.contains('=') { After::Word } else { After::Option };
         } else if !is_needed {
-            if after == After::Word {
+            if after == After::Word && !(self.free.is_some() && self.takes_first()) {
                 self.free = Some(word.clone());
             }
             self.last = Some(word);
@@ -117,7 +118,8 @@ impl Running {
         ranges: &mut Vec<Range<usize>>,
     ) -> usize {
         for tool in self.tools() {
-            if let Some(needed) = tool.behind.iter().find(|needed| **needed == bare)
+            let is_it = |needed: &&str| bare == *needed || needed.ends_with('=') && bare.starts_with(needed);
+            if let Some(needed) = tool.behind.iter().find(|needed| is_it(needed))
                 && !self.behind.contains(needed)
             {
                 self.behind.push(needed);
@@ -167,11 +169,16 @@ impl Running {
         const WORDS_MIN: usize = 2;
         let last = self.tools().filter(|tool| self.is_behind(tool)).find_map(|tool| tool.last);
         let needs = if self.behind.is_empty() { WORDS_MIN } else { 1 };
-        let word = self.free.take().or(self.last.take());
+        let word = self.free.take().or(self.last.take().filter(|_| last != Some(Takes::First)));
         if let (Some(takes), Some(word)) = (last.filter(|_| self.words >= needs), word) {
             self.secret(text, word, takes, ranges);
         }
         self.begin(None);
+    }
+
+    /// Whether the secret is the first free word, and not the last.
+    fn takes_first(&self) -> bool {
+        self.tools().any(|tool| tool.last == Some(Takes::First))
     }
 
     /// Another command; where lines and words end stays known.
@@ -201,8 +208,15 @@ impl Running {
             Takes::Path => value.find('/').map_or(value.len(), |at| at + 1),
             Takes::Percent => value.find('%').map_or(value.len(), |at| at + 1),
             Takes::Literal => value.find('=').map_or(value.len(), |at| at + 1),
+            Takes::Statement if value.trim_matches(AROUND) == "RANDOM" => value.len(),
             Takes::Quoted if !value.starts_with(['"', '\'']) => value.len(),
-            Takes::Word | Takes::Second | Takes::Joined | Takes::Quoted | Takes::Assigned => 0,
+            Takes::Word
+            | Takes::Second
+            | Takes::Joined
+            | Takes::Quoted
+            | Takes::Statement
+            | Takes::First
+            | Takes::Assigned => 0,
         };
         // `curl -u name` asks for the password.
         let user = value.trim_matches(AROUND);

@@ -6,8 +6,9 @@
 
 use super::value::cut;
 
-/// `strerror`, `pam_strerror` and cryptsetup, in small letters.
-const ERRORS: [&str; 50] = [
+/// `strerror`, `pam_strerror`, cryptsetup and shells, in small letters.
+const ERRORS: [&str; 51] = [
+    "command not found",
     "invalid argument",
     "no such file or directory",
     "permission denied",

@@ -34,7 +34,8 @@ const PHRASES: [&str; 10] = [
     "passw0rd",
 ];
 /// Wherever they stand in a name, written without `-` and `_`: `OS_PASSWORD`, `db-password`, `apiToken`.
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 49] = [
+    "rediscliauth",
     "setupkey",
     "enrollmentkey",
     "provisioningkey",

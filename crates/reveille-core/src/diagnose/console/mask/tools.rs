@@ -18,8 +18,12 @@ pub(super) enum Takes {
     Joined,
     /// The rest of this word, behind its first colon when it has one: `-uuser:x`.
     JoinedAccount,
-    /// The next word, when it is quoted: `IDENTIFIED BY 'x'`.
+    /// The next word, when it is quoted: `identified by 'x'`.
     Quoted,
+    /// The next word, or the one behind it where SQL says how it is kept: `IDENTIFIED BY x`, `IDENTIFIED BY VALUES 'x'`.
+    Statement,
+    /// The first word that no option takes: `-m sha-512 x salt`.
+    First,
     /// The next word, behind its first comma: `-u user,x`.
     Comma,
     /// The next word, behind its last colon: `-y hmac-sha256:name:x`.
@@ -37,7 +41,8 @@ pub(super) enum Takes {
 pub(super) struct Tool {
     /// Its names.
     pub(super) names: &'static [&'static str],
-    /// The options count behind one of these words; always, when there is none.
+    /// The options count behind one of these words, or behind one that begins with it when it ends with `=`; always, when there
+    /// is none.
     pub(super) behind: &'static [&'static str],
     /// Its options.
     pub(super) options: &'static [(&'static str, Takes)],
@@ -69,7 +74,7 @@ const fn last(names: &'static [&'static str], behind: &'static [&'static str]) -
 }
 
 /// Every tool that is known.
-pub(super) const TOOLS: [Tool; 70] = [
+pub(super) const TOOLS: [Tool; 71] = [
     Tool {
         flags: "#012346aBfgGiIjJklLMnNOpqRsSvVZ",
         ..tool(
@@ -185,7 +190,7 @@ pub(super) const TOOLS: [Tool; 70] = [
     tool(&["cryptsetup", "systemd-cryptenroll"], &[], &[("--passphrase", Takes::Word)]),
     // No commands, and written alike: haproxy, SQL, Debian's preseed.
     tool(&["stats"], &[], &[("auth", Takes::Account)]),
-    tool(&["IDENTIFIED", "identified"], &[], &[("BY", Takes::Quoted), ("by", Takes::Quoted)]),
+    tool(&["IDENTIFIED", "identified"], &[], &[("BY", Takes::Statement), ("by", Takes::Quoted)]),
     tool(&["d-i"], &[], &[("password", Takes::Word)]),
     last(&["htpasswd"], &[]),
     last(&["wpa_passphrase"], &[]),
@@ -253,6 +258,10 @@ pub(super) const TOOLS: [Tool; 70] = [
     tool(&["message-digest-key"], &[], &[("md5", Takes::Word)]),
     Tool { last: Some(Takes::LastColon), ..tool(&["etcdctl"], &["user"], &[]) },
     last(&["openssl"], &["passwd"]),
+    Tool {
+        last: Some(Takes::First),
+        ..tool(&["mkpasswd"], &["-m", "--method", "--method=", "-5", "-S", "--salt", "--salt=", "-R"], &[])
+    },
     last(&["mosquitto_passwd"], &["-b"]),
     last(&["rclone"], &["obscure", "reveal"]),
     Tool { last: Some(Takes::Path), ..tool(&["microk8s", "microk8s.join"], &["join"], &[]) },

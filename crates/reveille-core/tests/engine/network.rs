@@ -316,8 +316,8 @@ fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
 }
 
-/// Its group slips off, and it is away with it, until nothing more is tried for the group. Hours later its Node is deleted: the new
-/// incident knows since when the machine has been away, also in a ledger that was rotated since (hunt, seed 4600008).
+/// Its group slips off, and it is away with it, until nothing more is tried for the group. Hours later its Node is deleted: the
+/// new incident knows since when the machine has been away, also in a ledger that was rotated since (hunt, seed 4600008).
 #[test]
 fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group() {
     for how in ["nothing", "restart", "rotated"] {

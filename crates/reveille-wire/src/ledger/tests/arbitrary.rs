@@ -387,25 +387,24 @@ fn of_machines() -> impl Strategy<Value = Record> {
     ]
 }
 
+fn opened() -> impl Strategy<Value = Record> {
+    let incident = any::<u64>().prop_map(IncidentId);
+    let of_pool = (option::of(id(PoolName::new)), text());
+    let times = (option::of(at()), option::of(at()));
+    (at(), incident, subject(), kind(), of_pool, times).prop_map(
+        |(at, incident, subject, kind, (pool, label), (served_since, away_since))| {
+            let key = IncidentKey { subject, kind };
+            Record::Opened { at, incident, key, pool, label, served_since, away_since }
+        },
+    )
+}
+
 pub(crate) fn record() -> impl Strategy<Value = Record> {
     let incident = || any::<u64>().prop_map(IncidentId);
     let intent = || any::<u64>().prop_map(IntentId);
     let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
     let incidents = prop_oneof![
-        (
-            at(),
-            incident(),
-            subject(),
-            kind(),
-            option::of(id(PoolName::new)),
-            text(),
-            option::of(at()),
-            option::of(at())
-        )
-            .prop_map(|(at, incident, subject, kind, pool, label, served_since, away_since)| {
-                let key = IncidentKey { subject, kind };
-                Record::Opened { at, incident, key, pool, label, served_since, away_since }
-            }),
+        opened(),
         (at(), incident(), vec(finding(), 0..3)).prop_map(|(at, incident, findings)| Record::Diagnosed {
             at,
             incident,

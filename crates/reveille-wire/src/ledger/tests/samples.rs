@@ -256,21 +256,23 @@ fn of_machines(fence: Fence) -> Vec<Record> {
     ]
 }
 
+fn opened(incident: IncidentId, subject: Subject, kind: FaultKind) -> Record {
+    let pool = matches!(subject, Subject::Machine(_)).then(|| PoolName::from("workers"));
+    Record::Opened {
+        at: AT,
+        incident,
+        key: IncidentKey { subject, kind },
+        pool,
+        label: text("prod-w-7xk2p"),
+        served_since: None,
+        away_since: None,
+    }
+}
+
 pub(super) fn every_kind() -> Vec<Record> {
     let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
     let mut records = of_machines(fence);
-    records.extend(subjects().into_iter().map(|(subject, kind)| {
-        let pool = matches!(subject, Subject::Machine(_)).then(|| PoolName::from("workers"));
-        Record::Opened {
-            at: AT,
-            incident,
-            key: IncidentKey { subject, kind },
-            pool,
-            label: text("prod-w-7xk2p"),
-            served_since: None,
-            away_since: None,
-        }
-    }));
+    records.extend(subjects().into_iter().map(|(subject, kind)| opened(incident, subject, kind)));
     let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };
     records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
     records.push(Record::Diagnosed { at: AT, incident, findings: vec![catalogued()] });

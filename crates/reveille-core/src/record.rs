@@ -87,6 +87,9 @@ pub enum Record {
         /// They rolled the pools: another image or version turned up there.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         rollout: bool,
+        /// Since when others have been at work there without a break. `None`: since `at`, or since an earlier record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Time>,
     },
     /// The Nodes of these machines went together, and their API server denied each by name: nothing is done to them before they
     /// have a Node again, which is told by [`Record::Joined`].

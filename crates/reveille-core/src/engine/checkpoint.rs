@@ -28,9 +28,11 @@ impl State {
             records.push(Record::Cluster { at, cluster });
         }
         let others = self.others.iter().chain(&self.handovers).filter(|(_, others)| at < others.until);
-        records.extend(others.map(|(pool, Others { at, until, what, .. })| {
+        records.extend(others.map(|(pool, Others { since, at, until, what })| {
             let (at, pools, until, what) = (*at, vec![pool.clone()], *until, what.clone());
-            Record::OthersActed { at, pools, until, what, rollout: false }
+            // The earlier records are gone, and the hour at most counts from the first of them.
+            let since = Some(*since).filter(|since| *since < at);
+            Record::OthersActed { at, pools, until, what, rollout: false, since }
         }));
         let rolling = self.rolling.iter().filter(|(_, until)| at < **until);
         records.extend(rolling.filter_map(|(pool, until)| {

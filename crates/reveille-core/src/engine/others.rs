@@ -157,7 +157,7 @@ impl State {
         }
         self.remember_others(&pools, &others);
         let Others { at, until, what, .. } = others;
-        self.record(Record::OthersActed { at, pools, until, what, rollout: false });
+        self.record(Record::OthersActed { at, pools, until, what, rollout: false, since: None });
     }
 
     /// The pool was rolled a moment ago. The next process sees one image and one version in it, and cannot tell.

@@ -176,8 +176,9 @@ impl Replay {
             Record::OthersActed { at, pools, until, rollout: true, .. } => {
                 pools.iter().for_each(|pool| self.state.remember_rollout(pool, at, until));
             }
-            Record::OthersActed { at, pools, until, what, .. } => {
-                self.state.remember_others(&pools, &Others { since: at, at, until, what });
+            Record::OthersActed { at, pools, until, what, since, .. } => {
+                let since = since.unwrap_or(at).min(at);
+                self.state.remember_others(&pools, &Others { since, at, until, what });
             }
             Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {

@@ -594,7 +594,7 @@ impl State {
 /// The pool was rolled: kept for the next process.
 pub(super) fn rolled(at: Time, pool: &PoolName, until: Time) -> Record {
     let what = Arc::from("another image or version turned up in the pool");
-    Record::OthersActed { at, pools: vec![pool.clone()], until, what, rollout: true }
+    Record::OthersActed { at, pools: vec![pool.clone()], until, what, rollout: true, since: None }
 }
 
 /// What the cluster shows of the instances of this cloud that have a Node.

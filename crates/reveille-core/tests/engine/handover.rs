@@ -203,6 +203,7 @@ fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one()
         until: at + Span::from_min(10),
         what: "instance 7f3a was deleted".into(),
         rollout: false,
+        since: None,
     };
     let mut records = field.records.clone();
     records.extend([acted(slow + Span::from_min(60)), acted(slow)]);

@@ -163,3 +163,29 @@ fn dead_machine_of_a_pool_that_others_scale_all_day_is_repaired_although_we_slee
     }
     assert!(!field.calls.is_empty(), "never repaired: {}", field.held(ONE, FaultKind::NotReady));
 }
+
+/// Others delete a machine of the pool each five minutes. That blocks the repair of a dead one for an hour at most, also where
+/// the ledger is rotated in that hour and the controller restarted.
+#[test]
+fn deletions_by_others_hold_a_pool_for_an_hour_at_most_over_a_rotation() {
+    for how in ["nothing", "restart", "rotated"] {
+        let mut field = Field::new(without_rejoin()).populate(30);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        for number in 0..18 {
+            let id = format!("i{:03}", number + 10);
+            field.delete_machine(&id);
+            field.nodes.remove(&id);
+            field.add_machine(&format!("j{number:03}"), true);
+            field.run(min(5));
+            if number == 10 && how != "nothing" {
+                if how == "rotated" {
+                    field.records = field.state.checkpoint();
+                }
+                assert_eq!(field.calls, [], "{how}");
+                field = field.restarted(without_rejoin());
+            }
+        }
+        assert!(!field.calls.is_empty(), "{how}: {}", field.held(ONE, FaultKind::NotReady));
+    }
+}

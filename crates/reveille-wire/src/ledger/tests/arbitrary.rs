@@ -366,8 +366,15 @@ fn of_machines() -> impl Strategy<Value = Record> {
         (at(), machine(), any::<bool>(), option::of(text()))
             .prop_map(|(at, machine, cordoned, sign)| Record::Cordoned { at, machine, cordoned, sign }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
-        (at(), vec(id(PoolName::new), 0..3), at(), text(), any::<bool>()).prop_map(
-            |(at, pools, until, what, rollout)| Record::OthersActed { at, pools, until, what, rollout }
+        (at(), vec(id(PoolName::new), 0..3), at(), text(), any::<bool>(), option::of(at())).prop_map(
+            |(at, pools, until, what, rollout, since)| Record::OthersActed {
+                at,
+                pools,
+                until,
+                what,
+                rollout,
+                since
+            }
         ),
         (at(), machine(), trace(), option::of((id(AgentId::new), option::of(hold())))).prop_map(
             |(at, machine, trace, told)| {

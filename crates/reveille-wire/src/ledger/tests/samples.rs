@@ -237,6 +237,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             until: AT,
             what: text("somebody deleted instance 7f3a"),
             rollout: false,
+            since: None,
         },
         Record::OthersActed {
             at: AT,
@@ -244,6 +245,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             until: AT,
             what: text("another image or version turned up in the pool"),
             rollout: true,
+            since: None,
         },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
         Record::Departed { at: AT, machines: vec![machine()], disowned: false },

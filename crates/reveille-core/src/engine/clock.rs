@@ -126,7 +126,7 @@ impl State {
     /// meanwhile.
     fn move_back(&mut self, by: Span) {
         let moved = |at: Time| Time::from_ms(at.ms - by.ms);
-        self.nodes_seen.move_by(moved);
+        self.move_unseen(moved);
         for case in self.cases.values_mut() {
             case.gathered.asked_at = case.gathered.asked_at.map(moved);
         }

@@ -36,24 +36,28 @@ pub(super) struct NodesSeen {
     names: BTreeSet<NodeName>,
 }
 
-impl NodesSeen {
-    pub(super) fn move_by(&mut self, moved: impl Fn(Time) -> Time) {
-        self.complete = self.complete.map(&moved);
-        self.proved = self.proved.map(|(since, last)| (moved(since), moved(last)));
-        self.unseen_since = self.unseen_since.map(moved);
-    }
-}
-
 impl State {
-    /// A process begins. Where it is not known since when no process saw the nodes, it is too long.
+    /// A process begins. Where it is not known since when no process saw the nodes, it is too long: so where the last process was
+    /// alive in what is the future now. How far the clock went back is not known, and neither is how long ago a gap began.
     pub(super) fn begin_unseen(&mut self, last_alive: Option<Time>) {
-        if self.remembered.is_empty() {
+        if self.remembered.is_empty() && self.departed.is_empty() {
             return;
         }
-        let since = self.nodes_seen.unseen_since.or(last_alive).filter(|since| *since <= self.now);
+        let is_past = |at: &Time| *at <= self.now;
+        let since = self.nodes_seen.unseen_since.or(last_alive);
+        let since = since.filter(|since| is_past(since) && last_alive.as_ref().is_none_or(is_past));
         let since = since.unwrap_or(self.now - (EVENTS_LIVE + Span::from_ms(1)));
         self.nodes_seen.complete = Some(since);
         self.tell_unseen(Some(since));
+    }
+
+    /// The clock of this process went back: a gap is as long as before, for the next process too.
+    pub(super) fn move_unseen(&mut self, moved: impl Fn(Time) -> Time) {
+        let seen = &mut self.nodes_seen;
+        seen.complete = seen.complete.map(&moved);
+        seen.proved = seen.proved.map(|(since, last)| (moved(since), moved(last)));
+        let since = seen.unseen_since.map(&moved);
+        self.tell_unseen(since);
     }
 
     /// These Nodes were there when a process was looking last.

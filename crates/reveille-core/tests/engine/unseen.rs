@@ -55,7 +55,14 @@ fn next(field: Field, last_alive: Option<Time>) -> Field {
     let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
     (next.now, next.records, next.made) = (field.now, field.records, field.made);
     (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    next.cloud_behind = field.cloud_behind;
     next
+}
+
+/// Our clock is set back by so much, and no other.
+fn set_back(field: &mut Field, by: Span) {
+    field.now = field.now - by;
+    field.cloud_behind = Span::from_ms(field.cloud_behind.ms - by.ms);
 }
 
 /// In two hours nothing is done to the machine, and a person is told why.
@@ -221,4 +228,35 @@ fn ledger_is_told_of_a_gap_once_at_each_end() {
     let mut field = field.restarted(roster());
     field.run(min(5));
     assert_eq!(told(&field), [true, false, true, false]);
+}
+
+/// The API server is away for two hours, in which a person drains a Node and deletes it. Our host is restarted then, and its
+/// clock is set back by an hour and a half.
+#[test]
+fn gap_is_as_long_although_the_clock_goes_back_over_a_restart() {
+    let mut field = fleet();
+    blind(&mut field, min(60));
+    field.nodes.remove(ONE);
+    blind(&mut field, min(60));
+    let last_alive = Some(field.now);
+    set_back(&mut field, min(90));
+    is_told_and_held(next(field, last_alive), "set back by 90 minutes");
+}
+
+/// The API server is away, our clock is set back by two hours meanwhile, and we are restarted when the API is back, or not.
+#[test]
+fn gap_is_as_long_for_the_next_process_although_the_clock_went_back_in_it() {
+    for restarts in [false, true] {
+        let mut field = fleet();
+        field.run(min(180));
+        blind(&mut field, min(10));
+        set_back(&mut field, min(120));
+        blind(&mut field, min(60));
+        field.nodes.remove(ONE);
+        blind(&mut field, min(90));
+        if restarts {
+            field = off(field, Span::from_s(5));
+        }
+        is_told_and_held(field, &format!("restarts: {restarts}"));
+    }
 }

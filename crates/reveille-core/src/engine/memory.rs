@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
-use crate::model::id::{CloudName, InstanceId};
+use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
@@ -65,6 +65,16 @@ impl State {
                 self.cluster.weak.insert(name.clone());
                 self.dirty.insert(MachineKey::Node(name.clone()));
                 self.mark_sharing(name);
+            }
+        }
+    }
+
+    /// Its Node was lost with others, or went unwatched. Of a machine that is out of sight this is kept until it is back.
+    pub(super) fn lose(&mut self, machine: MachineKey) {
+        match self.departed.iter_mut().find(|(key, _)| *key == machine) {
+            Some((_, memory)) => memory.lost_together = true,
+            None => {
+                self.cluster.lost_together.insert(machine);
             }
         }
     }
@@ -188,19 +198,24 @@ impl State {
     }
 
     /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on
-    /// purpose, is not expected in it.
+    /// purpose, is not expected in it. Of one without its marks it is only asked whether it went since then.
     pub(super) fn await_remembered_nodes(&mut self) {
         let is_missing = |machine: &MachineKey| {
             let subject = Subject::Machine(machine.clone());
             self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
         };
+        let node_of = |machine: &MachineKey, memory: &Remembered| {
+            memory.node.clone().filter(|_| memory.left.is_none() && !is_missing(machine))
+        };
         let awaited = self.remembered.iter().filter_map(|(machine, memory)| {
             let MachineKey::Instance(cloud, id) = machine else { return None };
-            let node = memory.node.clone().filter(|_| memory.left.is_none() && !is_missing(machine))?;
-            Some((node, (cloud.clone(), id.clone())))
+            Some((node_of(machine, memory)?, (cloud.clone(), id.clone())))
         });
         let awaited: BTreeMap<_, _> = awaited.collect();
-        self.await_unseen(awaited.keys().cloned());
+        let unmarked = self.departed.iter().filter(|(_, memory)| memory.disowned);
+        let unmarked = unmarked.filter_map(|(machine, memory)| node_of(machine, memory));
+        let names: Vec<NodeName> = unmarked.chain(awaited.keys().cloned()).collect();
+        self.await_unseen(names);
         self.cluster.await_nodes(awaited);
     }
 

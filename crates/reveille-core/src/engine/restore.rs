@@ -192,7 +192,7 @@ impl Replay {
                     memory.born = false;
                 }
             }
-            Record::LostTogether { machines, .. } => self.state.cluster.lost_together.extend(machines),
+            Record::LostTogether { machines, .. } => machines.into_iter().for_each(|it| self.state.lose(it)),
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }

@@ -141,6 +141,9 @@ impl State {
         }
         let stale_after = self.roster.timing.cluster_stale_after;
         let is_seen = self.nodes_seen.complete.is_some_and(|at| self.now.since(at) <= stale_after);
+        if is_seen {
+            self.tell_unmarked();
+        }
         let is_kept = || self.nodes_seen.names.is_empty() || was_listed && !self.owes_unwatched();
         if is_seen && is_kept() {
             self.tell_unseen(None);
@@ -149,12 +152,39 @@ impl State {
 
     /// A machine whose Node went unwatched is not in the ledger as one: its cloud is not listed yet, or it is stopped.
     fn owes_unwatched(&self) -> bool {
-        let names = &self.nodes_seen.names;
         let is_owed = |(key, memory): (MachineKey, Remembered)| {
-            let went = memory.node.is_some_and(|node| names.contains(&node));
-            went && memory.left.is_none() && !self.cluster.lost_together.contains(&key)
+            self.went_unwatched(&memory) && !self.cluster.lost_together.contains(&key)
         };
-        self.in_memory().any(is_owed)
+        self.in_memory().any(is_owed) || self.departed.iter().any(|(_, memory)| self.is_unmarked_owed(memory))
+    }
+
+    fn went_unwatched(&self, memory: &Remembered) -> bool {
+        let went = memory.node.as_ref().is_some_and(|node| self.nodes_seen.names.contains(node));
+        went && memory.left.is_none()
+    }
+
+    fn is_unmarked_owed(&self, memory: &Remembered) -> bool {
+        memory.disowned && !memory.lost_together && self.went_unwatched(memory)
+    }
+
+    /// No machine is judged while its marks are off: a person took them off to have it to themselves, drained its Node in the
+    /// gap, and puts them back a day later, perhaps after a restart of ours. So what went is told at once, and the machine is held
+    /// as any other once the marks are back: until it has a Node again, or a person deletes the machine.
+    fn tell_unmarked(&mut self) {
+        if self.nodes_seen.names.is_empty() || !self.cluster.source.trust(self.now).is_given() {
+            return;
+        }
+        let nodes = &self.cluster.nodes;
+        let is_gone =
+            |memory: &Remembered| memory.node.as_ref().is_some_and(|node| !nodes.contains_key(node));
+        let owed =
+            self.departed.iter().filter(|(_, memory)| self.is_unmarked_owed(memory) && is_gone(memory));
+        let owed: Vec<MachineKey> = owed.map(|(key, _)| key.clone()).collect();
+        if owed.is_empty() {
+            return;
+        }
+        owed.iter().for_each(|key| self.lose(key.clone()));
+        self.record(Record::LostTogether { at: self.now, machines: owed });
     }
 
     fn tell_unseen(&mut self, since: Option<Time>) {

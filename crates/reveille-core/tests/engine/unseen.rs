@@ -1,10 +1,14 @@
 //! Nodes that go while no process sees the cluster (none runs, it sleeps, no API server answers, another one does): after an hour
 //! no event tells whether a person drained them, and their machines are told and held.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, State};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::Mark;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
@@ -63,6 +67,14 @@ fn next(field: Field, last_alive: Option<Time>) -> Field {
 fn set_back(field: &mut Field, by: Span) {
     field.now = field.now - by;
     field.cloud_behind = Span::from_ms(field.cloud_behind.ms - by.ms);
+}
+
+fn unmark(field: &mut Field) -> Arc<BTreeSet<Mark>> {
+    std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks)
+}
+
+fn mark(field: &mut Field, marks: Arc<BTreeSet<Mark>>) {
+    field.instances.get_mut(ONE).unwrap().marks = marks;
 }
 
 /// In two hours nothing is done to the machine, and a person is told why.
@@ -259,4 +271,78 @@ fn gap_is_as_long_for_the_next_process_although_the_clock_went_back_in_it() {
         }
         is_told_and_held(field, &format!("restarts: {restarts}"));
     }
+}
+
+/// A person takes the marks off a machine to have it to themselves. Reveille is down for a night, in which they drain its Node
+/// and delete it. In the morning they put the marks back, before or after Reveille is started. Once it has a Node again, it is a
+/// machine like any other.
+#[test]
+fn node_of_a_machine_without_marks_that_went_unwatched_is_told_and_held() {
+    for (back_before, rotated) in [(true, false), (false, false), (true, true), (false, true)] {
+        let mut field = fleet();
+        let marks = unmark(&mut field);
+        field.run(min(10));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let node = field.nodes.remove(ONE).unwrap();
+        if back_before {
+            mark(&mut field, marks.clone());
+        }
+        field = off(field, min(8 * 60));
+        if !back_before {
+            field.run(min(10));
+            mark(&mut field, marks);
+        }
+        field.run(min(60));
+        let how = format!("back before: {back_before}, rotated: {rotated}");
+        assert_eq!(field.calls, [], "{how}");
+        field.nodes.insert(ONE.into(), node);
+        field.run(min(10));
+        field.nodes.remove(ONE);
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        assert!(!field.calls.is_empty(), "{how}: {}", field.held(ONE, FaultKind::Vanished));
+    }
+}
+
+/// The marks are off, and the API server is away for two hours, in which the Node is drained and deleted. It is back for ten
+/// minutes; the marks are put back then, or after a restart of ours.
+#[test]
+fn node_of_a_machine_without_marks_that_went_unwatched_is_held_after_a_restart_too() {
+    for how in ["nothing", "restart", "rotated"] {
+        let mut field = fleet();
+        let marks = unmark(&mut field);
+        field.run(min(10));
+        blind(&mut field, min(60));
+        field.nodes.remove(ONE);
+        blind(&mut field, min(60));
+        field.run(min(10));
+        if how == "rotated" {
+            field.records = field.state.checkpoint();
+        }
+        if how != "nothing" {
+            field = field.restarted(roster());
+            field.run(min(5));
+        }
+        mark(&mut field, marks);
+        field.run(min(1));
+        is_told_and_held(field, how);
+    }
+}
+
+/// A machine keeps its marks off for good, and its Node went in a long gap: that gap is over all the same, and what goes in a
+/// restart some hours later is missed as any other.
+#[test]
+fn machine_that_stays_without_marks_prolongs_no_gap() {
+    let mut field = fleet();
+    unmark(&mut field);
+    field.run(min(10));
+    blind(&mut field, min(60));
+    field.nodes.remove(ONE);
+    blind(&mut field, min(60));
+    field.run(min(3 * 60));
+    field.nodes.remove("i005");
+    field = field.restarted(roster());
+    field.run_until(min(60), |field| !field.calls.is_empty());
+    assert!(!field.calls.is_empty(), "{}", field.held("i005", FaultKind::Vanished));
 }

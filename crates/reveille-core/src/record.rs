@@ -53,7 +53,8 @@ pub enum Record {
         machine: MachineKey,
     },
     /// A machine's Node was cordoned, or carries another sign that would make its deletion one on purpose, or neither any more.
-    /// Should the Node go while no process runs, its machine is not expected back.
+    /// Should the Node go while no process runs, its machine is not expected back. Or a person locked the machine, or unlocked
+    /// it. Where a lock or a pause ends while no process runs, the machine may boot still.
     Cordoned {
         /// When.
         at: Time,
@@ -64,6 +65,12 @@ pub enum Record {
         /// The other sign: a pause, a wish to keep it, the key of the program that takes it away.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sign: Option<Arc<str>>,
+        /// It carries a pause beside that sign, which is another one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        paused: bool,
+        /// The machine is locked in its cloud.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        locked: bool,
     },
     /// A machine's node left on purpose (drained, scaled down): it is not expected back.
     Left {

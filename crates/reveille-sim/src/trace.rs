@@ -68,7 +68,8 @@ fn line(record: &Record) -> String {
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
         Record::Cordoned { machine, sign: Some(sign), .. } => format!("{machine} carries the sign {sign}"),
         Record::Cordoned { machine, cordoned: true, .. } => format!("{machine} is cordoned"),
-        Record::Cordoned { machine, .. } => format!("{machine} is not cordoned any more"),
+        Record::Cordoned { machine, locked: true, .. } => format!("{machine} is locked, and not cordoned"),
+        Record::Cordoned { machine, .. } => format!("{machine} is neither cordoned nor locked any more"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),
         Record::Traced { machine, trace, .. } => {
             let row = |row: &Passage| format!("{}{}", row.stage, if row.left.is_some() { "" } else { "…" });

@@ -9,7 +9,7 @@ use crate::model::attempt::{Ending, Readback};
 use crate::model::incident::{Incident, MachineKey, Subject};
 use crate::model::signs;
 use crate::observe::cloud::Left;
-use crate::observe::remembered::Remembered;
+use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Tried, Width};
 use crate::plan::desk::Others;
 use crate::record::{Joined, Record};
@@ -85,10 +85,13 @@ impl State {
         Record::Numbered { at: self.now, incident, intent, begun, tidied, deleted, unseen_since }
     }
 
-    /// What the ledger says of the signs on a machine's Node.
-    pub(super) fn signed(&self, machine: MachineKey, sign: Option<Arc<str>>) -> Record {
-        let cordoned = sign.as_deref() == Some(signs::DRAINED);
-        Record::Cordoned { at: self.now, machine, cordoned, sign: sign.filter(|_| !cordoned) }
+    /// What the ledger says of the signs on a machine and its Node.
+    pub(super) fn signed(&self, machine: MachineKey, signs: Signs) -> Record {
+        let Signs { removal, paused, locked } = signs;
+        let is = |sign| removal.as_deref() == Some(sign);
+        let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
+        let sign = removal.filter(|_| !cordoned);
+        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {
@@ -107,8 +110,8 @@ impl State {
             if memory.born && memory.node.is_none() {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
-            if memory.sign.is_some() {
-                records.push(self.signed(machine.clone(), memory.sign));
+            if memory.signs != Signs::default() {
+                records.push(self.signed(machine.clone(), memory.signs));
             }
             if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {
                 records.push(Record::Left { at, machine, why });

@@ -230,9 +230,8 @@ impl State {
             return;
         }
         let Some(memory) = self.remembered.remove(key) else { return };
-        self.depart(key.clone(), Remembered { pool: None, disowned: true, ..memory });
+        self.disown(vec![(key.clone(), memory)]);
         self.dirty.insert(key.clone());
-        self.record(Record::Departed { at: self.now, machines: vec![key.clone()], disowned: true });
     }
 
     fn has_live_node(&self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) -> bool {

@@ -25,7 +25,7 @@ use crate::observe::remembered::Remembered;
 use crate::plan::desk::Case;
 use crate::record::Record;
 
-use super::State;
+use super::{JOINED_MAX, State};
 
 /// So many machines that went out of sight are remembered: those that are gone give way to those that are there, the oldest
 /// first.
@@ -47,6 +47,19 @@ impl State {
             }
         }
         self.departed.push_back((key, memory));
+    }
+
+    /// An operator took the marks off these. The ledger has to know: an operator who puts them back while no process runs may
+    /// have started the machine just before that. It is left alone for the time of a boot then, and no longer.
+    pub(super) fn disown(&mut self, machines: Vec<(MachineKey, Remembered)>) {
+        let (at, keys): (_, Vec<_>) = (self.now, machines.iter().map(|(key, _)| key.clone()).collect());
+        for (key, memory) in machines {
+            // Without its marks no pool is proved.
+            self.depart(key, Remembered { pool: None, disowned: true, ..memory });
+        }
+        for machines in keys.chunks(JOINED_MAX).map(<[_]>::to_vec) {
+            self.record(Record::Departed { at, machines, disowned: true });
+        }
     }
 
     /// Nothing is remembered of the machine any more.
@@ -149,7 +162,7 @@ impl State {
                 seen.left = seen.left.take().or(memory.left);
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
                 (seen.born_in_sight, seen.born_kept) = (memory.born, memory.born);
-                seen.sign = memory.sign;
+                seen.signs = memory.signs;
             }
         }
     }

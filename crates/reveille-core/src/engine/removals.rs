@@ -2,23 +2,24 @@
 //!
 //! ```text
 //!  a Node goes ─▶ stood_for: its machine ─▶ removal_of: a sign on it ─▶ note_left: view and ledger
-//!  a sign on a Node that is there ─▶ note_sign: the ledger ─▶ the Node is gone after a restart ─▶ note_removed_unseen
+//!  a sign on a Node that is there ─▶ note_signs: the ledger ─▶ the Node is gone after a restart ─▶ note_removed_unseen
 //! ```
 //!
 //! `model::signs` lists the signs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnose::absence;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
-use crate::model::node::Provider;
+use crate::model::node::{Node, Provider};
 use crate::model::signs::{self, Removal};
 use crate::model::time::Span;
 use crate::observe::cloud::Left;
 use crate::observe::cluster::NodeSeen;
-use crate::observe::remembered::Remembered;
+use crate::observe::remembered::{Remembered, Signs};
 use crate::record::Record;
 
 use super::State;
@@ -59,24 +60,57 @@ impl State {
 
     /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
     /// drained, and its machine is not to come back by itself (seed 3453761). A pause and a wish to keep it stand without the
-    /// Node as well.
-    pub(super) fn note_sign(&mut self, key: &MachineKey) {
+    /// Node as well. A lock and a pause may end while no process runs, and the machine has the time of a boot then.
+    pub(super) fn note_signs(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             return;
         };
-        let is_its = |name: &&NodeName| seen.pool().is_some() && !self.cluster.is_anothers(name, id);
-        let own = seen.joined.as_ref().filter(is_its);
-        let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
-        let sign = signs::removal(&node.node.intent, node.node.cordoned).map(|removal| removal.sign());
-        if seen.sign != sign {
-            let is_over = seen.sign.as_deref() == Some(signs::PAUSE) && !node.node.intent.paused;
-            seen.sign.clone_from(&sign);
-            self.record(self.signed(key.clone(), sign));
-            if is_over {
-                self.let_go_of(id);
+        if seen.is_stray() {
+            return;
+        }
+        let own = seen.joined.as_ref().filter(|name| !self.cluster.is_anothers(name, id));
+        let mut signs = Signs { locked: seen.instance.locked, ..seen.signs.clone() };
+        if let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) {
+            signs = signs.on(&node.node);
+        }
+        if seen.signs != signs {
+            let before = std::mem::replace(&mut seen.signs, signs.clone());
+            self.tell_signs(key, &before, signs);
+        }
+    }
+
+    /// The same for machines of these Nodes that are out of sight: an operator took their marks off, or their cloud was not read
+    /// since our start. Where a person pauses such a Node and it is deleted while no process runs, only the ledger tells of it.
+    /// A machine whose Node goes so is held until it has one again.
+    pub(super) fn note_signs_out_of_sight(&mut self, applied: &[NodeName]) {
+        let applied: BTreeSet<&NodeName> = applied.iter().collect();
+        let departed = self.departed.iter_mut().map(|(key, memory)| (&*key, memory));
+        let mut changed = Vec::new();
+        for (key, memory) in departed.chain(&mut self.remembered) {
+            let MachineKey::Instance(_, id) = key else { continue };
+            let is_its = |name: &&NodeName| applied.contains(name) && !self.cluster.is_anothers(name, id);
+            let name = memory.node.as_ref().filter(is_its);
+            let node = name.and_then(|name| self.cluster.nodes.get(name));
+            let Some(node) = node.filter(|node| may_be_of(&node.node, id)) else { continue };
+            let signs = memory.signs.clone().on(&node.node);
+            if memory.signs != signs {
+                let before = std::mem::replace(&mut memory.signs, signs.clone());
+                changed.push((key.clone(), before, signs));
             }
         }
+        for (key, before, signs) in changed {
+            self.tell_signs(&key, &before, signs);
+        }
+    }
+
+    /// What a person is done with is told first: a process that dies between the two leaves that to the next one.
+    fn tell_signs(&mut self, key: &MachineKey, before: &Signs, signs: Signs) {
+        let MachineKey::Instance(_, id) = key else { return };
+        if before.ends_with(&signs) {
+            self.let_go_of(id);
+        }
+        self.record(self.signed(key.clone(), signs));
     }
 
     /// Its Node is gone, and no sign was seen on it when it went: the watch was away, no process ran, or the Node was linked to
@@ -97,7 +131,7 @@ impl State {
         // An event does not cancel the sign in the ledger: any client with the right to write events can say that a Node
         // was uncordoned.
         let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
-        let Some(sign) = seen.sign.clone().or_else(cordoned) else {
+        let Some(sign) = seen.signs.removal.clone().or_else(cordoned) else {
             self.note_went_unwatched(key, &node);
             return false;
         };
@@ -136,4 +170,15 @@ impl State {
             self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
         }
     }
+}
+
+/// The Node does not say that it is another machine's. Until a cloud is listed, its Nodes are linked to no machine, and the
+/// Node of a namesake would unsay what stood on this machine's.
+fn may_be_of(node: &Node, id: &InstanceId) -> bool {
+    let uuid = node.system_uuid.as_ref();
+    let named = match &node.provider {
+        Provider::Instance(named) => named == id,
+        _ => uuid.is_none(),
+    };
+    named || uuid == Some(id)
 }

@@ -19,7 +19,7 @@ use crate::model::roster::Roster;
 use crate::model::signs;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
-use crate::observe::remembered::Remembered;
+use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::{Case, Others};
 use crate::plan::ladder::Class;
@@ -196,13 +196,14 @@ impl Replay {
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
-            Record::Cordoned { machine, cordoned, sign, .. } => {
-                let sign = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
-                self.state.remembered.entry(machine).or_default().sign = sign;
+            Record::Cordoned { machine, cordoned, sign, paused, locked, .. } => {
+                let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
+                let paused = paused || removal.as_deref() == Some(signs::PAUSE);
+                self.memory_of(machine).signs = Signs { removal, paused, locked };
             }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };
-                self.state.remembered.entry(machine).or_default().left = Some(Box::new(left));
+                self.memory_of(machine).left = Some(Box::new(left));
             }
             Record::Traced { at, machine, trace, told } => {
                 let hold = told.as_ref().and_then(|told| told.hold.clone());
@@ -215,6 +216,16 @@ impl Replay {
             Record::Paused { at, scope, over } => self.state.take_pause(at, scope, over),
             Record::Returned { at, machines } => self.state.return_at(at, &machines),
             _ => {}
+        }
+    }
+
+    /// What is known of the machine. Of one that is out of sight, as without its marks, that stays apart: an entry of its own in
+    /// `remembered` would make it one that the first listing lacks.
+    fn memory_of(&mut self, machine: MachineKey) -> &mut Remembered {
+        let away = self.state.departed.iter_mut().find(|(known, _)| *known == machine);
+        match away {
+            Some((_, memory)) => memory,
+            None => self.state.remembered.entry(machine).or_default(),
         }
     }
 

@@ -107,15 +107,9 @@ impl State {
     }
 
     pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
-        for former in change.disowned {
-            let key = MachineKey::Instance(name.clone(), former.instance.id.clone());
-            self.let_go_of_nodes(&former);
-            // Without its marks no pool is proved.
-            self.depart(key, Remembered { pool: None, disowned: true, ..Remembered::of(&former) });
-        }
-        for id in change.unlocked {
-            self.let_go_of(&id);
-        }
+        change.disowned.iter().for_each(|former| self.let_go_of_nodes(former));
+        let key_of = |former: &Seen| MachineKey::Instance(name.clone(), former.instance.id.clone());
+        self.disown(change.disowned.iter().map(|former| (key_of(former), Remembered::of(former))).collect());
         for id in change.leaving {
             self.note_foreign(&MachineKey::Instance(name.clone(), id));
         }
@@ -263,14 +257,15 @@ impl State {
             self.dirty.extend(sharing);
             self.unlink(&gone);
         }
-        for name in change.applied {
-            self.relink(&name);
-            self.note_joined(&name);
-            self.note_adopted(&name);
-            self.mark_node(&name);
-            self.mark_sharing(&name);
+        for name in &change.applied {
+            self.relink(name);
+            self.note_joined(name);
+            self.note_adopted(name);
+            self.mark_node(name);
+            self.mark_sharing(name);
         }
         self.relink_shaken();
+        self.note_signs_out_of_sight(&change.applied);
     }
 
     /// Machines whose identity this Node carries without being linked to them: what is so of the Node is so of them.

@@ -28,6 +28,7 @@ use super::listing::Difference;
 pub use super::listing::NodeOf;
 use super::pack::{Growth, pack};
 use super::ports::InUse;
+use super::remembered::Signs;
 use super::source::Source;
 use super::unread::Unread;
 
@@ -57,8 +58,8 @@ pub struct Seen {
     pub was_ready: bool,
     /// A client removed its Node on purpose: the machine is not expected back.
     pub left: Option<Box<Left>>,
-    /// The sign by which its Node would be gone on purpose, as far as the ledger knows.
-    pub sign: Option<Arc<str>>,
+    /// What stands on it and on its Node, as far as the ledger knows.
+    pub signs: Signs,
     /// It was created while the controller watched: its whole history is known.
     pub born_in_sight: bool,
     /// The ledger holds that it was.
@@ -153,7 +154,7 @@ impl Seen {
             joined_uid: None,
             was_ready: false,
             left: None,
-            sign: None,
+            signs: Signs::default(),
             born_in_sight: false,
             born_kept: false,
             made_meanwhile: false,
@@ -255,8 +256,6 @@ pub struct CloudChange {
     pub network: bool,
     /// These carry none of our marks any more.
     pub disowned: Vec<Seen>,
-    /// These are locked no more.
-    pub unlocked: Vec<InstanceId>,
     /// These are being deleted, and were not before.
     pub leaving: Vec<InstanceId>,
 }
@@ -416,9 +415,6 @@ impl CloudView {
             }
             if seen.instance.is_at_rest() && !instance.is_at_rest() {
                 seen.rested_at = Some(self.listed_at);
-            }
-            if seen.instance.locked && !instance.locked {
-                change.unlocked.push(instance.id.clone());
             }
             if seen.instance.task != instance.task {
                 seen.task_since = now;

@@ -5,8 +5,34 @@
 use std::sync::Arc;
 
 use crate::model::id::{NodeName, PoolName};
+use crate::model::node::Node;
+use crate::model::signs;
 
 use super::cloud::{Left, Seen};
+
+/// What people and programs have put on a machine: on its Node, and in its cloud.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// The strongest sign by which its Node would be gone on purpose.
+    pub removal: Option<Arc<str>>,
+    /// A person paused it on its Node, also beside a stronger sign.
+    pub paused: bool,
+    /// A person locked it in its cloud.
+    pub locked: bool,
+}
+
+impl Signs {
+    /// What stands on this Node; a lock stands in the cloud, and is as before.
+    pub fn on(self, node: &Node) -> Self {
+        let removal = signs::removal(&node.intent, node.cordoned).map(|removal| removal.sign());
+        Self { removal, paused: node.intent.paused, ..self }
+    }
+
+    /// A person had the machine to themselves, by a pause or a lock, and is done with it.
+    pub const fn ends_with(&self, next: &Self) -> bool {
+        self.paused && !next.paused || self.locked && !next.locked
+    }
+}
 
 /// A machine that is not in sight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +45,8 @@ pub struct Remembered {
     pub left: Option<Box<Left>>,
     /// It was seen being built.
     pub born: bool,
-    /// The sign on its Node by which that would be gone on purpose, when it was last seen.
-    pub sign: Option<Arc<str>>,
+    /// What stood on it and on its Node when they were last seen.
+    pub signs: Signs,
     /// It is there, and carries no marks of ours: an operator took them off.
     pub disowned: bool,
     /// Its Node was lost with those of others, and has not come back.
@@ -31,7 +57,7 @@ impl Remembered {
     /// What is kept of a machine that goes out of sight.
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
-        let (pool, sign) = (seen.pool().cloned(), seen.sign.clone());
-        Self { node, pool, left, born: seen.born_in_sight, sign, ..Self::default() }
+        let (pool, signs) = (seen.pool().cloned(), seen.signs.clone());
+        Self { node, pool, left, born: seen.born_in_sight, signs, ..Self::default() }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::event::{Command, Event, Pause, PauseScope};
+use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::hosting::Hosting;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::node::{Asks, Ready};
@@ -228,24 +228,34 @@ fn machine_that_a_person_let_go_of_before_a_restart_has_the_time_of_a_boot() {
     }
 }
 
-/// A pause that stands over many restarts is over once: its machines are not left alone for as long as we are restarted.
+/// A pause or a lock that stands over many restarts is over once: its machines are not left alone for as long as we are
+/// restarted.
 #[test]
-fn machine_whose_pause_is_over_is_repaired_although_we_are_restarted_each_five_minutes() {
-    let mut field = Field::new(without_rejoin()).populate(10);
-    keep(&mut field, "command", true);
-    field.run(min(20));
-    let over = |field: &Field| {
-        let told = |record: &&Record| matches!(record, Record::Paused { over: true, .. });
-        field.records.iter().filter(told).count()
-    };
-    for _ in 0..3 {
-        field = field.restarted(without_rejoin());
-        field.run(min(5));
+fn machine_whose_pause_or_lock_is_over_is_repaired_although_we_are_restarted_each_five_minutes() {
+    for way in ["command", "annotation", "lock"] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        keep(&mut field, way, true);
+        field.run(min(20));
+        for _ in 0..3 {
+            field = field.restarted(without_rejoin());
+            field.run(min(5));
+        }
+        // The next process knows of no command, so that one was over with the first restart.
+        if way != "command" {
+            keep(&mut field, way, false);
+        }
+        for _ in 0..3 {
+            field = field.restarted(without_rejoin());
+            field.run(min(5));
+        }
+        let told = |is: fn(&Record) -> bool| field.records.iter().filter(|record| is(record)).count();
+        assert_eq!(told(|record| matches!(record, Record::Paused { over: true, .. })), 1, "{way}");
+        let signs = if way == "command" { 0 } else { 2 };
+        assert_eq!(told(|record| matches!(record, Record::Cordoned { .. })), signs, "{way}");
+        set(&mut field, ONE, Ready::Unknown);
+        field.run_until(min(30), |field| !field.calls.is_empty());
+        assert!(!field.calls.is_empty(), "{way}: never repaired");
     }
-    assert_eq!(over(&field), 1);
-    set(&mut field, ONE, Ready::Unknown);
-    field.run_until(min(30), |field| !field.calls.is_empty());
-    assert!(!field.calls.is_empty(), "never repaired");
 }
 
 /// A person asks for a repair of a machine that is locked, reboots it from inside and unlocks it, and we are restarted then:
@@ -268,5 +278,100 @@ fn machine_that_was_unlocked_after_a_request_has_the_time_of_a_boot_over_a_resta
             field = field.restarted(without_rejoin());
         }
         has_the_time_of_a_boot(field, &format!("restarts: {restarts}"));
+    }
+}
+
+/// A person has a machine to themselves, and is done with it while no process runs. It serves, or is off.
+fn is_let_go_of_while_no_process_runs(ways: &[&str]) {
+    for way in ways {
+        for (is, rotated) in [
+            (InstanceState::Active, false),
+            (InstanceState::Active, true),
+            (InstanceState::Stopped, false),
+            (InstanceState::Stopped, true),
+        ] {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            keep(&mut field, way, true);
+            field.run(min(5));
+            if is == InstanceState::Stopped {
+                set(&mut field, ONE, Ready::Unknown);
+                state(&mut field, is, None);
+            }
+            field.run(min(60));
+            let what = format!("{way}, {is:?}, rotated: {rotated}");
+            assert_eq!(field.calls, [], "{what}");
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            keep(&mut field, way, false);
+            field = field.restarted(without_rejoin());
+            if is == InstanceState::Active {
+                field.run(Span::from_s(20));
+                set(&mut field, ONE, Ready::Unknown);
+            }
+            has_the_time_of_a_boot(field, &what);
+        }
+    }
+}
+
+#[test]
+fn machine_whose_marks_are_put_back_while_no_process_runs_has_the_time_of_a_boot() {
+    is_let_go_of_while_no_process_runs(&["marks"]);
+}
+
+#[test]
+fn machine_whose_pause_or_lock_ends_while_no_process_runs_has_the_time_of_a_boot() {
+    is_let_go_of_while_no_process_runs(&["annotation", "lock"]);
+}
+
+/// They unlock it after our start, and its cloud cannot be read in the hour after that: they may have done so a moment ago.
+#[test]
+fn machine_that_is_unlocked_before_its_cloud_is_read_has_the_time_of_a_boot() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    keep(&mut field, "lock", true);
+    field.run(min(30));
+    field = field.restarted(without_rejoin());
+    keep(&mut field, "lock", false);
+    for _ in 0..120 {
+        field.now = field.now + Span::from_s(30);
+        field.sync_nodes();
+        field.list_leases();
+        field.feed(Event::Cluster(ClusterFact::Alive));
+    }
+    field.run(Span::from_s(20));
+    set(&mut field, ONE, Ready::Unknown);
+    has_the_time_of_a_boot(field, "cloud away");
+}
+
+/// A program drains a Node for a person, who pauses it as well. Both end, at once or the pause first, while we look or while no
+/// process runs.
+#[test]
+fn machine_whose_pause_ends_beside_another_sign_has_the_time_of_a_boot() {
+    for stays in [false, true] {
+        for how in ["nothing", "restart", "rotated"] {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            let drains = |field: &mut Field, on: bool| {
+                field.nodes.get_mut(ONE).unwrap().intent.leaving = on.then(|| "medik8s.io/drain".into());
+            };
+            keep(&mut field, "annotation", true);
+            drains(&mut field, true);
+            field.run(min(30));
+            if how == "rotated" {
+                field.records = field.state.checkpoint();
+            }
+            keep(&mut field, "annotation", false);
+            drains(&mut field, stays);
+            if how != "nothing" {
+                field = field.restarted(without_rejoin());
+            }
+            field.run(Span::from_s(20));
+            drains(&mut field, false);
+            field.run(Span::from_s(20));
+            set(&mut field, ONE, Ready::Unknown);
+            has_the_time_of_a_boot(field, &format!("the other sign stays: {stays}, {how}"));
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! What people and programs write on a Node stands when that Node is gone, whichever process saw it, and on whichever of the
 //! machine's Nodes it stood.
 
+use std::sync::Arc;
+
 use reveille_core::effect::Call;
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Asks, Node, Ready};
@@ -183,5 +186,62 @@ fn node_that_is_removed_on_purpose_before_its_machine_is_listed_is_not_missed() 
         field.add_machine("i900", false);
         field.run(Span::from_min(60));
         assert_eq!(field.calls.is_empty(), sign != "none", "{sign}: {:?}", field.calls);
+    }
+}
+
+/// An operator takes the marks off a machine, or its cloud cannot be read since our start, and something is written on its Node,
+/// which is deleted while no process runs. The marks are put back before or after the restart.
+#[test]
+fn sign_on_a_node_of_a_machine_out_of_sight_outlives_the_node_over_a_restart() {
+    for sign in ["pause", "keep", "leaving", "cordon"] {
+        for (way, stands, rotated) in [
+            ("marks", true, false),
+            ("marks", true, true),
+            ("marks", false, false),
+            ("marks back later", true, false),
+            ("pool mark", true, false),
+            ("cloud away", true, false),
+            ("cloud away", true, true),
+            ("cloud away", false, false),
+        ] {
+            let mut field = Field::new(roster()).populate(10);
+            field.run(Span::from_min(20));
+            let marks = field.instances["i004"].marks.clone();
+            match way {
+                "cloud away" => field = field.restarted(roster()),
+                "pool mark" => {
+                    let own = marks.iter().filter(|mark| !format!("{mark:?}").contains("pool")).cloned();
+                    field.instances.get_mut("i004").unwrap().marks = Arc::new(own.collect());
+                }
+                _ => field.instances.get_mut("i004").unwrap().marks = Arc::default(),
+            }
+            for round in 0..30 {
+                match round {
+                    10 => write_on(field.nodes.get_mut("i004").unwrap(), sign, true),
+                    20 => write_on(field.nodes.get_mut("i004").unwrap(), sign, stands),
+                    _ => {}
+                }
+                field.now = field.now + Span::from_s(30);
+                if way != "cloud away" {
+                    field.list_cloud();
+                }
+                field.sync_nodes();
+                field.list_leases();
+                field.feed(Event::Cluster(ClusterFact::Alive));
+            }
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field.nodes.remove("i004");
+            if way == "marks back later" {
+                field = field.restarted(roster());
+                field.run(Span::from_min(10));
+            }
+            field.instances.get_mut("i004").unwrap().marks = marks;
+            let mut field = field.restarted(roster());
+            field.run(Span::from_min(120));
+            let context = format!("{sign}, {way}, stands: {stands}, rotated: {rotated}: {:?}", field.calls);
+            assert_eq!(field.calls.is_empty(), stands, "{context}");
+        }
     }
 }

@@ -86,8 +86,9 @@ fn tell_quiet(roster: &str, record: &Record) {
             tracing::debug!(roster, count = machines.len(), "machines were seen with their nodes");
         }
         Record::Born { machine, .. } => tracing::debug!(roster, %machine, "appeared"),
-        Record::Cordoned { machine, cordoned, sign, .. } => {
-            tracing::debug!(roster, %machine, cordoned, sign = sign.as_deref(), "was cordoned or marked, or is not so any more");
+        Record::Cordoned { machine, cordoned, sign, locked, .. } => {
+            let sign = sign.as_deref();
+            tracing::debug!(roster, %machine, cordoned, sign, locked, "was cordoned, marked or locked, or is not so any more");
         }
         Record::Left { machine, why, .. } => tracing::info!(roster, %machine, "left on purpose: {why}"),
         Record::OthersActed { pools, what, .. } => {

@@ -363,8 +363,11 @@ fn of_machines() -> impl Strategy<Value = Record> {
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
-        (at(), machine(), any::<bool>(), option::of(text()))
-            .prop_map(|(at, machine, cordoned, sign)| Record::Cordoned { at, machine, cordoned, sign }),
+        (at(), machine(), any::<[bool; 3]>(), option::of(text())).prop_map(
+            |(at, machine, [cordoned, paused, locked], sign)| {
+                Record::Cordoned { at, machine, cordoned, sign, paused, locked }
+            }
+        ),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         (at(), vec(id(PoolName::new), 0..3), at(), text(), any::<bool>(), option::of(at())).prop_map(
             |(at, pools, until, what, rollout, since)| Record::OthersActed {

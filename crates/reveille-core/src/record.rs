@@ -71,6 +71,10 @@ pub enum Record {
         /// The machine is locked in its cloud.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         locked: bool,
+        /// Its Node was seen to go with no sign on it, and no incident says so: the machine is in ERROR, or stopped. Should no
+        /// process run then, the Node did not go meanwhile.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        gone: bool,
     },
     /// A machine's node left on purpose (drained, scaled down): it is not expected back.
     Left {

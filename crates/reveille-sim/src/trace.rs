@@ -67,6 +67,7 @@ fn line(record: &Record) -> String {
         Record::Joined { machines, .. } => format!("{} machine(s) joined", machines.len()),
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
         Record::Cordoned { machine, sign: Some(sign), .. } => format!("{machine} carries the sign {sign}"),
+        Record::Cordoned { machine, gone: true, .. } => format!("the Node of {machine} went with no sign"),
         Record::Cordoned { machine, cordoned: true, .. } => format!("{machine} is cordoned"),
         Record::Cordoned { machine, locked: true, .. } => format!("{machine} is locked, and not cordoned"),
         Record::Cordoned { machine, .. } => format!("{machine} is neither cordoned nor locked any more"),

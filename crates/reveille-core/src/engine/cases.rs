@@ -139,6 +139,7 @@ impl State {
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
         self.note_former(key);
         self.note_shown(key);
+        self.note_seen_to_go(key);
         self.note_signs(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);

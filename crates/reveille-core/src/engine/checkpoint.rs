@@ -85,13 +85,14 @@ impl State {
         Record::Numbered { at: self.now, incident, intent, begun, tidied, deleted, unseen_since }
     }
 
-    /// What the ledger says of the signs on a machine and its Node.
+    /// What the ledger says of the signs on a machine and its Node, and whether that Node is there.
     pub(super) fn signed(&self, machine: MachineKey, signs: Signs) -> Record {
         let Signs { removal, paused, locked } = signs;
         let is = |sign| removal.as_deref() == Some(sign);
         let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
         let sign = removal.filter(|_| !cordoned);
-        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked }
+        let gone = self.was_seen_to_go(&machine);
+        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, gone }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {
@@ -110,7 +111,7 @@ impl State {
             if memory.born && memory.node.is_none() {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
-            if memory.signs != Signs::default() {
+            if memory.signs != Signs::default() || self.was_seen_to_go(&machine) {
                 records.push(self.signed(machine.clone(), memory.signs));
             }
             if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {

@@ -68,6 +68,7 @@ impl State {
         self.agents.forget(key);
         self.drop_trace(key);
         self.cluster.lost_together.remove(key);
+        self.set_seen_to_go(key, false);
     }
 
     /// Its Nodes stand for no machine that is in sight, until it is.
@@ -210,13 +211,16 @@ impl State {
         }
     }
 
+    /// An incident says that its Node went.
+    pub(super) fn has_vanished(&self, machine: &MachineKey) -> bool {
+        let subject = Subject::Machine(machine.clone());
+        self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
+    }
+
     /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on
     /// purpose, is not expected in it. Of one without its marks it is only asked whether it went since then.
     pub(super) fn await_remembered_nodes(&mut self) {
-        let is_missing = |machine: &MachineKey| {
-            let subject = Subject::Machine(machine.clone());
-            self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
-        };
+        let is_missing = |machine: &MachineKey| self.has_vanished(machine) || self.was_seen_to_go(machine);
         let node_of = |machine: &MachineKey, memory: &Remembered| {
             memory.node.clone().filter(|_| memory.left.is_none() && !is_missing(machine))
         };

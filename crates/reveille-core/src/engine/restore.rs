@@ -184,6 +184,7 @@ impl Replay {
             Record::Joined { machines, .. } => {
                 for Joined { machine, node, pool } in machines {
                     self.state.cluster.lost_together.remove(&machine);
+                    self.state.set_seen_to_go(&machine, false);
                     let memory = self.state.remembered.entry(machine).or_default();
                     memory.node = Some(node);
                     memory.pool = pool;
@@ -196,7 +197,8 @@ impl Replay {
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
-            Record::Cordoned { machine, cordoned, sign, paused, locked, .. } => {
+            Record::Cordoned { machine, cordoned, sign, paused, locked, gone, .. } => {
+                self.state.set_seen_to_go(&machine, gone);
                 let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
                 let paused = paused || removal.as_deref() == Some(signs::PAUSE);
                 self.memory_of(machine).signs = Signs { removal, paused, locked };

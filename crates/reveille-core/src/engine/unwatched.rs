@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::diagnose::absence;
 use crate::model::id::NodeName;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
@@ -34,6 +35,8 @@ pub(super) struct NodesSeen {
     /// Nodes that went in a gap longer than events live. Before the first list of a process, those that the ledger knows:
     /// any of them may have.
     names: BTreeSet<NodeName>,
+    /// Machines whose Node went in the sight of a process, and of which no incident says so.
+    seen_to_go: BTreeSet<MachineKey>,
 }
 
 impl State {
@@ -112,6 +115,44 @@ impl State {
     /// A Node is told to be there.
     pub(super) fn note_is_there(&mut self, name: &NodeName) {
         self.nodes_seen.names.remove(name);
+    }
+
+    /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The machine is in ERROR, or stopped, so that
+    /// no incident says that the Node went. The next process knows it from the ledger: after a night without us it would take that
+    /// Node for one that went unwatched, and hold the machine. Once the Node is there again, that is over.
+    pub(super) fn note_seen_to_go(&mut self, key: &MachineKey) {
+        let Some((_, seen)) = self.desk().seen(key) else { return };
+        let Some(node) = &seen.joined else { return };
+        let signs = seen.signs.clone();
+        let has_changed = if self.cluster.nodes.contains_key(node) {
+            self.nodes_seen.seen_to_go.remove(key)
+        } else {
+            let is_told = self.has_vanished(key) || self.cluster.lost_together.contains(key);
+            let is_seen =
+                self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains(node);
+            let stays = seen.pool().is_some() && !seen.goes();
+            let is_signed = || {
+                seen.left.is_some() || signs.removal.is_some() || absence::was_cordoned(&self.cluster, node)
+            };
+            stays && is_seen && !is_told && !is_signed() && self.nodes_seen.seen_to_go.insert(key.clone())
+        };
+        if has_changed {
+            self.record(self.signed(key.clone(), signs));
+        }
+    }
+
+    pub(super) fn was_seen_to_go(&self, key: &MachineKey) -> bool {
+        self.nodes_seen.seen_to_go.contains(key)
+    }
+
+    /// The ledger says whether it was.
+    pub(super) fn set_seen_to_go(&mut self, key: &MachineKey, is_so: bool) {
+        let known = &mut self.nodes_seen.seen_to_go;
+        if is_so {
+            known.insert(key.clone())
+        } else {
+            known.remove(key)
+        };
     }
 
     /// Its Node went while we saw nothing: a person may have drained it, and have the machine in hand. It is told, and held as

@@ -8,7 +8,7 @@ use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, State};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
@@ -345,4 +345,59 @@ fn machine_that_stays_without_marks_prolongs_no_gap() {
     field = field.restarted(roster());
     field.run_until(min(60), |field| !field.calls.is_empty());
     assert!(!field.calls.is_empty(), "{}", field.held("i005", FaultKind::Vanished));
+}
+
+/// A machine is in ERROR, or off, and its Node goes while we watch, or in a restart of ours, without a sign. Then no process
+/// runs for a night.
+#[test]
+fn node_that_was_seen_to_go_before_a_night_is_not_unwatched() {
+    for kind in ["errored", "stopped", "stand-in", "vanished"] {
+        for (restarts, rotated) in [(false, false), (true, false), (false, true)] {
+            let mut field = fleet();
+            if kind == "stand-in" {
+                let mut old = node(ONE, Ready::Unknown);
+                (old.name, old.uid) = ("old-i004".into(), "uid-old".into());
+                field.nodes.insert("old".into(), old);
+                field.run(min(20));
+            }
+            field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+            match kind {
+                "errored" => field.instances.get_mut(ONE).unwrap().state = InstanceState::Errored,
+                "stopped" => field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped,
+                _ => {}
+            }
+            field.run(Span::from_s(10));
+            field.nodes.remove(ONE);
+            if restarts {
+                field = field.restarted(roster());
+            }
+            field.run(Span::from_s(30));
+            let how = format!("{kind}, restarts: {restarts}, rotated: {rotated}");
+            assert_eq!(field.calls, [], "{how}");
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field = off(field, min(8 * 60));
+            field.run_until(min(240), |field| !field.calls.is_empty());
+            assert!(!field.calls.is_empty(), "{how}: never repaired");
+        }
+    }
+}
+
+/// The Node of a machine that is off is seen to go, and is back. That it goes once more, in a night without us, is another
+/// matter.
+#[test]
+fn node_that_was_seen_to_go_and_came_back_before_a_night_is_unwatched() {
+    let mut field = fleet();
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_s(10));
+    let mut node = field.nodes.remove(ONE).unwrap();
+    field.run(Span::from_s(20));
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Active;
+    node.ready = Ready::True;
+    field.nodes.insert(ONE.into(), node);
+    field.run(min(20));
+    field.nodes.remove(ONE);
+    is_told_and_held(off(field, min(8 * 60)), "went, came back, went");
 }

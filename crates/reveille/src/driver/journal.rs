@@ -86,6 +86,9 @@ fn tell_quiet(roster: &str, record: &Record) {
             tracing::debug!(roster, count = machines.len(), "machines were seen with their nodes");
         }
         Record::Born { machine, .. } => tracing::debug!(roster, %machine, "appeared"),
+        Record::Cordoned { machine, gone: true, .. } => {
+            tracing::debug!(roster, %machine, "its Node went with no sign on it");
+        }
         Record::Cordoned { machine, cordoned, sign, locked, .. } => {
             let sign = sign.as_deref();
             tracing::debug!(roster, %machine, cordoned, sign, locked, "was cordoned, marked or locked, or is not so any more");

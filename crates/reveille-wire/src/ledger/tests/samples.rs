@@ -229,6 +229,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             sign: None,
             paused: false,
             locked: false,
+            gone: false,
         },
         Record::Cordoned {
             at: AT,
@@ -237,6 +238,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             sign: Some(text("reveille.dev/pause")),
             paused: false,
             locked: false,
+            gone: false,
         },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },

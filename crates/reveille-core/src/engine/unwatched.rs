@@ -117,9 +117,9 @@ impl State {
         self.nodes_seen.names.remove(name);
     }
 
-    /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The machine is in ERROR, or stopped, so that
-    /// no incident says that the Node went. The next process knows it from the ledger: after a night without us it would take that
-    /// Node for one that went unwatched, and hold the machine. Once the Node is there again, that is over.
+    /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The machine is in ERROR, or stopped, so
+    /// that no incident says that the Node went. The next process knows it from the ledger: after a night without us it would
+    /// take that Node for one that went unwatched, and hold the machine. Once the Node is there again, that is over.
     pub(super) fn note_seen_to_go(&mut self, key: &MachineKey) {
         let Some((_, seen)) = self.desk().seen(key) else { return };
         let Some(node) = &seen.joined else { return };
@@ -209,8 +209,8 @@ impl State {
     }
 
     /// No machine is judged while its marks are off: a person took them off to have it to themselves, drained its Node in the
-    /// gap, and puts them back a day later, perhaps after a restart of ours. So what went is told at once, and the machine is held
-    /// as any other once the marks are back: until it has a Node again, or a person deletes the machine.
+    /// gap, and puts them back a day later, perhaps after a restart of ours. So what went is told at once, and the machine is
+    /// held as any other once the marks are back: until it has a Node again, or a person deletes the machine.
     fn tell_unmarked(&mut self) {
         if self.nodes_seen.names.is_empty() || !self.cluster.source.trust(self.now).is_given() {
             return;

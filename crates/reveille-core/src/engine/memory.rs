@@ -12,7 +12,7 @@
 //! newcomers. The controller keeps as long what protects a machine: that it was lost with others, what its agent said, what
 //! a person asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::event::PauseScope;
@@ -30,6 +30,14 @@ use super::{JOINED_MAX, State};
 /// So many machines that went out of sight are remembered: those that are gone give way to those that are there, the oldest
 /// first.
 const DEPARTED_MAX: usize = 256;
+
+/// What is known of this machine among those that are out of sight.
+pub(super) fn memory_in<'d>(
+    departed: &'d mut VecDeque<(MachineKey, Remembered)>,
+    machine: &MachineKey,
+) -> Option<&'d mut Remembered> {
+    departed.iter_mut().find(|(key, _)| key == machine).map(|(_, memory)| memory)
+}
 
 impl State {
     /// A machine goes out of sight.
@@ -85,8 +93,8 @@ impl State {
 
     /// Its Node was lost with others, or went unwatched. Of a machine that is out of sight this is kept until it is back.
     pub(super) fn lose(&mut self, machine: MachineKey) {
-        match self.departed.iter_mut().find(|(key, _)| *key == machine) {
-            Some((_, memory)) => memory.lost_together = true,
+        match memory_in(&mut self.departed, &machine) {
+            Some(memory) => memory.lost_together = true,
             None => {
                 self.cluster.lost_together.insert(machine);
             }

@@ -23,6 +23,7 @@ use crate::observe::remembered::{Remembered, Signs};
 use crate::record::Record;
 
 use super::State;
+use super::memory::memory_in;
 
 impl State {
     /// The machine of a Node that is gone: the one that it was linked to, or one that has no marks of ours at this moment and
@@ -45,8 +46,7 @@ impl State {
         let left = Some(Box::new(Left { at, sign: sign.clone() }));
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             // It has no marks of ours at this moment. Once they are back, this is known of it.
-            let away =
-                self.departed.iter_mut().rev().find(|(other, _)| *other == key).map(|(_, memory)| memory);
+            let away = memory_in(&mut self.departed, &key);
             let Some(memory) = away.or_else(|| self.remembered.get_mut(&key)) else { return };
             memory.left = left;
             return self.record(Record::Left { at, machine: key, why: sign });

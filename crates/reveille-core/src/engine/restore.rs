@@ -29,6 +29,7 @@ use crate::remedies::{DeleteInstance, Rung, ladder};
 use super::agents::Traced;
 use super::clock::later_than;
 use super::flights::may_be_allowed;
+use super::memory::memory_in;
 use super::proofs::boots;
 use super::{Closed, Start, State, Wake};
 
@@ -224,9 +225,8 @@ impl Replay {
     /// What is known of the machine. Of one that is out of sight, as without its marks, that stays apart: an entry of its own in
     /// `remembered` would make it one that the first listing lacks.
     fn memory_of(&mut self, machine: MachineKey) -> &mut Remembered {
-        let away = self.state.departed.iter_mut().find(|(known, _)| *known == machine);
-        match away {
-            Some((_, memory)) => memory,
+        match memory_in(&mut self.state.departed, &machine) {
+            Some(memory) => memory,
             None => self.state.remembered.entry(machine).or_default(),
         }
     }

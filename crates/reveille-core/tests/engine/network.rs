@@ -295,16 +295,22 @@ fn sight_that_broke_after_the_machine_went_unsays_no_service_before_that() {
     }
 }
 
-/// Its group slips off, and it is away with it, until nothing more is tried for the group. It is Ready for three minutes, and
-/// away again (4303138): that it lacked its group long before says nothing of how long it served without one.
-#[test]
-fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
+/// Ten machines, of which one lost its group and is away with it, until nothing more is tried for the group.
+fn away_without_its_group() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.deaf = true;
     field.ports.get_mut("i004").unwrap().groups = Box::new([]);
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(120));
+    field
+}
+
+/// Its group slips off, and it is away with it, until nothing more is tried for the group. It is Ready for three minutes, and
+/// away again (4303138): that it lacked its group long before says nothing of how long it served without one.
+#[test]
+fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
+    let mut field = away_without_its_group();
     let group = field.case("i004", FaultKind::GroupMissing).expect("its group is missing");
     assert!(group.incident.given_up, "{:?}", field.calls);
     field.nodes.get_mut("i004").unwrap().ready = Ready::True;
@@ -321,12 +327,7 @@ fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
 #[test]
 fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group() {
     for how in ["nothing", "restart", "rotated"] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(2));
-        field.deaf = true;
-        field.ports.get_mut("i004").unwrap().groups = Box::new([]);
-        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        field.run(Span::from_min(120));
+        let mut field = away_without_its_group();
         field.nodes.remove("i004");
         field.sync_nodes();
         field.run(Span::from_min(2));

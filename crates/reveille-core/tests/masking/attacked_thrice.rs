@@ -6,7 +6,7 @@ use crate::attacked_again::{hidden, stay};
 /// One that looks random, and one that people choose.
 const SECRETS: [&str; 2] = ["hUnt3rTwo9zQ", "Winter-2026!"];
 
-pub(crate) fn both_hidden(forms: &[&str]) {
+fn both_hidden(forms: &[&str]) {
     for secret in SECRETS {
         hidden(secret, forms);
     }

@@ -434,14 +434,14 @@ impl State {
         // Once: a Node that flaps four times after its reboot was rebooted once.
         let last = case.incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);
         let lapsed = last.is_some_and(|last| case.note_lapse(last));
-        if unconfirmed && now.since(over) > RECURS_WITHIN {
-            // Had a person confirmed, this were another incident.
-            case.begin_anew();
-            let (incident, unconfirmed) = (case.incident.id, case.gathered.unconfirmed.clone());
-            let (rung, tries, not_before, lapsed) = (0, 0, None, case.lapsed.clone());
-            self.record(Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed });
-            return false;
+        if unconfirmed {
+            // It may not have been looked at since: while our sight was gone, or at the very moment.
+            self.outlast(key, over);
+            if now.since(over) > RECURS_WITHIN {
+                return false;
+            }
         }
+        let Some(case) = self.cases.get_mut(key) else { return false };
         // It looked mended and is back within the dwell: that repair did not hold.
         let rung = ladder(key.kind).get(usize::from(case.incident.rung));
         let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
@@ -479,6 +479,7 @@ impl State {
         let waits = self.cases.get(key).is_some_and(|case| wishes::unconfirmed(&self.desk(), case).is_some());
         if waits {
             self.prove_unconfirmed(key);
+            self.outlast(key, over);
             return;
         }
         let Some(case) = self.cases.get(key) else { return };

@@ -38,6 +38,7 @@ mod removals;
 mod requests;
 mod restore;
 mod sight;
+mod unconfirmed;
 mod unwatched;
 mod waits;
 

@@ -45,6 +45,7 @@ mod steps;
 mod traces;
 mod tries;
 mod unanswered;
+mod unconfirmed;
 mod unmade;
 mod unseen;
 mod wishes;

@@ -1,0 +1,61 @@
+//! An incident that looks well and waits for a person's word alone: what of it is over all the same.
+//!
+//! ```text
+//!  well ─ its dwell ─▶ the request for a repair is over ─ an hour ─▶ what was tried is over: another problem would be a new one
+//! ```
+//!
+//! Both are written down at that moment, and not when the machine has a problem again. A restart, and a gap between two steps
+//! of ours, let the dwell begin from zero: a machine that had been well for ten hours fell silent half an hour after a restart,
+//! and was deleted without a reboot, because the ladder stood where it had been left the day before.
+
+use crate::model::incident::IncidentKey;
+use crate::model::time::{Span, Time};
+use crate::plan::desk::Case;
+use crate::record::Record;
+
+use super::{RECURS_WITHIN, State, Wake};
+
+impl State {
+    /// Its dwell was over then, and it has looked well since.
+    pub(super) fn outlast(&mut self, key: &IncidentKey, over: Time) {
+        let is_long = self.now.since(over) > RECURS_WITHIN;
+        let Some(case) = self.cases.get_mut(key) else { return };
+        if is_long && is_begun(case) {
+            // Had a person confirmed, this were another incident by now.
+            case.begin_anew();
+            self.record_ladder(key);
+        } else if !is_long {
+            // Had a person confirmed, the request had ended with the incident.
+            if case.incident.asked.take().is_some() {
+                self.record_ladder(key);
+            }
+            self.wake(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));
+        }
+    }
+
+    /// Where it stands on its ladder, and what people wanted of it, but for a request.
+    fn record_ladder(&mut self, key: &IncidentKey) {
+        let Some(case) = self.cases.get(key) else { return };
+        let (unconfirmed, lapsed) = (case.gathered.unconfirmed.clone(), case.lapsed.clone());
+        let (at, incident) = (self.now, case.incident.id);
+        let (rung, tries, not_before) = (case.incident.rung, case.incident.tries, case.incident.not_before);
+        let (kept_until, given_up) = (case.incident.kept_until, case.incident.given_up);
+        self.record(Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed });
+        if let Some(until) = kept_until {
+            self.record(Record::Kept { at, incident, until });
+        }
+        if given_up {
+            self.record(Record::GivenUp { at, incident, why: "as before".into() });
+        }
+    }
+}
+
+/// Something of what was tried or wanted still counts.
+fn is_begun(case: &Case) -> bool {
+    let incident = &case.incident;
+    let counts = (incident.rung, incident.tries, incident.not_before) != (0, 0, None) || incident.given_up;
+    let wanted = incident.asked.is_some() || incident.kept_until.is_some();
+    let lasts =
+        incident.attempts.last().is_some_and(|last| last.held() && !case.lapsed.contains(&last.intent));
+    counts || wanted || lasts
+}

@@ -33,7 +33,8 @@ impl State {
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault
     /// is called by now (its Node was not Ready, and the cloud controller deleted it). The other incident may be open still: it
-    /// closes after this one opened.
+    /// closes after this one opened. Others may have come and gone in between: we start a machine of bare metal, the incident of
+    /// its being off ends because it runs, its old Node is not Ready, and ten minutes later that is deleted.
     pub(super) fn still_given_time(&self, key: &IncidentKey) -> Option<Time> {
         // What is stopped is not on its way up.
         if !key.kind.is_absence() || key.kind == FaultKind::Stopped {
@@ -46,7 +47,23 @@ impl State {
         let closed = closed.and_then(|last| last.incident.not_before);
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
-        closed.max(open).max(self.may_boot_late(key)).filter(|until| self.now < *until)
+        let before = self.boots_for_another(key);
+        closed.max(open).max(before).max(self.may_boot_late(key)).filter(|until| self.now < *until)
+    }
+
+    /// Until when the machine may boot by what we did for another of its faults since it went away, be that one over or not. A
+    /// reboot that was judged to have been in vain is over.
+    fn boots_for_another(&self, key: &IncidentKey) -> Option<Time> {
+        let (away_since, _) = self.away_since(key);
+        let open = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
+        let open = open.filter_map(|other| Some(&self.cases.get(&other)?.incident));
+        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject && closed.at >= away_since;
+        let closed = self.closed.iter().filter(of_it).map(|closed| &closed.incident);
+        let boots = |incident: &&Incident| {
+            let last = incident.attempts.last();
+            last.is_some_and(|tried| tried.may_boot() && (tried.readback.is_none() || tried.held()))
+        };
+        open.chain(closed).filter(boots).filter_map(|incident| incident.not_before).max()
     }
 
     /// A reboot of this machine that was not seen to take effect may be what took it away just now: answered with 504, it came

@@ -8,6 +8,7 @@ mod acts;
 mod agents;
 mod another;
 mod away;
+mod booting;
 mod bursts;
 mod clock;
 mod consoles;

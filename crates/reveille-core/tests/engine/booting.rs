@@ -1,0 +1,95 @@
+//! What we rebooted or started has the time of a boot, whatever its fault is called meanwhile.
+
+use reveille_core::effect::Call;
+use reveille_core::model::instance::{InstanceAction, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::time::Span;
+
+use super::fixture::Field;
+use super::steps::{made, min, roster_with, set};
+
+const ONE: &str = "i004";
+
+fn bare_metal() -> Roster {
+    roster_with(|pool| {
+        pool.repair.rejoin = Mode::Off;
+        pool.deadlines.join_within = Some(min(60));
+    })
+}
+
+fn bare_metal_in_parallel() -> Roster {
+    let mut roster = bare_metal();
+    roster.limits.at_once = 3;
+    roster
+}
+
+/// We start a machine of bare metal that was off. It boots for an hour; ten minutes after the start its old Node, which is not
+/// Ready, is deleted, and not on purpose.
+#[test]
+fn machine_that_we_started_has_the_time_of_a_boot_although_its_node_is_deleted_meanwhile() {
+    let ways = [
+        (0, false, ""),
+        (0, true, ""),
+        (10, true, ""),
+        (10, true, "restart"),
+        (10, true, "rotation, restart"),
+    ];
+    for (after, deleted, how) in ways {
+        let mut field = Field::new(bare_metal()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::Start(_)]), "{:?}", made(&field));
+        field.instances.get_mut(ONE).unwrap().state = InstanceState::Active;
+        let (started, request) = (field.cloud_time(), "req-0".into());
+        let by_us = InstanceAction { request, action: "start".into(), started, user: None, message: None };
+        field.by_others.insert(0, (ONE.to_owned(), by_us));
+        field.run(min(after));
+        if how.starts_with("rotation") {
+            field.records = field.state.checkpoint();
+        }
+        if how.ends_with("restart") {
+            let (by_others, calls) = (std::mem::take(&mut field.by_others), std::mem::take(&mut field.calls));
+            field = field.restarted(bare_metal());
+            (field.by_others, field.calls) = (by_others, calls);
+        }
+        if deleted {
+            field.nodes.remove(ONE);
+        }
+        field.run(min(55 - after));
+        assert_eq!(field.calls.len(), 1, "deleted: {deleted}, after {after}, {how}: {:?}", made(&field));
+        // Its time ends: it is repaired after it.
+        field.run_until(min(60), |field| field.calls.len() > 1);
+        assert!(field.calls.len() > 1, "deleted: {deleted}, after {after}, {how}: never repaired");
+    }
+}
+
+/// The same of one that we rebooted, where three repairs may run at the same time: its Node is deleted, made again by its kubelet,
+/// which falls silent at once, and deleted again.
+#[test]
+fn machine_that_we_rebooted_has_the_time_of_a_boot_although_its_node_comes_and_goes() {
+    for times in [0, 1, 2, 3] {
+        let mut field = Field::new(bare_metal_in_parallel()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::Reboot(_)]), "{:?}", made(&field));
+        let rebooted = field.now;
+        for time in 0..times {
+            field.run(min(3));
+            let Some(mut node) = field.nodes.remove(ONE) else { break };
+            if time + 1 < times {
+                field.run(min(3));
+                node.uid = format!("uid-again-{time}").as_str().into();
+                node.ready = Ready::Unknown;
+                field.nodes.insert(ONE.into(), node);
+                field.run(min(3));
+            }
+        }
+        let left = rebooted + min(55);
+        field.run(left.since(field.now));
+        assert_eq!(field.calls.len(), 1, "{times}: {:?}", made(&field));
+    }
+}

@@ -422,7 +422,8 @@ impl Replay {
         let mut proving = false;
         let patience = self.state.book.flights.get(&intent).map(|flight| self.state.patience(flight));
         let wait = match self.state.book.flights.get_mut(&intent) {
-            Some(flight) if flight.call.is_destructive() => {
+            // A start deletes nothing, and its machine boots for as long as one that was rebooted.
+            Some(flight) if flight.rung.class().is_destructive() => {
                 proving = true;
                 let deadline = at + patience.unwrap_or_default();
                 flight.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };

@@ -93,3 +93,43 @@ fn machine_that_we_rebooted_has_the_time_of_a_boot_although_its_node_comes_and_g
         assert_eq!(field.calls.len(), 1, "{times}: {:?}", made(&field));
     }
 }
+
+/// We start a machine of bare metal that was off, and see that it runs. Then the API server is away, and we restart. Its Node is
+/// deleted meanwhile. It comes up for an hour.
+#[test]
+fn machine_that_we_started_before_a_restart_has_the_time_of_a_boot() {
+    for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(bare_metal()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+        let mut started = false;
+        for _ in 0..120 {
+            field.run(Span::from_s(10));
+            if let Some(Call::Start(_)) = field.calls.first() {
+                started = true;
+                break;
+            }
+        }
+        assert!(started, "{:?}", made(&field));
+        // It runs, and no list of nodes comes any more.
+        field.instances.get_mut(ONE).unwrap().state = InstanceState::Active;
+        let (started, request) = (field.cloud_time(), "req-0".into());
+        let by_us = InstanceAction { request, action: "start".into(), started, user: None, message: None };
+        field.by_others.insert(0, (ONE.to_owned(), by_us));
+        field.now = field.now + Span::from_s(10);
+        field.list_cloud();
+        field.nodes.remove(ONE);
+        let before = if restarts { 0 } else { field.calls.len() };
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restarts {
+            let by_others = std::mem::take(&mut field.by_others);
+            field = field.restarted(bare_metal());
+            field.by_others = by_others;
+        }
+        field.run(min(45));
+        assert_eq!(field.calls.len(), before, "restarts: {restarts}, rotated: {rotated}: {:?}", made(&field));
+    }
+}

@@ -318,6 +318,7 @@ impl State {
         let timing = self.roster.timing;
         let not_before = (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
         let not_before = not_before.max(self.still_waited_for(&key)).max(self.still_given_time(&key));
+        let kept_until = self.still_kept(&key);
         let mut incident = Incident {
             id,
             key: key.clone(),
@@ -333,7 +334,7 @@ impl State {
             not_before,
             given_up: false,
             asked: None,
-            kept_until: None,
+            kept_until,
         };
         let (away_since, served_since) = self.away_since(&key);
         let earlier = Some(away_since).filter(|since| *since < at);
@@ -350,6 +351,10 @@ impl State {
             let (unconfirmed, lapsed) = (None, Vec::new());
             let stands = Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed };
             self.record(stands);
+        }
+        if let Some(until) = kept_until {
+            self.kept.insert(key.clone());
+            self.record(Record::Kept { at, incident: id, until });
         }
         if tries >= timing.tries && stands(Guard::TriesEnd) {
             incident.given_up = true;

@@ -36,6 +36,7 @@ use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
 use super::ladder::Class;
+use super::wishes;
 
 pub(crate) use agents::{agents_lost, settling};
 pub use agents::{agents_outage, leases_say_otherwise};
@@ -312,6 +313,10 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         && let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject)
     {
         holds.extend(just_released(desk, case, cloud, seen));
+    }
+    // That its deletion waits for this is said with what else stands against deletions.
+    if rung.class() == Class::Reboot {
+        holds.extend(wishes::looked_at_for(desk, case, seen).map(Hold::Kept));
     }
 }
 

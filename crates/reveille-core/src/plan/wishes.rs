@@ -37,6 +37,13 @@ pub fn kept_for(desk: &Desk<'_>, case: &Case, pool: &Pool, seen: &Seen) -> Optio
     }
 }
 
+/// How much longer a person may look at the machine as it is: it failed for good before, and is kept since. Another fault by now,
+/// such as a Node that they deleted, is no reason to reboot it under their hands.
+pub fn looked_at_for(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Span> {
+    case.incident.kept_until?;
+    kept_for(desk, case, desk.pool(seen)?, seen)
+}
+
 /// What a person wrote on the machine about keeping it. Of two that differ the more careful one counts.
 fn is_marked(desk: &Desk<'_>, seen: &Seen) -> Option<bool> {
     let on_nodes = asks(desk, seen).filter_map(|asks| asks.keep);

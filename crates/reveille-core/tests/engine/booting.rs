@@ -1,12 +1,13 @@
 //! What we rebooted or started has the time of a boot, whatever its fault is called meanwhile.
 
 use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::node::Ready;
-use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::roster::{Keep, Mode, Roster};
 use reveille_core::model::time::Span;
 
-use super::fixture::Field;
+use super::fixture::{Field, node};
 use super::steps::{made, min, roster_with, set};
 
 const ONE: &str = "i004";
@@ -131,5 +132,54 @@ fn machine_that_we_started_before_a_restart_has_the_time_of_a_boot() {
         }
         field.run(min(45));
         assert_eq!(field.calls.len(), before, "restarts: {restarts}, rotated: {rotated}: {:?}", made(&field));
+    }
+}
+
+/// A failed machine was rebooted twice in vain and is kept for a look. The person who looks deletes its Node, so that its kubelet
+/// registers again, which it does, and is not Ready; or they shut the machine off. We are restarted meanwhile, or not.
+#[test]
+fn machine_that_is_kept_is_not_rebooted_again_because_its_node_was_deleted() {
+    let keeping = || {
+        roster_with(|pool| {
+            pool.keep = Some(Keep { within: min(120), at_most: 1, failed: true });
+            pool.repair.rejoin = Mode::Off;
+        })
+    };
+    for does in
+        ["nothing", "delete", "delete, restart", "delete, rotation, restart", "delete, register", "shut off"]
+    {
+        let mut field = Field::new(keeping()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        let is_kept = |field: &Field| {
+            let case = field.case(ONE, FaultKind::NotReady);
+            case.is_some_and(|case| case.incident.kept_until.is_some())
+        };
+        field.run_until(min(120), is_kept);
+        assert!(is_kept(&field), "{:?}", made(&field));
+        assert_eq!(field.calls.len(), 2, "{:?}", made(&field));
+        field.run(min(10));
+        if does.starts_with("delete") {
+            field.nodes.remove(ONE);
+        }
+        if does == "shut off" {
+            field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+        }
+        field.run(min(10));
+        if does.contains("rotation") {
+            field.records = field.state.checkpoint();
+        }
+        if does.ends_with("restart") {
+            let calls = std::mem::take(&mut field.calls);
+            field = field.restarted(keeping());
+            field.calls = calls;
+        }
+        if does.ends_with("register") {
+            field.nodes.insert(ONE.into(), node(ONE, Ready::False));
+        }
+        field.run(min(55));
+        assert_eq!(field.calls.len(), 2, "{does}: {:?}", made(&field));
+        field.run_until(min(180), |field| field.calls.len() > 2);
+        assert!(field.calls.len() > 2, "{does}: kept for ever");
     }
 }

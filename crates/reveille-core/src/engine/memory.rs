@@ -160,6 +160,7 @@ impl State {
     /// Gives the machines what the engine remembers of them, as they are seen for the first time, or again.
     pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
         self.take_back();
+        self.give_back_unseen(cloud);
         if self.remembered.is_empty() {
             return;
         }
@@ -197,6 +198,21 @@ impl State {
         given_back.collect()
     }
 
+    /// Others may have had these in hand until a moment ago. Each is given back when this process sees it for the first time, which
+    /// need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the time that it
+    /// is listed again.
+    fn give_back_unseen(&mut self, cloud: &CloudName) {
+        let (now, given_back) = (self.now, self.given_back_before(cloud));
+        let Some(view) = self.clouds.get_mut(cloud).filter(|_| self.resumed) else { return };
+        for (id, at) in given_back {
+            let Some(seen) = view.instances.get_mut(&id) else { continue };
+            if seen.first_seen == now && seen.instance.is_at_rest() {
+                seen.released = seen.released.max(Some(at));
+                seen.released_by_boot = true;
+            }
+        }
+    }
+
     /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
     /// while no process was looking.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
@@ -208,12 +224,8 @@ impl State {
                 _ => None,
             })
             .collect();
-        let given_back = self.given_back_before(cloud);
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, seen) in &mut view.instances {
-            let given_back = given_back.get(id).filter(|_| seen.instance.is_at_rest());
-            seen.released = seen.released.max(given_back.copied());
-            seen.released_by_boot |= given_back.is_some();
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
         }

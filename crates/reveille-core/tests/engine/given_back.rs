@@ -261,3 +261,37 @@ fn machine_that_stood_still_while_its_disk_was_copied_is_not_rebooted_before_it_
     field.run(min(30));
     assert_eq!(field.calls, []);
 }
+
+/// A person migrates a silent machine to another host, which takes 40 minutes. We restart meanwhile; the cell of the machine is
+/// down by then, and it is listed again only once the migration is over.
+#[test]
+fn machine_that_is_listed_late_after_a_restart_has_the_time_of_a_boot() {
+    for (is_listed_late, restarts) in [(false, 1), (true, 1), (true, 2)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(1));
+        person_does(&mut field, "migrate");
+        let instance = field.instances.get_mut("i004").unwrap();
+        (instance.state, instance.task) = (InstanceState::Other, Some("resize_migrating".into()));
+        field.run(min(20));
+        assert_eq!(field.calls, []);
+        let mut away = field.instances["i004"].clone();
+        if is_listed_late {
+            field.instances.remove("i004");
+        }
+        for _ in 0..restarts {
+            let by_others = std::mem::take(&mut field.by_others);
+            field = field.restarted(without_rejoin());
+            field.by_others = by_others;
+            field.cell_down = is_listed_late.then(|| "i004".into());
+            field.run(min(20));
+        }
+        assert_eq!(field.calls, []);
+        (away.state, away.task) = (InstanceState::Active, None);
+        field.instances.insert("i004".into(), away);
+        field.cell_down = None;
+        field.run(min(13));
+        assert_eq!(field.calls, [], "listed late: {is_listed_late}: {:?}", made(&field));
+    }
+}

@@ -306,15 +306,8 @@ impl Replay {
                 state.note_begun(&key, incident, intent);
                 state.book.flights.insert(intent, flight);
                 self.open_intents.insert(intent, key);
+                self.begun_again(incident, rung, &call);
                 self.with(incident, |found| {
-                    // The same again after it had held: it did not stick.
-                    let held = |tried: &Attempt| tried.held() && tried.call.is_same_change(&call);
-                    if found.rung != rung {
-                        found.tries = 0;
-                    } else if found.attempts.iter().any(held) {
-                        found.tries += 1;
-                    }
-                    found.rung = rung;
                     found.begin_attempt(intent, call, at);
                 });
             }
@@ -403,6 +396,22 @@ impl Replay {
         let Some(key) = self.keys.get(&id) else { return };
         if let Some(case) = self.state.cases.get_mut(key).filter(|case| case.incident.id == id) {
             change(&mut case.incident);
+        }
+    }
+
+    /// The same again after it had held: it did not stick, which is a try, once for each that held. A call that is denied for an
+    /// hour is made again and again, and is none.
+    fn begun_again(&mut self, id: IncidentId, rung: u8, call: &Call) {
+        let Some(case) = self.keys.get(&id).and_then(|key| self.state.cases.get_mut(key)) else { return };
+        if case.incident.id != id {
+            return;
+        }
+        let held = |tried: &&Attempt| tried.held() && tried.call.is_same_change(call);
+        let held = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent);
+        if case.incident.rung != rung {
+            (case.incident.rung, case.incident.tries) = (rung, 0);
+        } else if held.is_some_and(|held| case.note_lapse(held)) {
+            case.incident.tries += 1;
         }
     }
 
@@ -511,9 +520,15 @@ impl Replay {
     }
 
     fn failed(&mut self, at: Time, intent: IntentId, tries: u32) {
-        let rung = self.state.book.flights.remove(&intent).map(|flight| flight.rung);
+        let flight = self.state.book.flights.remove(&intent);
+        let (rung, of) = flight.map(|flight| (flight.rung, flight.incident)).unzip();
         let timing = self.state.roster.timing;
         if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
+            // Counted when the fault came back, or when another fault gave it back under a number of its own.
+            let is_counted = case.lapsed.contains(&intent) || of.is_some_and(|of| of != case.incident.id);
+            if tries > 0 && is_counted {
+                return;
+            }
             let incident = &mut case.incident;
             incident.tries = incident.tries.saturating_add(tries);
             let doublings = incident.tries.saturating_sub(1);

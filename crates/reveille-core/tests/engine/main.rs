@@ -35,6 +35,7 @@ mod order;
 mod others;
 mod presence;
 mod reads;
+mod recounted;
 mod released;
 mod removal;
 mod replaced;

@@ -54,7 +54,7 @@ pub enum Record {
     },
     /// A machine's Node was cordoned, or carries another sign that would make its deletion one on purpose, or neither any more.
     /// Should the Node go while no process runs, its machine is not expected back. Or a person locked the machine, or unlocked
-    /// it. Where a lock or a pause ends while no process runs, the machine may boot still.
+    /// it, or set it apart from its pool. Where that, a lock or a pause ends while no process runs, the machine may boot still.
     Cordoned {
         /// When.
         at: Time,
@@ -71,6 +71,9 @@ pub enum Record {
         /// The machine is locked in its cloud.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         locked: bool,
+        /// The machine is set apart from its pool: the pool's mark is off, or its group lets it stand by.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        apart: bool,
         /// Its Node was seen to go with no sign on it, and no incident says so: the machine is in ERROR, or stopped. Should no
         /// process run then, the Node did not go meanwhile.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

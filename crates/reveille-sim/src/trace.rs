@@ -70,6 +70,7 @@ fn line(record: &Record) -> String {
         Record::Cordoned { machine, gone: true, .. } => format!("the Node of {machine} went with no sign"),
         Record::Cordoned { machine, cordoned: true, .. } => format!("{machine} is cordoned"),
         Record::Cordoned { machine, locked: true, .. } => format!("{machine} is locked, and not cordoned"),
+        Record::Cordoned { machine, apart: true, .. } => format!("{machine} is set apart from its pool"),
         Record::Cordoned { machine, .. } => format!("{machine} is neither cordoned nor locked any more"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),
         Record::Traced { machine, trace, .. } => {

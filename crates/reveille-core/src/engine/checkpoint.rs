@@ -87,12 +87,12 @@ impl State {
 
     /// What the ledger says of the signs on a machine and its Node, and whether that Node is there.
     pub(super) fn signed(&self, machine: MachineKey, signs: Signs) -> Record {
-        let Signs { removal, paused, locked } = signs;
+        let Signs { removal, paused, locked, apart } = signs;
         let is = |sign| removal.as_deref() == Some(sign);
         let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
         let sign = removal.filter(|_| !cordoned);
         let gone = self.was_seen_to_go(&machine);
-        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, gone }
+        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, apart, gone }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {

@@ -10,14 +10,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diagnose::absence;
+use crate::diagnose::{absence, hosting};
 use crate::guard::{Guard, stands};
+use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::node::{Node, Provider};
 use crate::model::signs::{self, Removal};
 use crate::model::time::Span;
-use crate::observe::cloud::Left;
+use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::record::Record;
@@ -60,7 +61,8 @@ impl State {
 
     /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
     /// drained, and its machine is not to come back by itself (seed 3453761). A pause and a wish to keep it stand without the
-    /// Node as well. A lock and a pause may end while no process runs, and the machine has the time of a boot then.
+    /// Node as well. A lock, a pause, a drain for maintenance and a stay apart from its pool may end while no process runs, and the
+    /// machine has the time of a boot then.
     pub(super) fn note_signs(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
@@ -70,7 +72,8 @@ impl State {
             return;
         }
         let own = seen.joined.as_ref().filter(|name| !self.cluster.is_anothers(name, id));
-        let mut signs = Signs { locked: seen.instance.locked, ..seen.signs.clone() };
+        let apart = is_apart(seen);
+        let mut signs = Signs { locked: seen.instance.locked, apart, ..seen.signs.clone() };
         if let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) {
             signs = signs.on(&node.node);
         }
@@ -170,6 +173,17 @@ impl State {
             self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
         }
     }
+}
+
+/// It was set apart from its pool. A person takes the pool's mark off to save a machine, or lets its group put it into standby, and
+/// works on it. It goes back into service by way of a phase that new machines have as well.
+fn is_apart(seen: &Seen) -> bool {
+    let by_group = match hosting::group(seen).map(|group| group.phase) {
+        Some(GroupPhase::Apart) => true,
+        Some(GroupPhase::Coming) => seen.signs.apart,
+        _ => false,
+    };
+    seen.pool().is_none() || by_group
 }
 
 /// The Node does not say that it is another machine's. Until a cloud is listed, its Nodes are linked to no machine, and the

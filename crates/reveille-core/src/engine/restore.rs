@@ -198,11 +198,11 @@ impl Replay {
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
-            Record::Cordoned { machine, cordoned, sign, paused, locked, gone, .. } => {
+            Record::Cordoned { machine, cordoned, sign, paused, locked, apart, gone, .. } => {
                 self.state.set_seen_to_go(&machine, gone);
                 let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
                 let paused = paused || removal.as_deref() == Some(signs::PAUSE);
-                self.memory_of(machine).signs = Signs { removal, paused, locked };
+                self.memory_of(machine).signs = Signs { removal, paused, locked, apart };
             }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };

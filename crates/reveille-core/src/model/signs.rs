@@ -84,6 +84,11 @@ impl Removal {
     }
 }
 
+/// The key of a program, among the signs by which a Node is taken away.
+pub fn is_mark(sign: &str) -> bool {
+    LEAVING_TAINTS.contains(&sign) || LEAVING_ANNOTATIONS.iter().any(|(key, _)| *key == sign)
+}
+
 /// What a Node's last state says of its deletion. The controller and the agents read it alike. A cordon counts only here: a
 /// cordoned Node that stays is at work. Where the cloud controller says that it deleted the Node, a cordon says nothing,
 /// because that controller deletes every Node whose instance it does not find.

@@ -19,6 +19,8 @@ pub struct Signs {
     pub paused: bool,
     /// A person locked it in its cloud.
     pub locked: bool,
+    /// It was set apart from its pool: the pool's mark is off, or its Auto Scaling group lets it stand by.
+    pub apart: bool,
 }
 
 impl Signs {
@@ -28,9 +30,16 @@ impl Signs {
         Self { removal, paused: node.intent.paused, ..self }
     }
 
-    /// A person had the machine to themselves, by a pause or a lock, and is done with it.
-    pub const fn ends_with(&self, next: &Self) -> bool {
-        self.paused && !next.paused || self.locked && !next.locked
+    /// Others had the machine to themselves, by a pause or a lock, apart from its pool, or by the sign of a program that drains its
+    /// Node for them, and are done with it.
+    pub fn ends_with(&self, next: &Self) -> bool {
+        let over = |is: fn(&Self) -> bool| is(self) && !is(next);
+        over(|it| it.paused) || over(|it| it.locked) || over(|it| it.apart) || over(Self::is_marked)
+    }
+
+    /// A program works on its Node, or takes it away.
+    fn is_marked(&self) -> bool {
+        self.removal.as_deref().is_some_and(signs::is_mark)
     }
 }
 

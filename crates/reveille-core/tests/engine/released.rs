@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
-use reveille_core::model::hosting::Hosting;
-use reveille_core::model::instance::{InstanceAction, InstanceState};
+use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
+use reveille_core::model::instance::{InstanceAction, InstanceState, Mark};
 use reveille_core::model::node::{Asks, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
@@ -372,6 +372,115 @@ fn machine_whose_pause_ends_beside_another_sign_has_the_time_of_a_boot() {
             field.run(Span::from_s(20));
             set(&mut field, ONE, Ready::Unknown);
             has_the_time_of_a_boot(field, &format!("the other sign stays: {stays}, {how}"));
+        }
+    }
+}
+
+/// A person takes the pool's tag alone off a machine to save it (the cluster's stays), works on it, and puts the tag back: it boots
+/// then, or is off. They do so while we run, or while no process runs.
+#[test]
+fn machine_whose_tag_of_the_pool_is_put_back_has_the_time_of_a_boot() {
+    let mut early = Vec::new();
+    for is in [InstanceState::Active, InstanceState::Stopped] {
+        for how in
+            ["while we run", "after a restart", "while no process runs", "rotated, while no process runs"]
+        {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            let marks = field.instances[ONE].marks.clone();
+            let cluster = marks.iter().filter(|mark| **mark == Mark::Tag("k8s-cluster=prod".into()));
+            field.instances.get_mut(ONE).unwrap().marks = Arc::new(cluster.cloned().collect());
+            field.run(min(10));
+            set(&mut field, ONE, Ready::Unknown);
+            field.instances.get_mut(ONE).unwrap().state = is;
+            field.run(min(20));
+            assert_eq!(field.calls, []);
+            if how == "after a restart" {
+                field = field.restarted(without_rejoin());
+                field.run(min(10));
+            }
+            if how.starts_with("rotated") {
+                field.records = field.state.checkpoint();
+            }
+            field.instances.get_mut(ONE).unwrap().marks = marks;
+            if how.ends_with("while no process runs") {
+                field = field.restarted(without_rejoin());
+            }
+            let since = field.now;
+            field.run_until(min(60), |field| !field.calls.is_empty());
+            let took = field.now.since(since);
+            if took < min(13) {
+                early.push(format!("{is:?}, {how}: {:?} after {took}", made(&field)));
+            }
+        }
+    }
+    assert!(early.is_empty(), "{early:#?}");
+}
+
+/// A person puts a machine of an Auto Scaling group into standby, reboots it from inside, and takes it out of standby while it
+/// boots: at once, by way of the phase that new machines have as well, or while no process runs.
+#[test]
+fn machine_that_leaves_standby_while_it_boots_has_the_time_of_a_boot() {
+    for how in ["at once", "by way of Pending", "while no process runs", "rotated, while no process runs"] {
+        let is = |field: &mut Field, phase: GroupPhase, word: &str| {
+            let group = OwnerGroup { name: "asg".into(), phase, word: word.into(), protected: false };
+            let hosting = Hosting { group: Some(group), ..Hosting::default() };
+            field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(hosting));
+        };
+        let mut field = Field::new(without_rejoin()).populate(10);
+        is(&mut field, GroupPhase::Kept, "InService");
+        field.run(min(20));
+        is(&mut field, GroupPhase::Apart, "Standby");
+        field.run(min(10));
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(20));
+        assert_eq!(field.calls, []);
+        if how.starts_with("rotated") {
+            field.records = field.state.checkpoint();
+        }
+        if how == "by way of Pending" {
+            is(&mut field, GroupPhase::Coming, "Pending");
+            field.run(min(1));
+        }
+        is(&mut field, GroupPhase::Kept, "InService");
+        if how.ends_with("while no process runs") {
+            field = field.restarted(without_rejoin());
+        }
+        has_the_time_of_a_boot(field, how);
+    }
+}
+
+/// A person has a Node drained by the Node Maintenance Operator, works on the machine, and ends the maintenance while it boots: it
+/// was silent by then, or reboots a moment later.
+#[test]
+fn machine_whose_maintenance_ends_while_it_boots_has_the_time_of_a_boot() {
+    for is_silent in [true, false] {
+        for how in ["while we run", "while no process runs", "rotated, while no process runs"] {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            let drains = |field: &mut Field, is: bool| {
+                let node = field.nodes.get_mut(ONE).unwrap();
+                (node.cordoned, node.intent.leaving) = (is, is.then(|| "medik8s.io/drain".into()));
+            };
+            drains(&mut field, true);
+            field.run(min(10));
+            if is_silent {
+                set(&mut field, ONE, Ready::Unknown);
+            }
+            field.run(min(30));
+            assert_eq!(field.calls, []);
+            if how.starts_with("rotated") {
+                field.records = field.state.checkpoint();
+            }
+            drains(&mut field, false);
+            if how.ends_with("while no process runs") {
+                field = field.restarted(without_rejoin());
+            }
+            if !is_silent {
+                field.run(Span::from_s(30));
+                set(&mut field, ONE, Ready::Unknown);
+            }
+            has_the_time_of_a_boot(field, &format!("silent: {is_silent}, {how}"));
         }
     }
 }

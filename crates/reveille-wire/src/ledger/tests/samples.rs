@@ -229,6 +229,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             sign: None,
             paused: false,
             locked: false,
+            apart: false,
             gone: false,
         },
         Record::Cordoned {
@@ -238,6 +239,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             sign: Some(text("reveille.dev/pause")),
             paused: false,
             locked: false,
+            apart: false,
             gone: false,
         },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },

@@ -305,19 +305,7 @@ impl State {
         self.numbers.incident = self.numbers.incident.next();
         let at = self.now;
         let id = self.numbers.incident;
-        // One that closed a moment ago and is back did not hold: it goes on counting.
-        let recurs = self.closed.iter().rev().find(|closed| {
-            closed.incident.key == key
-                && closed.verdict == Verdict::Mended
-                && at.since(closed.at) <= RECURS_WITHIN
-        });
-        let (rung, tries) = recurs.map_or_else(
-            || self.goes_on(&key),
-            |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)),
-        );
-        let timing = self.roster.timing;
-        let not_before = (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
-        let not_before = not_before.max(self.still_waited_for(&key)).max(self.still_given_time(&key));
+        let (rung, tries, not_before) = self.begins_at(&key);
         let kept_until = self.still_kept(&key);
         let mut incident = Incident {
             id,
@@ -356,7 +344,7 @@ impl State {
             self.kept.insert(key.clone());
             self.record(Record::Kept { at, incident: id, until });
         }
-        if tries >= timing.tries && stands(Guard::TriesEnd) {
+        if tries >= self.roster.timing.tries && stands(Guard::TriesEnd) {
             incident.given_up = true;
             let why = Arc::from("it was mended and came back too often");
             self.record(Record::GivenUp { at, incident: id, why });

@@ -1,4 +1,5 @@
-//! What a new incident takes over from others of its machine: since when it is away, what was tried, the time of a boot.
+//! What a new incident takes over from others of its machine: since when it is away, what was tried, the time of a boot, the
+//! time for which a person may look at it.
 
 use crate::effect::Call;
 use crate::guard::{Guard, stands};
@@ -7,6 +8,7 @@ use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
 use crate::model::time::Time;
 use crate::observe::source::Trust;
 use crate::plan::budget::Phase;
+use crate::record::Verdict;
 use crate::remedies::ladder;
 
 use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
@@ -29,6 +31,24 @@ impl State {
         let back = back.into_iter().chain(forgot).map(|closed| closed.at).max();
         let served = sighted.map(|since| back.map_or(since, |back| since.max(back)));
         first.filter(|_| key.kind.is_absence()).unwrap_or((self.now, served))
+    }
+
+    /// Where a new incident begins on its ladder, with how many tries of that step, and from when on something may be done.
+    pub(super) fn begins_at(&self, key: &IncidentKey) -> (u8, u32, Option<Time>) {
+        // One that closed a moment ago and is back did not hold: it goes on counting.
+        let recurs = self.closed.iter().rev().find(|closed| {
+            closed.incident.key == *key
+                && closed.verdict == Verdict::Mended
+                && self.now.since(closed.at) <= RECURS_WITHIN
+        });
+        let (rung, tries) = recurs.map_or_else(
+            || self.goes_on(key),
+            |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)),
+        );
+        let timing = self.roster.timing;
+        let wait = (tries > 0).then(|| timing.backoff_min.doubled(tries - 1, timing.backoff_max));
+        let not_before = wait.map(|wait| self.now + wait);
+        (rung, tries, not_before.max(self.still_waited_for(key)).max(self.still_given_time(key)))
     }
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault

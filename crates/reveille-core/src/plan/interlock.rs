@@ -313,10 +313,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         && let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject)
     {
         holds.extend(just_released(desk, case, cloud, seen));
-    }
-    // That its deletion waits for this is said with what else stands against deletions.
-    if rung.class() == Class::Reboot {
-        holds.extend(wishes::looked_at_for(desk, case, seen).map(Hold::Kept));
+        holds.extend(wishes::looked_at_for(desk, case, seen, rung).map(Hold::Kept));
     }
 }
 

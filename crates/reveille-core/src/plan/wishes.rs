@@ -17,9 +17,11 @@ use crate::model::roster::Pool;
 use crate::model::signs;
 use crate::model::time::Span;
 use crate::observe::cloud::Seen;
+use crate::remedies::Rung;
 
 use super::desk::{Case, Desk};
 use super::interlock;
+use super::ladder::Class;
 
 /// The same wish as the annotation's, on the instance itself: who never joined has no Node to write on. A metadata pair
 /// with the value `true` or `false`; a tag of this name is `true`.
@@ -38,9 +40,10 @@ pub fn kept_for(desk: &Desk<'_>, case: &Case, pool: &Pool, seen: &Seen) -> Optio
 }
 
 /// How much longer a person may look at the machine as it is: it failed for good before, and is kept since. Another fault by now,
-/// such as a Node that they deleted, is no reason to reboot it under their hands.
-pub fn looked_at_for(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Span> {
-    case.incident.kept_until?;
+/// such as a Node that they deleted, is no reason to reboot it under their hands. That its deletion waits is said with what else
+/// stands against deletions.
+pub fn looked_at_for(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung) -> Option<Span> {
+    case.incident.kept_until.filter(|_| rung.class() == Class::Reboot)?;
     kept_for(desk, case, desk.pool(seen)?, seen)
 }
 

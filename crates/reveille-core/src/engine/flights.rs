@@ -446,7 +446,7 @@ impl State {
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
-                self.next_rung(&flight.key, &text);
+                self.climb_from(flight, &text);
             }
             Outcome::Fenced {} => {
                 self.book.flights.remove(&intent);
@@ -525,6 +525,14 @@ impl State {
         if used_up {
             let why = format!("tried {} times and did not hold: {}", tries, flight.rung.says());
             self.next_rung(&flight.key, &why);
+        }
+    }
+
+    /// The next rung, where the incident is still that of the call: its machine may have had another fault meanwhile, and this one
+    /// again, with a number of its own. A refusal that comes late gave that one up.
+    fn climb_from(&mut self, flight: &Flight, why: &str) {
+        if self.by_number.contains_key(&flight.incident) {
+            self.next_rung(&flight.key, why);
         }
     }
 

@@ -1,14 +1,16 @@
 //! How often a step was tried, as the next process counts it.
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::Event;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 use reveille_core::remedies::Reboot;
 
 use super::fixture::{Field, node, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::steps::{made, min, roster_with, set, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -112,5 +114,41 @@ fn calls_that_were_denied_are_no_tries_for_the_next_process() {
         lose(&mut field);
         field.run_until(min(120), has_group);
         assert!(has_group(&field), "{how}: given up after two tries; tries: {tries:?}, {:?}", made(&field));
+    }
+}
+
+/// A deletion is not answered yet when the Node of its machine goes, comes back and is not Ready: the fault has another number by
+/// then. The answer is a refusal, which is no word about the incident that is open now: that one is not given up for it.
+#[test]
+fn refusal_for_an_incident_that_is_over_ends_no_other() {
+    let only_deleting =
+        || roster_with(|pool| (pool.repair.rejoin, pool.repair.reboot) = (Mode::Off, Mode::Off));
+    for how in ["nothing", "restart", "rotation, restart"] {
+        let mut field = Field::new(only_deleting()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.mute = Some(Vec::new());
+        let is_out = |field: &Field| field.mute.as_ref().is_some_and(|out| !out.is_empty());
+        field.run_until(min(30), is_out);
+        let out = field.mute.take().unwrap();
+        let before = field.case(ONE, FaultKind::NotReady).unwrap().incident.id;
+        field.nodes.remove(ONE);
+        field.run(Span::from_s(50));
+        field.nodes.insert(ONE.into(), node(ONE, Ready::False));
+        field.run(Span::from_s(20));
+        let number = |field: &Field| field.case(ONE, FaultKind::NotReady).map(|case| case.incident.id);
+        assert!(number(&field).is_some_and(|now| now != before), "{how}");
+        for intent in out {
+            field.feed(Event::Done { intent, outcome: Outcome::Refused { text: "409".into() } });
+        }
+        if how.starts_with("rotation") {
+            field.records = field.state.checkpoint();
+        }
+        if how.ends_with("restart") {
+            field = field.restarted(only_deleting());
+        }
+        let calls = field.calls.len();
+        field.run_until(min(120), |field| field.calls.len() > calls);
+        assert!(field.calls.len() > calls, "{how}: {}", field.held(ONE, FaultKind::NotReady));
     }
 }

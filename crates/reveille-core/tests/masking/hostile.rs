@@ -71,7 +71,7 @@ const LINES: [&str; 10] = [
 ];
 
 /// Patterns that were found to be walked again for each of their matches, and others of their kind.
-const WALKED_AGAIN: [&str; 60] = [
+const WALKED_AGAIN: [&str; 68] = [
     "curl -u ",
     "{name: X_PASSWORD, value: ",
     "{name:X_PASSWORD;value:",
@@ -132,6 +132,14 @@ const WALKED_AGAIN: [&str; 60] = [
     "&#34;token&#34;:&#34;",
     "token=a\\ ",
     "'a'\\'",
+    "<",
+    "<password value='",
+    "<password value=\"x\" ",
+    "<token><![CDATA[",
+    "<key>password</key>",
+    "<key>password</key>\n<value>",
+    "&lt;token&gt;",
+    "\\u003ctoken\\u003e",
 ];
 /// What follows them on the last line, as much again: spaces, and one long word of what tokens may end with.
 const TAILS: [&str; 2] = [" ", "./"];

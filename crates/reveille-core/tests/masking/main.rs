@@ -25,6 +25,7 @@ mod places;
 mod properties;
 mod structures;
 mod tokens;
+mod xml;
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::canaries::Canary;
 static ALL: LazyLock<Vec<Canary>> = LazyLock::new(super::all);
 
 /// What texts are put together from: everything that a detector looks for, and what stands between.
-const PIECES: [&str; 88] = [
+const PIECES: [&str; 93] = [
     "password",
     "token",
     "DB_PASS",
@@ -99,6 +99,11 @@ const PIECES: [&str; 88] = [
     "curl -sLu ",
     "\\/\\/u:",
     "HTTP_PROXY=",
+    "<password>",
+    "</password>",
+    "<![CDATA[",
+    "]]>",
+    "<add key=\"password\" value=\"",
 ];
 
 /// Lines of machines that are well.

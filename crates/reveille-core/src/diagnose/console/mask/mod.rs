@@ -8,6 +8,7 @@
 //!                       ├▶ accounts    user:password lines of chpasswd and cloud-init      │
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
 //!                       ├▶ files       lines of daemons' files, tables that are printed    │
+//!                       ├▶ xml         attributes and elements ──────────────────────────────┤
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
 //!  tables: names (what tells), plain and messages (what is none), prefixes, tools; measure: random; places: lines
@@ -47,6 +48,7 @@ mod shapes;
 mod tools;
 mod urls;
 mod value;
+mod xml;
 
 use std::borrow::Cow;
 
@@ -83,6 +85,7 @@ fn masked(text: &str) -> Option<String> {
     manifests::secret_manifests(text, &mut ranges);
     shapes::shaped_tokens(text, &mut ranges);
     urls::url_secrets(text, &mut ranges);
+    xml::xml_secrets(text, &mut ranges);
     if ranges.is_empty() {
         return None;
     }

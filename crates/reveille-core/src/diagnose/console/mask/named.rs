@@ -141,12 +141,6 @@ impl Found {
         if self.telling == Telling::Line {
             return line;
         }
-        if self.between == Between::Element {
-            return value
-                .find('<')
-                .filter(|at| value[*at..].starts_with("</"))
-                .map_or(start, |at| start + at);
-        }
         if let Some(end) = ends.quoted(text, start) {
             return end;
         }
@@ -224,7 +218,7 @@ impl Found {
             _ if rest.starts_with('\'') && !rest[1..].starts_with("no ") => false,
             Between::Space => is_message(rest),
             Between::Colon => is_message(rest) || self.is_of_an_api(text),
-            Between::Equals | Between::Comma | Between::Element => false,
+            Between::Equals | Between::Comma => false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A name and its value as two entries, in either order: `{name: DB_PASSWORD, value: x}`, over two lines too.
 //!
 //! `path: /etc/k3s-token` and `content: x` of a file that user data writes, `Key=…,Value=…` of tags,
-//! `--name …password --value x` and `<property name="password">x<` are such pairs, too.
+//! `--name …password --value x` are such pairs, too. Elements of XML are read where XML is.
 
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ pub(super) fn value_of_pair(
         return below.block(text, found.name, line, ranges);
     }
     let behind = behind.map(|found| found.start..found.end(text, ends));
-    let value = behind.or_else(|| element(text, end)).or_else(|| value_before(text, word.start));
+    let value = behind.or_else(|| value_before(text, word.start));
     ranges.extend(value.filter(is_open));
 }
 
@@ -143,23 +143,13 @@ fn value_behind(text: &str, from: usize) -> Option<Behind> {
         }
         let is_ours = ["type", "string", "effect", "sensitive", "propagateatlaunch"];
         let skips = is_ours.iter().any(|ours| word.eq_ignore_ascii_case(ours))
-            || word.chars().all(|c| c.is_ascii_digit())
-            // `<name>db.password</name>`.
-            || text[..start].ends_with("</");
+            || word.chars().all(|c| c.is_ascii_digit());
         if !skips {
             return None;
         }
         at = stop;
     }
     None
-}
-
-/// `<property name="password">x</property>`: what stands between the element's signs.
-fn element(text: &str, name_end: usize) -> Option<Range<usize>> {
-    let rest = text[name_end..].strip_prefix("\">").or_else(|| text[name_end..].strip_prefix("'>"))?;
-    let start = text.len() - rest.len();
-    let length = cut(rest, WINDOW_BYTES).find("</")?;
-    Some(start..start + length)
 }
 
 /// `{"value":"x","name":"DB_PASSWORD"}`, and on the line above: the entry before is the value, and no other one begins between.

@@ -36,7 +36,7 @@ pub(super) fn has_a_value(text: &str, name: &Range<usize>) -> bool {
         Between::Colon if behind.ends_with(':') => is_quoted || is_in_a_map(text, name.start),
         // `secret/regcred-token: MountError` within a line is of an object.
         Between::Colon => is_quoted || is_first(text, name.start) || is_chosen(word(rest)),
-        Between::Space | Between::Comma | Between::Element => false,
+        Between::Space | Between::Comma => false,
     }
 }
 

@@ -258,7 +258,8 @@ fn is_placeholder(value: &str) -> bool {
         !value.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
     };
-    within("${", "}").is_some_and(|name| is_name(name) && !has_own(name))
+    // `${env.NAME}` of Maven.
+    within("${", "}").is_some_and(|name| is_name(&name.replace('.', "_")) && !has_own(name))
         || within("<", ">").is_some_and(letters)
         || (value.starts_with("{{")
             && value.ends_with("}}")

@@ -13,8 +13,6 @@ pub(super) enum Between {
     Space,
     /// A comma, behind an option in a list: `[--token, x]`.
     Comma,
-    /// `>`, behind an element of XML.
-    Element,
 }
 
 /// Quotes as pages have them that show JSON, and as Gson and PHP write them.
@@ -57,9 +55,7 @@ pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(u
     let rest = &rest[closing..];
     let rest = unquoted(led(rest));
     let unspaced = rest.trim_start_matches([' ', '\t']);
-    let (value, between) = if before == Some(b'<') && rest.starts_with('>') {
-        return Some((text.len() - rest.len() + 1, Between::Element));
-    } else if let Some(value) = after_equals(unspaced) {
+    let (value, between) = if let Some(value) = after_equals(unspaced) {
         (value, Between::Equals)
     } else if let Some(value) = unspaced.strip_prefix(':') {
         (value, Between::Colon)

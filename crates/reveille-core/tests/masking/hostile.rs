@@ -71,7 +71,7 @@ const LINES: [&str; 10] = [
 ];
 
 /// Patterns that were found to be walked again for each of their matches, and others of their kind.
-const WALKED_AGAIN: [&str; 68] = [
+const WALKED_AGAIN: [&str; 77] = [
     "curl -u ",
     "{name: X_PASSWORD, value: ",
     "{name:X_PASSWORD;value:",
@@ -140,6 +140,15 @@ const WALKED_AGAIN: [&str; 68] = [
     "<key>password</key>\n<value>",
     "&lt;token&gt;",
     "\\u003ctoken\\u003e",
+    "|",
+    "-+",
+    "---  ",
+    "a  ",
+    "TOKEN  ",
+    "TOKEN\t",
+    "TOKEN  A\nx  y\n",
+    "user | password\n---+---\na | b\n",
+    "-[ RECORD 1 ]\npassword | x\n",
 ];
 /// What follows them on the last line, as much again: spaces, and one long word of what tokens may end with.
 const TAILS: [&str; 2] = [" ", "./"];

@@ -24,6 +24,7 @@ mod named;
 mod places;
 mod properties;
 mod structures;
+mod tables;
 mod tokens;
 mod xml;
 

@@ -10,7 +10,7 @@ use crate::canaries::Canary;
 static ALL: LazyLock<Vec<Canary>> = LazyLock::new(super::all);
 
 /// What texts are put together from: everything that a detector looks for, and what stands between.
-const PIECES: [&str; 93] = [
+const PIECES: [&str; 97] = [
     "password",
     "token",
     "DB_PASS",
@@ -104,6 +104,10 @@ const PIECES: [&str; 93] = [
     "<![CDATA[",
     "]]>",
     "<add key=\"password\" value=\"",
+    "\nNAME  TOKEN  TTL\n",
+    "\n---  -----\n",
+    "\n---+---\n",
+    " | ",
 ];
 
 /// Lines of machines that are well.

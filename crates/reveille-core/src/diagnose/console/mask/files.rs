@@ -1,8 +1,8 @@
-//! Secrets of files and pages that are known by the shape of their lines: what daemons read, and what commands print as tables.
+//! Secrets of files and pages that are known by the shape of their lines: what daemons read, and what commands print.
 //!
 //! ```text
 //!  %any : PSK "x"        bob * x *          1 SHA256 HEX:x      user bob on >x ~*     trap2sink 10.0.0.9 x
-//!  | adminPass | x |     password    x      secret "x";         Unseal Key 1: x       certificate key:⏎x
+//!  password    x         secret "x";        Unseal Key 1: x     certificate key:⏎x
 //! ```
 //!
 //! A line is taken apart once, behind a logger's prefix; of a long one only the beginning is looked at.
@@ -14,7 +14,7 @@ use super::lines::prefix;
 use super::names::{Telling, telling};
 use super::plain::{is_message, is_plain};
 use super::prose::is_made_up;
-use super::random::{is_long_hex, is_random_base64, looks_random};
+use super::random::{is_long_hex, is_random_base64};
 use super::value::{cut, quoted_end};
 
 const LINE_BYTES_MAX: usize = 1024;
@@ -25,7 +25,6 @@ const WORDS_MAX: usize = 24;
 pub(super) fn file_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut key_follows = false;
     let mut list = None;
-    let mut table = Table::default();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let begins = prefix(line);
@@ -38,8 +37,6 @@ pub(super) fn file_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
         }
         key_follows = announces_a_key(content);
         list = found.item(list, &mut marked);
-        found.cells(&mut marked);
-        table.line(content, &mut marked);
         found.columns(&mut marked);
         found.of_daemons(&mut marked);
         let is_open = |range: &Range<usize>| {
@@ -90,46 +87,6 @@ fn words(content: &str) -> Vec<(usize, usize)> {
     words
 }
 
-/// A table whose first line has the names: `| user | password |`, a line of dashes, `| a | x |`.
-#[derive(Clone, Debug, Default)]
-struct Table {
-    /// Which cells hold a secret.
-    secret: Vec<bool>,
-    /// The line that sets the names apart was seen.
-    has_head: bool,
-    begun: bool,
-}
-
-impl Table {
-    fn line(&mut self, content: &str, marked: &mut Vec<Range<usize>>) {
-        let content = content.trim_end();
-        let is_rule =
-            content.len() > 2 && content.bytes().all(|byte| matches!(byte, b'|' | b'+' | b'-' | b':' | b'='));
-        let inner = content.trim_start().strip_prefix('|').and_then(|rest| rest.strip_suffix('|'));
-        match inner {
-            _ if is_rule => self.has_head = self.begun,
-            None => *self = Self::default(),
-            Some(inner) if !self.begun => {
-                let tells = |name: &str| {
-                    matches!(telling(&name.trim().replace(' ', "_")), Some(Telling::Word | Telling::Phrase))
-                };
-                *self = Self { secret: inner.split('|').map(tells).collect(), begun: true, has_head: false };
-            }
-            Some(inner) if self.has_head => {
-                let mut at = content.len() - 1 - inner.len();
-                for (nth, cell) in inner.split('|').enumerate() {
-                    let start = at + cell.len() - cell.trim_start().len();
-                    if self.secret.get(nth) == Some(&true) && !cell.trim().is_empty() {
-                        marked.push(start..start + cell.trim().len());
-                    }
-                    at += cell.len() + 1;
-                }
-            }
-            Some(_) => self.secret.clear(),
-        }
-    }
-}
-
 struct Line<'t> {
     content: &'t str,
     words: Vec<(usize, usize)>,
@@ -178,27 +135,6 @@ impl<'t> Line<'t> {
         }
         self.mark(dash, marked);
         list
-    }
-
-    /// `| adminPass | x |`: a table of two columns.
-    fn cells(&self, marked: &mut Vec<Range<usize>>) {
-        let Some(inner) = self.content.strip_prefix('|').and_then(|rest| rest.strip_suffix('|')) else {
-            return;
-        };
-        let Some((name, value)) = inner.split_once('|') else { return };
-        if value.contains('|') {
-            return;
-        }
-        let start = 1 + name.len() + 1 + value.len() - value.trim_start().len();
-        let value = value.trim();
-        let is_secret = match telling(&name.trim().replace(' ', "_")) {
-            Some(Telling::IfRandom) => looks_random(value) || is_long_hex(value) || is_random_base64(value),
-            Some(_) => !matches!(value, "Value" | "Host" | "Name"),
-            None => false,
-        };
-        if is_secret && !value.is_empty() {
-            marked.push(start..start + value.len());
-        }
     }
 
     /// `password    x` alone on its line, `neighbor 10.0.0.1 password x1y2`, `secret "x";`.

@@ -12,10 +12,18 @@ const NESTED_MAX: usize = 3;
 
 /// How many bytes of prefixes this line begins with.
 pub(super) fn prefix(line: &str) -> usize {
+    nested(line, |rest| clock(rest).or_else(|| tag(rest)).or_else(|| of_compose(rest)))
+}
+
+/// The same without compose's `user | `, which may be a column of a table.
+pub(super) fn of_logger(line: &str) -> usize {
+    nested(line, |rest| clock(rest).or_else(|| tag(rest)))
+}
+
+fn nested(line: &str, of: impl Fn(&str) -> Option<usize>) -> usize {
     let mut at = 0;
     for _ in 0..NESTED_MAX {
-        let rest = &line[at..];
-        let Some(length) = clock(rest).or_else(|| tag(rest)).or_else(|| of_compose(rest)) else { break };
+        let Some(length) = of(&line[at..]) else { break };
         at += length;
     }
     at

@@ -125,7 +125,7 @@ const BYTES_MAX: usize = 192;
 /// Whether a reason stands here and no value.
 pub(super) fn is_reason(rest: &str) -> bool {
     let near = cut(rest, BYTES_MAX).split('\n').next().unwrap_or("").trim();
-    is_error(near) || is_status(near) || is_sentence(near)
+    is_error(near) || is_status(near) || is_sentence(near) || is_described(near)
 }
 
 /// Whether this is a report of plain words and numbers, as the kernel and Open vSwitch write them behind `cookie:`. The payload
@@ -162,6 +162,13 @@ fn is_status(near: &str) -> bool {
     let rest = near[digits..].trim_start_matches([')', ':']);
     let word = rest.trim_start().split([' ', ',', ';', ':', '.', '"']).next().unwrap_or("");
     is_code && rest.starts_with(' ') && STATUSES.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// `12 bytes` and `<set to the key 'password' in secret 'db'>` of `kubectl describe`.
+fn is_described(near: &str) -> bool {
+    let size = near.strip_suffix(" bytes");
+    size.is_some_and(|size| !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit()))
+        || near.starts_with("<set to the key '")
 }
 
 fn is_sentence(near: &str) -> bool {

@@ -7,7 +7,8 @@
 //!                       ├▶ piped       what an echo feeds to chpasswd, and a file's name ──┤
 //!                       ├▶ accounts    user:password lines of chpasswd and cloud-init      │
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
-//!                       ├▶ files       lines of daemons' files, tables that are printed    │
+//!                       ├▶ files       lines of daemons' files ────────────────────────────┤
+//!                       ├▶ tables      columns and rows that are printed ──────────────────┤
 //!                       ├▶ xml         attributes and elements ──────────────────────────────┤
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
@@ -28,6 +29,7 @@
 
 mod accounts;
 mod below;
+mod cells;
 mod colour;
 mod commands;
 mod files;
@@ -45,6 +47,7 @@ mod prefixes;
 mod prose;
 mod random;
 mod shapes;
+mod tables;
 mod tools;
 mod urls;
 mod value;
@@ -82,6 +85,7 @@ fn masked(text: &str) -> Option<String> {
     piped::piped(text, &mut ranges);
     accounts::account_lines(text, &mut ranges);
     files::file_secrets(text, &mut ranges);
+    tables::table_secrets(text, &mut ranges);
     manifests::secret_manifests(text, &mut ranges);
     shapes::shaped_tokens(text, &mut ranges);
     urls::url_secrets(text, &mut ranges);

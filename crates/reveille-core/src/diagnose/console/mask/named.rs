@@ -229,11 +229,14 @@ impl Found {
         is_reason(rest) || (self.telling == Telling::Line && is_cookie() && is_report(rest))
     }
 
-    /// The type of an object (`failed to list *v1.Secret: …`), and a part of an ARN (`arn:aws:secretsmanager:…:secret:name`).
+    /// The type of an object (`failed to list *v1.Secret: …`), a part of an ARN (`arn:aws:secretsmanager:…:secret:name`), and
+    /// names of objects (`Mountable secrets:` of `kubectl describe`).
     fn is_of_an_api(&self, text: &str) -> bool {
         const NEAR_BYTES: usize = 96;
         let before = &text.as_bytes()[self.name.start.saturating_sub(NEAR_BYTES)..self.name.start];
         before.ends_with(b"*v1.")
+            || before.ends_with(b"Mountable ")
+            || before.ends_with(b"Image pull ")
             || (before.ends_with(b":") && before.windows(8).any(|part| part == b"arn:aws:"))
     }
 }

@@ -156,7 +156,7 @@ const NO_PASSWORD: [&str; 11] = [
     "firstpass",
 ];
 /// What follows the name of a secret in a name of something else: `token-id`, `secret_name`, `passwordFile`.
-const ANOTHER: [&str; 58] = [
+const ANOTHER: [&str; 62] = [
     "href",
     "id",
     "name",
@@ -189,6 +189,10 @@ const ANOTHER: [&str; 58] = [
     "length",
     "size",
     "policy",
+    "policies",
+    "accessor",
+    "encryption",
+    "algorithm",
     "version",
     "provider",
     "audience",
@@ -268,6 +272,24 @@ pub(super) fn telling(name: &str) -> Option<Telling> {
         return Some(Telling::Word);
     }
     short(&joined, &parts, last)
+}
+
+/// What the name of a setting tells, which may have dots or a few words: `db.password`, `jdbc/password`, `DB Password`.
+pub(super) fn of_setting(name: &str) -> Option<Telling> {
+    const BYTES_MAX: usize = 128;
+    const WORDS_MAX: usize = 4;
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b' ');
+    if name.len() > BYTES_MAX || !name.bytes().all(is_part) {
+        return None;
+    }
+    let name = name.trim();
+    // `token is expired` says something of it.
+    let says = |word: &str| matches!(word, "is" | "was" | "not" | "has");
+    if name.split(' ').count() > WORDS_MAX || name.split(' ').any(says) {
+        return None;
+    }
+    let last = name.rsplit('/').next().unwrap_or(name);
+    telling(&last.replace(['.', ' '], "_"))
 }
 
 /// The names that are too short to be looked for within a word.

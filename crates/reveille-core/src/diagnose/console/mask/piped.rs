@@ -216,7 +216,12 @@ fn reads(command: &str) -> bool {
 fn writes(command: &str) -> bool {
     const WORDS_MAX: usize = 8;
     const BYTES_MAX: usize = 256;
-    let words = cut(command, BYTES_MAX).split_whitespace().take(WORDS_MAX);
+    let near = cut(command, BYTES_MAX);
+    // A line of bars is looked through once, and not for each of them.
+    if near.trim_start().starts_with(['|', '<', '>', '&']) {
+        return false;
+    }
+    let words = near.split_whitespace().take(WORDS_MAX);
     let mut words = words.skip_while(|word| *word == "sudo" || word.starts_with('-'));
     let is_kept = |word: &str| is_kept_in(word) && !word.ends_with(".log");
     match words.next() {

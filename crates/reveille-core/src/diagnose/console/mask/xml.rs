@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use super::MASK;
 use super::lines::prefix;
-use super::names::{Telling, telling};
+use super::names::{Telling, of_setting, telling};
 use super::plain::is_plain;
 use super::random::{is_long_hex, is_random_base64, looks_random};
 use super::value::cut;
@@ -365,12 +365,8 @@ fn stands_between(name: &str) -> bool {
     BETWEEN.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// What the name of a setting tells: `db.password`, `jdbc/password`, `DB Password`.
 fn tells(name: &str) -> Option<Telling> {
-    let name = cut(name, NAME_BYTES_MAX).trim();
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b' ');
-    let last = name.rsplit('/').next().filter(|_| name.bytes().all(is_part))?;
-    telling(&last.replace(['.', ' '], "_")).filter(|telling| *telling != Telling::IfRandom)
+    of_setting(name).filter(|telling| *telling != Telling::IfRandom)
 }
 
 fn is_secret(value: &str, telling: Telling, name: &str) -> bool {

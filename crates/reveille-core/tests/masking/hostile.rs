@@ -71,7 +71,7 @@ const LINES: [&str; 10] = [
 ];
 
 /// Patterns that were found to be walked again for each of their matches, and others of their kind.
-const WALKED_AGAIN: [&str; 77] = [
+const WALKED_AGAIN: [&str; 84] = [
     "curl -u ",
     "{name: X_PASSWORD, value: ",
     "{name:X_PASSWORD;value:",
@@ -149,6 +149,13 @@ const WALKED_AGAIN: [&str; 77] = [
     "TOKEN  A\nx  y\n",
     "user | password\n---+---\na | b\n",
     "-[ RECORD 1 ]\npassword | x\n",
+    "password: \"a\\\n  ",
+    "password: 'a\n",
+    "password: a\n b\n",
+    "{password:\n",
+    "? password\n: ",
+    "? password ",
+    "- name: X_PASSWORD\n  # a\n",
 ];
 /// What follows them on the last line, as much again: spaces, and one long word of what tokens may end with.
 const TAILS: [&str; 2] = [" ", "./"];

@@ -27,6 +27,7 @@ mod structures;
 mod tables;
 mod tokens;
 mod xml;
+mod yaml;
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::canaries::Canary;
 static ALL: LazyLock<Vec<Canary>> = LazyLock::new(super::all);
 
 /// What texts are put together from: everything that a detector looks for, and what stands between.
-const PIECES: [&str; 97] = [
+const PIECES: [&str; 99] = [
     "password",
     "token",
     "DB_PASS",
@@ -108,6 +108,8 @@ const PIECES: [&str; 97] = [
     "\n---  -----\n",
     "\n---+---\n",
     " | ",
+    "\n? ",
+    "\n: ",
 ];
 
 /// Lines of machines that are well.

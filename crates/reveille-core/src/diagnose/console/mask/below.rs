@@ -18,10 +18,13 @@ use super::named::Found;
 use super::names::Telling;
 use super::plain::{is_message, is_plain};
 use super::prose::{is_chosen, is_made_up};
+use super::scalars;
 use super::value::{Between, behind_properties, cut, line_end, of_lines, quoted_end};
 
 /// Three quotes that nothing closes hold so many lines.
 const LINES_MAX: usize = 64;
+/// Of a line so much is looked at for how a value begins.
+const LINE_BYTES_MAX: usize = 512;
 /// A name stands so far in at most.
 const COLUMN_MAX: usize = 512;
 
@@ -32,11 +35,19 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// Marks what stands below this name, when its own line holds no value.
-    pub(super) fn mark(&mut self, text: &str, found: &Found, ranges: &mut Vec<Range<usize>>) {
+    /// Marks what stands below this name, when its own line holds no value or only how it begins. Whether that is one to mask
+    /// was found before.
+    pub(super) fn mark(
+        &mut self,
+        text: &str,
+        found: &Found,
+        is_secret: bool,
+        ranges: &mut Vec<Range<usize>>,
+    ) {
         if found.start < self.until || found.telling == Telling::IfRandom {
             return;
         }
+        self.goes_on(text, found, is_secret, ranges);
         let is_assigned = matches!(found.between, Between::Colon | Between::Equals);
         if let Some(sign) = of_lines(&text[found.start..]).filter(|_| is_assigned) {
             return self.quoted(text, found.start + sign.len(), sign, ranges);
@@ -56,11 +67,37 @@ impl Below {
             Between::Colon | Between::Equals if value == "[" => self.list(text, found, line, true, ranges),
             Between::Colon if value.is_empty() => {
                 self.scalar(text, found, line, ranges);
+                let in_flow =
+                    scalars::in_flow(text, found.name.start, line).filter(|value| value.end > self.until);
+                self.push_all(text, in_flow, ranges);
                 self.list(text, found, line, false, ranges);
             }
             Between::Comma if value.is_empty() => self.item(text, line, ranges),
             Between::Space | Between::Equals if value == "\\" => self.item(text, line, ranges),
             _ => {}
+        }
+    }
+
+    /// A scalar of YAML that goes on below its own line.
+    fn goes_on(&mut self, text: &str, found: &Found, is_secret: bool, ranges: &mut Vec<Range<usize>>) {
+        if found.between != Between::Colon {
+            return;
+        }
+        let rest = cut(&text[found.start..], LINE_BYTES_MAX);
+        let rest = rest.split('\n').next().unwrap_or("");
+        let start = found.start + behind_properties(rest);
+        self.push_all(text, scalars::lines_below(text, found, start, is_secret), ranges);
+    }
+
+    fn push_all(
+        &mut self,
+        text: &str,
+        lines: impl IntoIterator<Item = Range<usize>>,
+        ranges: &mut Vec<Range<usize>>,
+    ) {
+        for line in lines {
+            self.until = line.end;
+            push(text, line, ranges);
         }
     }
 
@@ -150,6 +187,9 @@ impl Below {
         if !is_key && !is_plain(value) && (found.telling == Telling::Phrase || !value.trim().contains(' ')) {
             push(text, at + words..end, ranges);
             self.until = end;
+            if column(text, found.name.start).is_some() {
+                self.push_all(text, scalars::of_bare(text, found, end), ranges);
+            }
         }
     }
 
@@ -238,7 +278,7 @@ fn line_end_near(text: &str, start: usize) -> Option<usize> {
 }
 
 /// What stands on the line of a name before it: where it begins, and the text behind a logger's prefix.
-fn before(text: &str, name_start: usize) -> (usize, &str) {
+pub(super) fn before(text: &str, name_start: usize) -> (usize, &str) {
     let from = text.ceil_char_boundary(name_start.saturating_sub(COLUMN_MAX));
     let line = from + text[from..name_start].rfind('\n').map_or(0, |at| at + 1);
     let begins = line + prefix(&text[line..name_start]);
@@ -246,7 +286,7 @@ fn before(text: &str, name_start: usize) -> (usize, &str) {
 }
 
 /// How far in a name stands that is the first on its line.
-fn column(text: &str, name_start: usize) -> Option<usize> {
+pub(super) fn column(text: &str, name_start: usize) -> Option<usize> {
     let (_, before) = before(text, name_start);
     let spaces = before.trim_end_matches(['"', '\'']);
     spaces.trim_start_matches([' ', '-']).is_empty().then_some(spaces.len())
@@ -265,7 +305,7 @@ fn sentence(text: &str, name_start: usize) -> Option<usize> {
 }
 
 /// Where the words of this line begin, when it is indented further than the name.
-fn indented(text: &str, name_start: usize, line: &str) -> Option<usize> {
+pub(super) fn indented(text: &str, name_start: usize, line: &str) -> Option<usize> {
     let above = &text.as_bytes()[name_start.saturating_sub(COLUMN_MAX)..name_start];
     let above = above.iter().rposition(|byte| *byte == b'\n').map_or(above, |at| &above[at + 1..]);
     // An item's name is as far in as its dash.

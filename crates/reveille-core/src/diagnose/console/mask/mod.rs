@@ -3,16 +3,17 @@
 //! ```text
 //!  text ─▶ colours out ─┬▶ keys        private keys, whole, cut off or bare ───────────────┐
 //!                       ├▶ named       what stands behind a telling name ─┬▶ below, pairs  ├▶ ranges ─▶ blotted out
+//!                       │                                                 ├▶ scalars       │
 //!                       ├▶ commands    options that take a secret         └▶ prose         │
 //!                       ├▶ piped       what an echo feeds to chpasswd, and a file's name ──┤
 //!                       ├▶ accounts    user:password lines of chpasswd and cloud-init      │
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
-//!                       ├▶ files       lines of daemons' files ────────────────────────────┤
-//!                       ├▶ tables      columns and rows that are printed ──────────────────┤
-//!                       ├▶ xml         attributes and elements ──────────────────────────────┤
+//!                       ├▶ files       lines of daemons' files                             │
+//!                       ├▶ tables      columns and rows that are printed ─▶ cells          │
+//!                       ├▶ xml         attributes and elements                             │
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
-//!  tables: names (what tells), plain and messages (what is none), prefixes, tools; measure: random; places: lines
+//!  tables of words: names (what tells), plain and messages (what is none), prefixes, tools; measure: random; places: lines
 //! ```
 //!
 //! A console shows what first boot saw: join tokens, cloud passwords, keys, whole user-data payloads. Text goes through
@@ -46,6 +47,7 @@ mod plain;
 mod prefixes;
 mod prose;
 mod random;
+mod scalars;
 mod shapes;
 mod tables;
 mod tools;

@@ -11,6 +11,7 @@ use super::paths;
 use super::plain::{is_message, is_object, is_plain};
 use super::prose;
 use super::random::{is_long_hex, is_random_base64, looks_random};
+use super::scalars;
 use super::value::{self, Between, Ends, cut, spelled_quote};
 
 /// Of a long value so much is looked at to tell whether it is random.
@@ -58,10 +59,10 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         match value::start(text, name.start, name.end) {
             Some((start, between)) => {
                 let found = Found { name, telling, start, between };
-                if let Some(range) = found.value(text, &mut ends) {
-                    ranges.push(range);
-                }
-                below.mark(text, &found, ranges);
+                let value = found.value(text, &mut ends);
+                let is_secret = value.is_some();
+                ranges.extend(value);
+                below.mark(text, &found, is_secret, ranges);
             }
             None => {
                 if let Some(range) = prose::after(text, &name, telling) {
@@ -69,6 +70,13 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
                 }
                 if telling == Telling::Phrase {
                     below.announced(text, &name, ranges);
+                }
+                if let Some((line, start)) = scalars::explicit(text, &name) {
+                    let found = Found { name: line..name.end, telling, start, between: Between::Colon };
+                    let value = found.value(text, &mut ends);
+                    let is_secret = value.is_some();
+                    ranges.extend(value);
+                    below.mark(text, &found, is_secret, ranges);
                 }
                 if below::ends_its_line(text, &name) {
                     below.option(text, &name, ranges);

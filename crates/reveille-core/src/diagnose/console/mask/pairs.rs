@@ -6,11 +6,12 @@
 use std::ops::Range;
 
 use super::MASK;
-use super::below::{Below, is_indicator};
+use super::below::Below;
 use super::lines::prefix;
+use super::named::Found;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
-use super::value::{self, Between, Ends, cut, quoted_end};
+use super::value::{self, Between, Ends, quoted_end};
 
 /// Within so many bytes of the name its value stands.
 const WINDOW_BYTES: usize = 192;
@@ -55,20 +56,17 @@ pub(super) fn value_of_pair(
         !value.is_empty() && !value.starts_with(MASK) && !is_plain(value)
     };
     let behind = value_behind(text, end);
-    if let Some(found) = &behind
-        && let Some(length) = cut(&text[found.start..], INDICATOR_BYTES_MAX).find('\n')
-        && let line = found.start + length
-        && is_indicator(text[found.start..line].trim_end())
-    {
-        return below.block(text, found.name, line, ranges);
-    }
+    let lines = behind.filter(|behind| behind.is_alone);
     let behind = behind.map(|found| found.start..found.end(text, ends));
-    let value = behind.or_else(|| value_before(text, word.start));
-    ranges.extend(value.filter(is_open));
+    let value = behind.or_else(|| value_before(text, word.start)).filter(is_open);
+    let is_secret = value.is_some();
+    ranges.extend(value);
+    // `value: |-`, and a scalar that goes on over lines.
+    if let Some(Behind { name, start, .. }) = lines {
+        let found = Found { name: name..start, telling: Telling::Phrase, start, between: Between::Colon };
+        below.mark(text, &found, is_secret, ranges);
+    }
 }
-
-/// `|-`, and a comment behind it.
-const INDICATOR_BYTES_MAX: usize = 64;
 
 /// Where a value and its name begin, and whether it has its line for itself.
 #[derive(Clone, Copy, Debug)]
@@ -117,8 +115,10 @@ fn value_behind(text: &str, from: usize) -> Option<Behind> {
             if text[words..start].contains('\n') {
                 return None;
             }
-            // `permissions: '0600'` stands between the path of a file and its content.
-            let is_of_file = of_file > 0 && OF_FILE.iter().any(|of| text[start..end].starts_with(of));
+            // `permissions: '0600'` stands between the path of a file and its content, and a comment between any two.
+            let is_of_file = of_file > 0
+                && (text[words..start].contains('#')
+                    || OF_FILE.iter().any(|of| text[start..end].starts_with(of)));
             line = Some(is_of_file);
             if is_of_file {
                 of_file -= 1;

@@ -71,7 +71,7 @@ const LINES: [&str; 10] = [
 ];
 
 /// Patterns that were found to be walked again for each of their matches, and others of their kind.
-const WALKED_AGAIN: [&str; 84] = [
+const WALKED_AGAIN: [&str; 90] = [
     "curl -u ",
     "{name: X_PASSWORD, value: ",
     "{name:X_PASSWORD;value:",
@@ -156,6 +156,12 @@ const WALKED_AGAIN: [&str; 84] = [
     "? password\n: ",
     "? password ",
     "- name: X_PASSWORD\n  # a\n",
+    "{password: {value:",
+    "password:\n  value",
+    "<string>TOKEN</string>",
+    "<token><!-- ",
+    "user,password\n\"a,b\n",
+    "password:\n- >\n",
 ];
 /// What follows them on the last line, as much again: spaces, and one long word of what tokens may end with.
 const TAILS: [&str; 2] = [" ", "./"];

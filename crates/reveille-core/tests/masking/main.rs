@@ -16,6 +16,7 @@
 mod assignments;
 mod attacked;
 mod attacked_again;
+mod attacked_files;
 mod attacked_thrice;
 mod canaries;
 mod commands;

@@ -241,6 +241,10 @@ impl Below {
         let words = begins + dash.map_or(0, |dash| dash + 2);
         let words = words + rest[words..].len() - rest[words..].trim_start().len();
         let value = &rest[words..];
+        // `- >-` has its lines below.
+        if let Some(dash) = dash.filter(|_| is_indicator(value.trim_end())) {
+            return self.block(text, at + begins + dash, end, ranges);
+        }
         let length =
             quoted_end(value).unwrap_or_else(|| value.find(char::is_whitespace).unwrap_or(value.len()));
         let value = &value[..length];

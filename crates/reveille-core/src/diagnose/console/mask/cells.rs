@@ -28,6 +28,10 @@ pub(super) enum Shape {
     Aligned,
     /// By tabs.
     Tabbed,
+    /// `a,b` of CSV.
+    Commas,
+    /// `a;b` of CSV.
+    Semicolons,
 }
 
 pub(super) const fn is_bar(c: char) -> bool {
@@ -57,6 +61,8 @@ pub(super) fn cells(shape: Shape, text: &str) -> Vec<Range<usize>> {
     let inner = &text[from..to];
     let seams: Vec<(usize, usize)> = match shape {
         Shape::Aligned => gaps(inner),
+        Shape::Commas => commas(inner, b','),
+        Shape::Semicolons => commas(inner, b';'),
         Shape::Tabbed => {
             inner.match_indices('\t').map(|(at, tab)| (at, tab.len())).take(COLUMNS_MAX).collect()
         }
@@ -102,6 +108,16 @@ fn gaps(text: &str) -> Vec<(usize, usize)> {
         at += gap + length;
     }
     gaps
+}
+
+/// The commas that stand in no quotes.
+fn commas(text: &str, comma: u8) -> Vec<(usize, usize)> {
+    let mut is_quoted = false;
+    let is_seam = |(at, byte): (usize, u8)| {
+        is_quoted ^= byte == b'"';
+        (byte == comma && !is_quoted).then_some((at, 1))
+    };
+    text.bytes().enumerate().filter_map(is_seam).take(COLUMNS_MAX).collect()
 }
 
 /// The names above the dashes of a rule: `---   -----`.

@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use super::MASK;
+use super::below::is_indicator;
 use super::lines::prefix;
 use super::names::{Telling, telling};
 use super::plain::{is_message, is_plain};
@@ -133,7 +134,9 @@ impl<'t> Line<'t> {
         if !goes_on || !(dash == 1 || quoted) || self.content.contains(": ") {
             return None;
         }
-        self.mark(dash, marked);
+        if !is_indicator(self.word(dash)) {
+            self.mark(dash, marked);
+        }
         list
     }
 

@@ -10,7 +10,7 @@
 //!                       ├▶ manifests   Secrets of Kubernetes                               │
 //!                       ├▶ files       lines of daemons' files                             │
 //!                       ├▶ tables      columns and rows that are printed ─▶ cells          │
-//!                       ├▶ xml         attributes and elements                             │
+//!                       ├▶ xml         attributes and elements ─▶ tags                     │
 //!                       ├▶ shapes      tokens by their form, by their prefix, long base64  │
 //!                       └▶ urls        what stands before a host ──────────────────────────┘
 //!  tables of words: names (what tells), plain and messages (what is none), prefixes, tools; measure: random; places: lines
@@ -50,6 +50,7 @@ mod random;
 mod scalars;
 mod shapes;
 mod tables;
+mod tags;
 mod tools;
 mod urls;
 mod value;

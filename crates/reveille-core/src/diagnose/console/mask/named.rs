@@ -63,6 +63,7 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
                 let is_secret = value.is_some();
                 ranges.extend(value);
                 below.mark(text, &found, is_secret, ranges);
+                ranges.extend(scalars::value_within(text, &found));
             }
             None => {
                 if let Some(range) = prose::after(text, &name, telling) {

@@ -34,7 +34,7 @@ const PHRASES: [&str; 10] = [
     "passw0rd",
 ];
 /// Wherever they stand in a name, written without `-` and `_`: `OS_PASSWORD`, `db-password`, `apiToken`.
-const WORDS: [&str; 49] = [
+const WORDS: [&str; 51] = [
     "rediscliauth",
     "setupkey",
     "enrollmentkey",
@@ -84,6 +84,8 @@ const WORDS: [&str; 49] = [
     "sessionid",
     "sessid",
     "macaroon",
+    "keymaterial",
+    "authenticationstring",
 ];
 /// The last word of a name: `DB_PASS`, `adminPass`, `MYSQL_PWD`, `bindpw`.
 const LAST: [&str; 35] = [

@@ -56,7 +56,8 @@ pub(super) fn value_of_pair(
         !value.is_empty() && !value.starts_with(MASK) && !is_plain(value)
     };
     let behind = value_behind(text, end);
-    let lines = behind.filter(|behind| behind.is_alone);
+    let ends_its_line = |behind: &Behind| text[behind.start..].starts_with(['\n', '\r']);
+    let lines = behind.filter(|behind| behind.is_alone || ends_its_line(behind));
     let behind = behind.map(|found| found.start..found.end(text, ends));
     let value = behind.or_else(|| value_before(text, word.start)).filter(is_open);
     let is_secret = value.is_some();
@@ -93,6 +94,9 @@ fn ends_of_words(text: &str, start: usize) -> Option<usize> {
 
 /// What cloud-init's `write_files` says of a file.
 const OF_FILE: [&str; 6] = ["permissions:", "owner:", "encoding:", "append:", "defer:", "overwrite:"];
+/// What a chart, an application or a schema says of a parameter.
+const OF_PARAMETER: [&str; 8] =
+    ["description:", "displayName:", "required:", "type:", "forceString:", "sensitive:", "secret:", "label:"];
 
 /// Where the value begins: the next name is `value`, and it is on this line or the next one.
 fn value_behind(text: &str, from: usize) -> Option<Behind> {
@@ -118,7 +122,7 @@ fn value_behind(text: &str, from: usize) -> Option<Behind> {
             // `permissions: '0600'` stands between the path of a file and its content, and a comment between any two.
             let is_of_file = of_file > 0
                 && (text[words..start].contains('#')
-                    || OF_FILE.iter().any(|of| text[start..end].starts_with(of)));
+                    || OF_FILE.iter().chain(&OF_PARAMETER).any(|of| text[start..end].starts_with(of)));
             line = Some(is_of_file);
             if is_of_file {
                 of_file -= 1;

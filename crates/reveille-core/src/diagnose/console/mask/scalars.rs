@@ -1,8 +1,8 @@
 //! Scalars of YAML that go on over lines, and values that stand beside their name as only YAML has them.
 //!
 //! ```text
-//!  password: abc       password: "abc\       {user: bob, password:     ? password
-//!    def                 def"                  def}                    : def
+//!  password: abc     password: "abc\     {user: bob, password:     ? password     password:
+//!    def               def"                def}                    : def            value: def
 //! ```
 //!
 //! A scalar goes on as long as lines are indented further than its name. One in quotes has to be closed on such a line; a bare
@@ -13,12 +13,13 @@
 
 use std::ops::Range;
 
+use super::MASK;
 use super::below::{before, column, indented};
 use super::lines::prefix;
 use super::named::Found;
 use super::names::Telling;
 use super::plain::{is_message, is_plain};
-use super::value::{cut, line_end, quoted_end};
+use super::value::{self, Between, cut, line_end, quoted_end};
 
 /// A scalar goes on over so many lines at most.
 const LINES_MAX: usize = 64;
@@ -27,7 +28,8 @@ const LINE_BYTES_MAX: usize = 4096;
 
 /// The lines below that belong to the value behind this name, whose own line holds its beginning.
 pub(super) fn lines_below(text: &str, found: &Found, start: usize, is_secret: bool) -> Vec<Range<usize>> {
-    if column(text, found.name.start).is_none() {
+    let is_first = column(text, found.name.start).is_some();
+    if !is_first && open_brace(text, found.name.start).is_none() {
         return Vec::new();
     }
     let near = cut(&text[start..], LINE_BYTES_MAX);
@@ -36,7 +38,7 @@ pub(super) fn lines_below(text: &str, found: &Found, start: usize, is_secret: bo
     match value.as_bytes().first() {
         Some(quote @ (b'"' | b'\'')) => of_quoted(text, found.name.start, start + 1, *quote),
         Some(b'{' | b'[' | b'|' | b'>') => Vec::new(),
-        Some(_) if is_secret && !value.contains(" #") => of_bare(text, found, line),
+        Some(_) if is_secret && is_first && !value.contains(" #") => of_bare(text, found, line),
         _ => Vec::new(),
     }
 }
@@ -116,13 +118,49 @@ fn next_line(text: &str, name: usize, line: usize) -> Option<Range<usize>> {
     (length > 0).then_some(at + words..at + words + length)
 }
 
-/// `{user: bob, password:⏎  x}`: the word on the next line, as far in as it likes.
-pub(super) fn in_flow(text: &str, name: usize, line: usize) -> Option<Range<usize>> {
+/// Where the brace stands on the line of this name that is open before it.
+fn open_brace(text: &str, name: usize) -> Option<usize> {
     let (_, before) = before(text, name);
-    let opens = before.rfind('{')?;
-    if before[opens..].contains('}') {
+    before.rfind('{').filter(|opens| !before[*opens..].contains('}'))
+}
+
+/// `password: {sensitive: true, value: x}` of terraform and charts, or on the lines below: the value.
+pub(super) fn value_within(text: &str, found: &Found) -> Option<Range<usize>> {
+    const NEAR_BYTES: usize = 256;
+    const VALUE: &str = "value";
+    let near = cut(&text[found.start..], NEAR_BYTES);
+    let is_flow = near.starts_with('{');
+    let tells = matches!(found.telling, Telling::Word | Telling::Phrase) && found.between == Between::Colon;
+    // `secrets` are names of objects.
+    let is_list = || text[found.name.clone()].to_ascii_lowercase().ends_with("secrets");
+    if !tells || !(is_flow || near.starts_with(['\n', '\r'])) || is_list() {
         return None;
     }
+    let near = near.split('}').next().unwrap_or("");
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let (at, _) = near.match_indices(VALUE).find(|(at, _)| !near[..*at].ends_with(is_part))?;
+    // Each line up to it is of the mapping.
+    let is_within = |line: usize| {
+        let at = found.start + line + 1;
+        indented(text, found.name.start, cut(&text[at..], NEAR_BYTES).split('\n').next().unwrap_or(""))
+            .is_some()
+    };
+    if !is_flow && !near[..at].match_indices('\n').all(|(line, _)| is_within(line)) {
+        return None;
+    }
+    let name = found.start + at..found.start + at + VALUE.len();
+    let (start, _) = value::start(text, name.start, name.end)?;
+    let value = cut(&text[start..], NEAR_BYTES).split('\n').next().unwrap_or("").trim_end();
+    let bare = || if is_flow { value.find([',', '}', ' ']) } else { value.find(" #") };
+    let length = quoted_end(value).or_else(bare).unwrap_or(value.len());
+    let value = &value[..length];
+    let is_other = value.is_empty() || value.starts_with(['{', '[', '|', '>']) || value.starts_with(MASK);
+    (!is_other && !is_plain(value)).then_some(start..start + length)
+}
+
+/// `{user: bob, password:⏎  x}`: the word on the next line, as far in as it likes.
+pub(super) fn in_flow(text: &str, name: usize, line: usize) -> Option<Range<usize>> {
+    open_brace(text, name)?;
     let at = line + 1;
     let rest = text.get(at..)?;
     let rest = &rest[..line_end(rest, 0)];

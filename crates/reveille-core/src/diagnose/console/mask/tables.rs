@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A line is taken for the names of columns when a rule follows, when it stands in a frame, when it is written in capitals, or
-//! when tabs set it apart; what follows is read by it as long as it fits. In two columns, each row may have a name of its
-//! own. A frame without a rule says less: there, a value is one only if it does not look like a word of a text.
+//! when tabs or commas set it apart; what follows is read by it as long as it fits. In two columns, each row may have a name of
+//! its own. A frame without a rule says less: there, a value is one only if it does not look like a word of a text.
 //!
 //! Left out on purpose: columns that a single space sets apart, because any sentence has those, and names of objects, as
 //! kubectl has them below `SECRETS`.
@@ -63,6 +63,8 @@ struct Row<'t> {
 struct Table<'t> {
     shape: Shape,
     columns: Vec<Column>,
+    /// The second of more than two columns is that of the values.
+    has_values: bool,
     /// The rule below the names of the columns was seen.
     has_head: bool,
     /// The row above had a name that tells; a row without one goes on with its value.
@@ -104,7 +106,7 @@ impl<'t> Table<'t> {
         let named = |name: &str| cells.iter().any(|cell| names[cell.clone()].eq_ignore_ascii_case(name));
         let has_age = named("AGE");
         let column = |cell: &Range<usize>| {
-            let name = &names[cell.clone()];
+            let name = bare(&names[cell.clone()]);
             let of_objects = ["secret", "secrets", "credentials"];
             Column {
                 at: names[..cell.start].chars().count(),
@@ -112,7 +114,10 @@ impl<'t> Table<'t> {
                 of_objects: has_age && of_objects.iter().any(|of| name.eq_ignore_ascii_case(of)),
             }
         };
-        Self { columns: cells.iter().map(column).collect(), ..Self::default() }
+        let second = cells.get(1).map_or("", |cell| bare(&names[cell.clone()]));
+        let has_values =
+            cells.len() > 2 && ["value", "setting"].iter().any(|is| second.eq_ignore_ascii_case(is));
+        Self { columns: cells.iter().map(column).collect(), has_values, ..Self::default() }
     }
 
     /// `| a | b |`: the first one has the names of the columns.
@@ -121,10 +126,17 @@ impl<'t> Table<'t> {
         if self.shape != Shape::Framed {
             let first = Self::of(row.text, &cells);
             *self = Self { shape: Shape::Framed, before: row.text, ..first };
-            return self.pair(row, &cells, ranges);
+            if cells.len() == 2 {
+                self.pair(row, &cells, ranges);
+            }
+            return;
         }
-        if self.columns.len() == 2 || cells.len() == 2 {
-            self.pair(row, &cells, ranges);
+        match &cells[..] {
+            // `| Name | Value | Description |`.
+            [name, value, ..] if self.has_values => self.named(row, name, value.clone(), ranges),
+            [_, _] => self.pair(row, &cells, ranges),
+            _ if self.columns.len() == 2 => self.pair(row, &cells, ranges),
+            _ => {}
         }
         self.by_column(row, &cells, ranges);
     }
@@ -186,9 +198,11 @@ impl<'t> Table<'t> {
     fn push(&self, row: Row<'t>, cell: Range<usize>, column: &Column, ranges: &mut Vec<Range<usize>>) {
         let value = &row.text[cell.clone()];
         let Some(telling) = column.tells else { return };
-        let is_vague = !self.has_head && (self.shape == Shape::Framed || value.contains(' '));
+        // Without a rule, a frame may be no table, and below capitals may stand a sentence.
+        let is_word = !self.has_head && self.shape == Shape::Framed && !is_no_word(value);
+        let is_sentence = !self.has_head && self.shape == Shape::Aligned && value.contains(' ');
         let is_object = column.of_objects && is_name_of_an_object(value);
-        if (!is_vague || is_no_word(value)) && !is_object && is_secret(value, telling) {
+        if !is_word && !is_sentence && !is_object && is_secret(value, telling) {
             ranges.push(row.at + cell.start..row.at + cell.end);
         }
     }
@@ -216,7 +230,7 @@ impl<'t> Table<'t> {
             "Value", "Host", "Name", "User", "Username", "user", "username", "name", "host", "value", "TTL",
             "ttl",
         ];
-        let name = &row.text[name.clone()];
+        let name = bare(&row.text[name.clone()]);
         let telling = if name.is_empty() { self.goes_on } else { of_setting(name) };
         self.goes_on = telling;
         let word = &row.text[value.clone()];
@@ -233,15 +247,25 @@ impl<'t> Table<'t> {
         };
         if let Some((name, value)) = text.split_once('|') {
             self.loose(row, name, value, ranges);
+        } else if let Some(shape) = listed(text) {
+            let cells = cells(shape, text);
+            *self = Self { shape, before: text, has_head: true, ..Self::of(text, &cells) }.telling();
         } else if text.contains('\t') {
             let cells = cells(Shape::Tabbed, text);
             if are_names(text, &cells) {
                 *self = Self { shape: Shape::Tabbed, before: text, has_head: true, ..Self::of(text, &cells) }
                     .telling();
             }
-        } else if text.contains("  ") && text.bytes().all(is_capital) {
+        } else if text.contains("  ") {
             let cells = cells(Shape::Aligned, text);
-            *self = Self { shape: Shape::Aligned, before: text, ..Self::of(text, &cells) }.telling();
+            let begins =
+                |cell: &Range<usize>| text[cell.clone()].starts_with(|c: char| c.is_ascii_uppercase());
+            // `Username   Password`.
+            let are_capitalised =
+                || cells.iter().all(begins) && are_names(text, &cells) && knows_first(text, &cells);
+            if text.bytes().all(is_capital) || are_capitalised() {
+                *self = Self { shape: Shape::Aligned, before: text, ..Self::of(text, &cells) }.telling();
+            }
         }
     }
 
@@ -267,19 +291,42 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Whether these are names of columns that tabs set apart: `user⇥password`. `password⇥x` is a pair.
+/// What sets names of columns apart that are alone on their line: `id,name,token`.
+fn listed(text: &str) -> Option<Shape> {
+    let seam = text.bytes().find(|byte| matches!(byte, b',' | b';'))?;
+    let shape = if seam == b',' { Shape::Commas } else { Shape::Semicolons };
+    let is_part =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'"') || byte == seam;
+    let is_quoted = |byte: u8| byte == b' ' && text.starts_with('"');
+    if !text.bytes().all(|byte| is_part(byte) || is_quoted(byte)) {
+        return None;
+    }
+    are_names(text, &cells(shape, text)).then_some(shape)
+}
+
+/// Whether these are names of columns that tabs or commas set apart: `user⇥password`. `password⇥x` is a pair.
 fn are_names(text: &str, cells: &[Range<usize>]) -> bool {
-    const FIRST: [&str; 8] = ["user", "username", "name", "login", "host", "email", "id", "account"];
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ');
-    let first = cells.first().map_or("", |first| &text[first.clone()]);
-    let is_name = |cell: &Range<usize>| !cell.is_empty() && text[cell.clone()].bytes().all(is_part);
-    let knows = cells.len() > 2 || FIRST.iter().any(|known| first.eq_ignore_ascii_case(known));
-    knows && cells.iter().all(is_name)
+    let is_name = |cell: &Range<usize>| !cell.is_empty() && bare(&text[cell.clone()]).bytes().all(is_part);
+    (cells.len() > 2 || knows_first(text, cells)) && cells.iter().all(is_name)
+}
+
+/// Whether the first column has whose secret it is.
+fn knows_first(text: &str, cells: &[Range<usize>]) -> bool {
+    const FIRST: [&str; 8] = ["user", "username", "name", "login", "host", "email", "id", "account"];
+    let first = cells.first().map_or("", |first| bare(&text[first.clone()]));
+    FIRST.iter().any(|known| first.eq_ignore_ascii_case(known))
+}
+
+/// Without what Markdown and CSV write around a word.
+fn bare(name: &str) -> &str {
+    name.trim_matches(['*', '`', '"', '\''])
 }
 
 /// Whether what stands in a cell is of the kind that goes.
 fn is_secret(value: &str, telling: Telling) -> bool {
     const NUMBER_BYTES: usize = 4;
+    let value = bare(value);
     let is_number = value.len() <= NUMBER_BYTES && value.bytes().all(|byte| byte.is_ascii_digit());
     let is_known = value.is_empty() || value == MASK || is_plain(value) || keeps_its_id(value);
     let is_random = || looks_random(value) || is_long_hex(value) || is_random_base64(value);

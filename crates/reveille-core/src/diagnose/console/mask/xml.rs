@@ -8,11 +8,10 @@
 //! ```
 //!
 //! Tags are read one by one, and what a tag says is kept until its value came or something else did. Text counts only when
-//! its element is closed behind it: `login <user> <password>` is how a program is called. Signs may be spelled as pages and
-//! JSON have them (`&lt;password&gt;`, `\u003cpassword\u003e`).
+//! its element is closed behind it: `login <user> <password>` is how a program is called.
 //!
-//! Left out on purpose: entities within a name or a value, which nothing here resolves, and tags without quotes around their
-//! attributes. `password="x"` is found by its name, like any assignment.
+//! Left out on purpose: entities within a name or a value, which nothing here resolves. `password="x"` is found by its name, like
+//! any assignment.
 
 use std::ops::Range;
 
@@ -21,16 +20,11 @@ use super::lines::prefix;
 use super::names::{Telling, of_setting, telling};
 use super::plain::is_plain;
 use super::random::{is_long_hex, is_random_base64, looks_random};
+use super::tags::{Kind, PREFIX_BYTES_MAX, Tag, behind_space, next_signs};
 use super::value::cut;
 
-/// A key in base64 is this long at most.
-const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// So far behind its beginning an element that tells may still be open, and behind its name a value may begin.
 const NEAR_BYTES_MAX: usize = 2048;
-const NAME_BYTES_MAX: usize = 128;
-const ATTRIBUTES_MAX: usize = 48;
-/// Of a line so much is looked at for a logger's prefix.
-const PREFIX_BYTES_MAX: usize = 256;
 
 /// Marks the secrets of elements.
 pub(super) fn xml_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
@@ -44,161 +38,6 @@ pub(super) fn xml_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
             }
             None => at = open + 1,
         }
-    }
-}
-
-/// How a tag is opened and closed.
-type Signs = (&'static str, &'static str);
-
-const SIGNS: [Signs; 6] = [
-    ("<", ">"),
-    ("&lt;", "&gt;"),
-    ("&#60;", "&#62;"),
-    ("\\u003c", "\\u003e"),
-    ("\\u003C", "\\u003E"),
-    ("\\x3c", "\\x3e"),
-];
-/// What a value of an attribute stands between.
-const QUOTES: [&str; 10] =
-    ["\"", "'", "\\\"", "\\'", "&quot;", "&apos;", "&#34;", "&#39;", "\\u0022", "\\u0027"];
-
-fn next_signs(text: &str, from: usize) -> Option<(usize, Signs)> {
-    let mut at = from;
-    loop {
-        at += text.as_bytes()[at..].iter().position(|byte| matches!(byte, b'<' | b'&' | b'\\'))?;
-        if let Some(signs) = SIGNS.into_iter().find(|(open, _)| text[at..].starts_with(open)) {
-            return Some((at, signs));
-        }
-        at += 1;
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Opens,
-    Closes,
-    IsEmpty,
-}
-
-#[derive(Clone, Debug)]
-struct Tag<'t> {
-    kind: Kind,
-    signs: Signs,
-    name: &'t str,
-    attributes: Vec<(&'t str, Range<usize>)>,
-    /// Behind its last sign.
-    end: usize,
-}
-
-impl<'t> Tag<'t> {
-    /// The tag that begins here. No part of it holds the sign of another, so that no text is read for two of them.
-    fn read(text: &'t str, open: usize, signs: Signs) -> Option<Self> {
-        let at = open + signs.0.len();
-        let closes = text[at..].starts_with('/');
-        let name = name_at(text, at + usize::from(closes));
-        let mut at = at + usize::from(closes) + name.len();
-        if name.is_empty() {
-            return None;
-        }
-        let kind = if closes { Kind::Closes } else { Kind::Opens };
-        let mut tag = Self { kind, signs, name, attributes: Vec::new(), end: at };
-        for _ in 0..ATTRIBUTES_MAX {
-            at = behind_space(text, at);
-            let rest = &text[at..];
-            let is_empty = rest.strip_prefix('/').filter(|rest| rest.starts_with(signs.1));
-            if let Some(rest) = is_empty.or_else(|| rest.strip_prefix(signs.1).map(|_| rest)) {
-                tag.kind = if is_empty.is_some() { Kind::IsEmpty } else { tag.kind };
-                tag.end = text.len() - rest.len() + signs.1.len();
-                return Some(tag);
-            }
-            let name = name_at(text, at);
-            at += name.len();
-            if name.is_empty() {
-                return None;
-            }
-            let equals = behind_space(text, at);
-            if text[equals..].starts_with('=') {
-                let value = attribute_at(text, behind_space(text, equals + 1))?;
-                at = value.1;
-                tag.attributes.push((name, value.0));
-            }
-        }
-        None
-    }
-
-    /// Without its namespace.
-    fn local(&self) -> &'t str {
-        self.name.rsplit(':').next().unwrap_or(self.name)
-    }
-
-    /// The text that its closing tag follows; that of CDATA stands for it.
-    fn text(&self, text: &str) -> Option<Range<usize>> {
-        let (open, close) = self.signs;
-        let begins = behind_space(text, self.end);
-        let rest = &text[begins..];
-        if let Some(rest) = rest.strip_prefix(open).and_then(|rest| rest.strip_prefix(CDATA)) {
-            let start = text.len() - rest.len();
-            return cdata_bytes(cut(rest, TEXT_BYTES_MAX), open, close).map(|length| start..start + length);
-        }
-        let length = cut(rest, TEXT_BYTES_MAX).find(open)?;
-        let behind = rest[length + open.len()..].strip_prefix('/');
-        let closes = behind.is_some_and(|behind| behind.starts_with(self.name));
-        (closes && length > 0).then_some(begins..begins + length)
-    }
-}
-
-const CDATA: &str = "![CDATA[";
-
-/// How far CDATA goes, which holds no other one: what opens ten thousand of them is walked once.
-fn cdata_bytes(text: &str, open: &str, close: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let is_sign = |at: &usize| matches!(bytes[*at], b']' | b'<' | b'&' | b'\\');
-    for at in (0..bytes.len()).filter(is_sign) {
-        let rest = &text[at..];
-        // A mask ends with a bracket, too: `[masked]]]>`.
-        if rest.strip_prefix("]]").is_some_and(|rest| rest.starts_with(close)) {
-            return Some(at);
-        }
-        if rest.strip_prefix(open).is_some_and(|rest| rest.starts_with(CDATA)) {
-            return None;
-        }
-    }
-    None
-}
-
-fn name_at(text: &str, at: usize) -> &str {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
-    let length = text.as_bytes()[at..].iter().take(NAME_BYTES_MAX).take_while(|byte| is_name(byte)).count();
-    &text[at..at + length]
-}
-
-/// Behind space and line breaks; a logger's prefix may stand on each line.
-fn behind_space(text: &str, at: usize) -> usize {
-    let mut at = at;
-    loop {
-        match text.as_bytes().get(at) {
-            Some(b' ' | b'\t' | b'\r') => at += 1,
-            Some(b'\n') => at += 1 + prefix(cut(&text[at + 1..], PREFIX_BYTES_MAX)),
-            _ => return at,
-        }
-    }
-}
-
-/// The value between the quotes here, and where they end.
-fn attribute_at(text: &str, at: usize) -> Option<(Range<usize>, usize)> {
-    let quote = QUOTES.into_iter().find(|quote| text[at..].starts_with(quote))?;
-    let start = at + quote.len();
-    let mut end = start;
-    loop {
-        let stops = |byte: &u8| *byte == quote.as_bytes()[0] || matches!(byte, b'<' | b'\n');
-        end += text.as_bytes()[end..].iter().position(stops)?;
-        if text[end..].starts_with(quote) {
-            return Some((start..end, end + quote.len()));
-        }
-        if matches!(text.as_bytes()[end], b'<' | b'\n') {
-            return None;
-        }
-        end += 1;
     }
 }
 
@@ -217,6 +56,8 @@ struct Reader<'t> {
     within: Option<Told<'t>>,
     /// The text of an element that names told.
     named: Option<Told<'t>>,
+    /// An entry of a map was opened before.
+    of_entry: bool,
     /// The tag before opened this element.
     opened: Option<&'t str>,
     /// An element that names is open: its tag's name and end.
@@ -239,7 +80,7 @@ impl<'t> Reader<'t> {
             self.asked = (local, telling(local));
         }
         self.attributes(text, tag, ranges);
-        let holds = holds_a_value(local);
+        let holds = holds_a_value(local) || is_argument(local);
         if tag.kind == Kind::Opens {
             self.opens(text, tag, ranges);
         } else if holds {
@@ -248,8 +89,9 @@ impl<'t> Reader<'t> {
         if !holds && !stands_between(local) {
             self.named = None;
         }
-        self.names = (names_a_value(local) || self.opened == Some("entry") && local == "string")
-            .then_some((tag.name, tag.end));
+        let names = names_an_element(local) || local == "string" || is_argument(local);
+        self.names = names.then_some((tag.name, tag.end));
+        self.of_entry = self.opened == Some("entry");
         self.opened = (tag.kind == Kind::Opens).then_some(local);
     }
 
@@ -261,7 +103,10 @@ impl<'t> Reader<'t> {
             .filter(|(name, _)| names_a_value(name))
             .find_map(|(_, value)| tells(&text[value.clone()]));
         let told = by_name.or(self.asked.1);
-        let waits = if holds_a_value(local) { self.named.or(self.within) } else { None };
+        let waits = self
+            .named
+            .or(self.within)
+            .filter(|told| holds_a_value(local) || is_argument(local) && is_argument(told.by));
         let Some(telling) = told.or(waits.map(|told| told.telling)) else { return };
         if let Some(value) = tag.text(text)
             && is_secret(&text[value.clone()], telling, local)
@@ -283,7 +128,11 @@ impl<'t> Reader<'t> {
         let length = tag.signs.0.len() + 1 + tag.name.len() + tag.signs.1.len();
         let Some(name) = tag.end.checked_sub(length).and_then(|end| text.get(start..end)) else { return };
         let name = name[behind_space(name, 0)..].split('\n').next().unwrap_or("");
-        if let Some(telling) = tells(name) {
+        // `<string>DB_PASSWORD</string><string>x</string>` of a map is in capitals; of a list, all are values.
+        let is_of_list =
+            tag.name == "string" && !self.of_entry && name.contains(|c: char| c.is_ascii_lowercase());
+        let is_word = is_argument(tag.name) && !name.starts_with('-');
+        if let Some(telling) = tells(name).filter(|_| !is_of_list && !is_word) {
             self.named = Some(Told { by: tag.name, telling, until: tag.end + NEAR_BYTES_MAX });
         }
     }
@@ -308,45 +157,31 @@ impl<'t> Reader<'t> {
 
 /// Whether this element or attribute has a name for its text.
 fn names_a_value(name: &str) -> bool {
-    const NAMES: [&str; 14] = [
-        "name",
-        "key",
-        "param-name",
-        "property-name",
-        "prop-name",
-        "env-entry-name",
-        "env-key",
-        "variable",
-        "var",
-        "property",
-        "field",
-        "paramname",
-        "parameter",
-        "attribute",
-    ];
+    const NAMES: [&str; 8] =
+        ["name", "key", "variable", "var", "property", "field", "parameter", "attribute"];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Whether this element has a name for its text: `<ParameterKey>`, `<env-entry-name>`.
+fn names_an_element(name: &str) -> bool {
+    let ends = |end: &str| {
+        name.len() > end.len()
+            && name.get(name.len() - end.len()..).is_some_and(|is| is.eq_ignore_ascii_case(end))
+    };
+    names_a_value(name) || ends("key") || ends("name")
+}
+
+/// `<arg>--password</arg><arg>x</arg>` of a command.
+fn is_argument(name: &str) -> bool {
+    matches!(name, "arg" | "argument")
 }
 
 /// Whether this element or attribute has the value for its text.
 fn holds_a_value(name: &str) -> bool {
-    const VALUES: [&str; 15] = [
-        "value",
-        "val",
-        "string",
-        "data",
-        "content",
-        "text",
-        "default",
-        "defaultvalue",
-        "param-value",
-        "property-value",
-        "prop-value",
-        "env-entry-value",
-        "paramvalue",
-        "plain",
-        "initial",
-    ];
-    VALUES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    const VALUES: [&str; 8] = ["val", "string", "data", "content", "text", "default", "plain", "item"];
+    let is_value = |end: &str| end.eq_ignore_ascii_case("value");
+    let ends = name.len().checked_sub("value".len()).and_then(|at| name.get(at..)).is_some_and(is_value);
+    ends || VALUES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether this element may stand between a name and its value.

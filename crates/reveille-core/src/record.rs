@@ -196,6 +196,9 @@ pub enum Record {
         /// Since when its machine had been away, where an earlier incident of that machine tells. `None`: since `at`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         away_since: Option<Time>,
+        /// When by a clock that stood still while nothing was watched, as a checkpoint keeps it. `None`: at `at`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        watched_from: Option<Time>,
     },
     /// The conclusion about it changed.
     Diagnosed {
@@ -276,6 +279,10 @@ pub enum Record {
         /// of it, or what went unseen is in the ledger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unseen_since: Option<Time>,
+        /// Nothing was watched from then until `at`, by the sleep of a process, a clock that was set ahead, or because no process
+        /// ran: what was noted before has as long to go as it had then. `None`: no such gap ends here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unwatched_since: Option<Time>,
     },
     /// A recorded intent was not carried out after all, and why.
     Dropped {
@@ -344,6 +351,9 @@ pub enum Record {
         incident: IncidentId,
         /// How it ended.
         verdict: Verdict,
+        /// When by a clock that stood still while nothing was watched, as a checkpoint keeps it. `None`: at `at`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        watched_from: Option<Time>,
     },
     /// The probe width of a domain changed.
     Width {

@@ -334,6 +334,7 @@ impl State {
             label,
             served_since,
             away_since: earlier,
+            watched_from: None,
         });
         if (rung, tries, not_before) != (0, 0, None) {
             let (unconfirmed, lapsed) = (None, Vec::new());
@@ -357,6 +358,7 @@ impl State {
             incident,
             away_since,
             served_since,
+            watched_from: at,
             due_after: fault.due_after,
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
@@ -513,7 +515,7 @@ impl State {
         self.waiting.remove(key);
         self.forget_numbers(&case);
         self.unwake(&Wake::Case(key.clone()));
-        self.record(Record::Closed { at, incident: case.incident.id, verdict });
+        self.record(Record::Closed { at, incident: case.incident.id, verdict, watched_from: None });
         self.land_closed(&case, verdict);
         if key.kind == FaultKind::GroupMissing {
             // The missing security group kept the machine from joining. The group is there now, so the join timer starts
@@ -524,7 +526,7 @@ impl State {
             }
         }
         let domain = self.domain_of(&case);
-        self.keep_closed(Closed { incident: case.incident, at, verdict });
+        self.keep_closed(Closed { incident: case.incident, at, watched_from: at, verdict });
         if let Some(domain) = domain {
             self.quieten(domain);
         }

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use crate::model::attempt::{Ending, Readback};
 use crate::model::incident::{Incident, MachineKey, Subject};
 use crate::model::signs;
+use crate::model::time::Time;
 use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
-use crate::plan::budget::{Tried, Width};
+use crate::plan::budget::{Phase, Tried, Width};
 use crate::plan::desk::Others;
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
 use super::newcomers::Newcomer;
 use super::sight::rolled;
-use super::{JOINED_MAX, Numbers, State};
+use super::{Closed, JOINED_MAX, Numbers, State};
 
 impl State {
     /// The shortest list of records that restores this memory.
@@ -40,12 +41,14 @@ impl State {
             Some(rolled(at, pool, *until))
         }));
         self.checkpoint_machines(&mut records);
-        let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
+        let closed = self.closed.iter().map(|closed| (&closed.incident, Some(closed)));
         let open = self.cases.values().map(|case| (&case.incident, None));
-        for (incident, verdict) in closed.chain(open) {
+        for (incident, closed) in closed.chain(open) {
             self.checkpoint_incident(incident, &mut records);
-            if let Some((at, verdict)) = verdict {
-                records.push(Record::Closed { at, incident: incident.id, verdict });
+            if let Some(Closed { at, watched_from, verdict, .. }) = closed {
+                let watched_from = Some(*watched_from).filter(|from| from != at);
+                let (at, verdict) = (*at, *verdict);
+                records.push(Record::Closed { at, incident: incident.id, verdict, watched_from });
             }
         }
         for (machine, traced) in self.kept_traces() {
@@ -72,17 +75,18 @@ impl State {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
         }
         self.checkpoint_requests(&mut records);
-        records.push(self.numbered());
+        records.push(self.numbered(None));
         records
     }
 
-    /// How far everything that is counted has come, and since when the nodes are not seen.
-    pub(super) fn numbered(&self) -> Record {
+    /// How far everything that is counted has come, since when the nodes are not seen, and the gap that ends now.
+    pub(super) fn numbered(&self, unwatched_since: Option<Time>) -> Record {
         let (begun, tidied) = (self.book.begun().collect(), self.book.tidied().collect());
         let deleted = self.book.deleted().cloned().collect();
         let Numbers { incident, intent, .. } = self.numbers;
         let unseen_since = self.nodes_seen.unseen_since;
-        Record::Numbered { at: self.now, incident, intent, begun, tidied, deleted, unseen_since }
+        let at = self.now;
+        Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since }
     }
 
     /// What the ledger says of the signs on a machine and its Node, and whether that Node is there.
@@ -154,6 +158,7 @@ impl State {
             label: incident.label.clone(),
             served_since: case.and_then(|case| case.served_since),
             away_since: case.map(|case| case.away_since).filter(|since| *since < incident.first_seen),
+            watched_from: case.map(|case| case.watched_from).filter(|from| *from != incident.first_seen),
         });
         let findings = incident.findings.clone();
         records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
@@ -183,6 +188,8 @@ impl State {
                 None => {}
             }
             if let Some(Readback { at, held, text }) = attempt.readback.clone() {
+                // Its time to be proved is counted from then, by what was watched.
+                let at = if let Phase::Proving { since, .. } = flight.phase { since } else { at };
                 records.push(Record::Judged { at, intent, held, text });
             }
         }

@@ -2,21 +2,23 @@
 //!
 //! ```text
 //!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of incidents start from zero (DESIGN, invariant 4)
-//!                          ├─ a gap: pools in which other clients were at work are left alone for as long again, and waits have
-//!                          │  as long to go as before: a deadline that passed during the gap proves nothing
-//!                          └─ back by so much: what was noted moves along; what still lies ahead counts as now
+//!                          ├─ a gap: `over`, and the ledger is told of it: a deadline that passed during the gap proves nothing
+//!                          └─ back by so much: `over`; what still lies ahead after a restart counts as now
+//!  ledger ─▶ restore ─▶ each gap that it tells of, and the one since the last process: `over`
 //! ```
 //!
 //! The controller cannot tell a jump forwards from a sleep. A sleep is the worse of the two, so the controller takes every
 //! jump forwards for one. It knows the length of a jump back within one process to the millisecond, so operations and reads
 //! keep their age. After a restart it does not know that length, and takes every time in the ledger that lies in the future
 //! as now.
+//!
+//! What becomes of each time stands beside its owner, in a function `over` (`model::jump`).
 
 use crate::guard::{Guard, stands};
+use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
-use crate::plan::budget::Phase;
 
-use super::{State, Wake};
+use super::{Closed, State, Wake};
 
 /// A step back by less is no sleep: time synchronisation sets a clock right by milliseconds, and on some hosts each few
 /// minutes. Time stands still meanwhile.
@@ -31,6 +33,9 @@ impl State {
         let gap = self.stepped && now.since(before) > self.roster.timing.pause_jump;
         self.now = now;
         self.stepped = true;
+        if let Some(by) = back {
+            self.move_back(by);
+        }
         if (gap || back.is_some()) && stands(Guard::UnbrokenSight) {
             self.cluster.source.restart_sight(now);
             self.agents.restart_sight(now);
@@ -44,125 +49,85 @@ impl State {
                 case.incident.counted_from = now;
             }
         }
-        if let Some(by) = back {
-            self.move_back(by);
+        if back.is_some() {
             self.go_back_to(now);
         } else if gap && stands(Guard::UnbrokenSight) {
             self.go_on_from(before, now);
         }
     }
 
-    /// The process slept. Clients that were at work before the gap may still be at work, so the controller leaves their
-    /// machines alone for the whole time again.
-    fn go_on_from(&mut self, before: Time, now: Time) {
-        self.freezes.go_on_at(now);
-        // One that was given back just before has the time of a boot, whatever the clock says now.
-        let by = now.since(before);
-        for seen in self.clouds.values_mut().flat_map(|cloud| cloud.instances.values_mut()) {
-            seen.released = seen.released.map(|at| at + by);
-            seen.released_before = seen.released_before.map(|at| at + by);
-        }
-        self.let_go_on(before);
-        self.leave_alone_anew(before, now);
-        self.wait_on(before, now);
-        self.count_on(before);
+    /// The times of everything that waits, holds or counts go over a jump.
+    pub(super) fn over(&mut self, jump: Jump) {
+        self.cases.values_mut().for_each(|case| case.over(jump));
+        self.closed.iter_mut().for_each(|closed| closed.over(jump));
+        self.book.over(jump);
+        self.clouds.values_mut().for_each(|cloud| cloud.over(jump));
+        self.others.values_mut().chain(self.handovers.values_mut()).for_each(|others| others.over(jump));
+        self.roll_over(jump);
+        self.let_go.over(jump);
+        self.newcomers.over(jump);
+        // Two listings have to agree, some time apart.
+        jump.counts(self.dead_hops.values_mut());
     }
 
-    /// The controller was not looking between `before` and now. Calls that it began within the hour before the gap count
-    /// for as long as they would have without it. That holds for the next process too, which reads from the ledger when
-    /// they began.
-    pub(super) fn count_on(&mut self, before: Time) {
-        if self.book.count_on(self.now.since(before)) {
-            let numbered = self.numbered();
+    /// The process slept, or its clock was set ahead.
+    fn go_on_from(&mut self, before: Time, now: Time) {
+        self.freezes.go_on_at(now);
+        let jump = Jump::Gap { before, now };
+        self.over(jump);
+        self.move_wakes(|why| matches!(why, Wake::Flight(_)), |at| jump.ends([at]));
+        self.tell_unwatched(before);
+    }
+
+    /// The next process reads from the ledger when something was noted, and not what this one knows: that its clock was set ahead
+    /// by three hours a minute later. It has to count as this one does.
+    pub(super) fn tell_unwatched(&mut self, before: Time) {
+        let book = &self.book;
+        let waits = !(self.cases.is_empty() && self.closed.is_empty() && self.rolling.is_empty())
+            || !(self.others.is_empty() && self.handovers.is_empty() && self.let_go.is_empty())
+            || book.begun().next().is_some()
+            || !book.flights.is_empty();
+        if waits {
+            let numbered = self.numbered(Some(before));
             self.record(numbered);
         }
     }
 
-    /// The process slept: backoffs, pauses and proofs have as long to go as before, and a dwell starts from zero.
-    fn wait_on(&mut self, before: Time, now: Time) {
-        self.back_off_on(before);
-        let later = later_than(before, now);
-        for case in self.cases.values_mut() {
-            case.incident.well_since = case.incident.well_since.map(|_| now);
-        }
-        for flight in self.book.flights.values_mut() {
-            match &mut flight.phase {
-                Phase::Recording => {}
-                Phase::Calling { since } => *since = *since + now.since(before),
-                Phase::Verifying { deadline, unseen_until } => {
-                    (*deadline, *unseen_until) = (later(*deadline), later(*unseen_until));
-                }
-                Phase::Proving { deadline, well_since, .. } => {
-                    (*deadline, *well_since) = (later(*deadline), None);
-                }
-            }
-        }
-        let flights: Vec<(Wake, Time)> = self
-            .wakes
-            .iter()
-            .filter(|(why, _)| matches!(why, Wake::Flight(_)))
-            .map(|(why, at)| (why.clone(), *at))
-            .collect();
-        for (why, at) in flights {
-            self.wake(later(at), why);
-        }
-    }
-
-    /// The controller was not looking between `before` and now, so backoffs and pauses that ran at `before` have as long to
-    /// go as they had. A process that takes over cannot tell a clock that is ahead of the last process's clock from the
-    /// time between the two processes. Without this, a clock that is ahead would end the backoff of a call that failed a
-    /// moment ago.
-    pub(super) fn back_off_on(&mut self, before: Time) {
-        let later = later_than(before, self.now);
+    /// The time between two processes was short: timers go on, and what was waited for has as long to go as it had. A process
+    /// that takes over cannot tell a clock that is ahead of the last process's clock from that time. Without this, a clock that
+    /// is ahead would end the backoff of a call that failed a moment ago.
+    pub(super) fn wait_on(&mut self, jump: Jump) {
         let closed = self.closed.iter_mut().map(|closed| &mut closed.incident);
         for incident in self.cases.values_mut().map(|case| &mut case.incident).chain(closed) {
-            incident.not_before = incident.not_before.map(&later);
+            jump.ends(&mut incident.not_before);
         }
-        self.book.wait_on(later);
+        self.book.wait_on(jump);
     }
 
     /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go. So has the
     /// next try of a ledger that refused: it would be left alone for the time of the jump, and nothing would be kept or done
     /// meanwhile.
     fn move_back(&mut self, by: Span) {
-        let moved = |at: Time| Time::from_ms(at.ms - by.ms);
+        let jump = Jump::Back { by };
+        let moved = |at: Time| jump.along(at);
+        self.over(jump);
         self.move_unseen(moved);
-        for case in self.cases.values_mut() {
-            case.gathered.asked_at = case.gathered.asked_at.map(moved);
-        }
-        for cloud in self.clouds.values_mut() {
-            let unlisted = cloud.instances.values_mut().filter_map(|seen| seen.unlisted.as_mut());
-            unlisted.for_each(|unlisted| unlisted.last_denial = unlisted.last_denial.map(moved));
-        }
         for seen in self.cluster.nodes.values_mut() {
             seen.last_answer = seen.last_answer.map(moved);
         }
         self.move_looks(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
-        self.newcomers.move_back(moved);
-        self.rolling.values_mut().for_each(|until| *until = moved(*until));
-        for rollout in self.rollouts.values_mut() {
-            rollout.changed_at = rollout.changed_at.map(moved);
-        }
-        for flight in self.book.flights.values_mut() {
-            match &mut flight.phase {
-                Phase::Recording => {}
-                Phase::Calling { since } => *since = moved(*since),
-                Phase::Verifying { deadline, unseen_until } => {
-                    (*deadline, *unseen_until) = (moved(*deadline), moved(*unseen_until));
-                }
-                Phase::Proving { deadline, since, well_since, .. } => {
-                    (*deadline, *since) = (moved(*deadline), moved(*since));
-                    *well_since = well_since.map(moved);
-                }
-            }
-        }
         let theirs =
             |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
+        self.move_wakes(theirs, |at| jump.stands([at]));
+    }
+
+    fn move_wakes(&mut self, is_moved: impl Fn(&Wake) -> bool, moved: impl Fn(&mut Time)) {
         let wakes: Vec<(Wake, Time)> =
-            self.wakes.iter().filter(|(why, _)| theirs(why)).map(|(why, at)| (why.clone(), *at)).collect();
-        for (why, at) in wakes {
-            self.wake(moved(at), why);
+            self.wakes.iter().filter(|(why, _)| is_moved(why)).map(|(why, at)| (why.clone(), *at)).collect();
+        for (why, mut at) in wakes {
+            moved(&mut at);
+            self.wake(at, why);
         }
     }
 
@@ -178,10 +143,12 @@ impl State {
             others.at = others.at.min(now);
             others.since = others.since.min(now);
         }
-        self.let_go.shift(|at| at.min(now));
+        self.let_go.go_back_to(now);
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
-        self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));
+        for closed in &mut self.closed {
+            (closed.at, closed.watched_from) = (closed.at.min(now), closed.watched_from.min(now));
+        }
         self.book.go_back_to(now, longest);
         // What was done may take longer than any backoff: bare metal boots for an hour, and a machine may have been moved there.
         let pools = self.roster.pools.values().map(|pool| pool.deadlines);
@@ -192,10 +159,13 @@ impl State {
             incident.first_seen = incident.first_seen.min(now);
             incident.counted_from = incident.counted_from.min(now);
             case.away_since = case.away_since.min(now);
+            case.watched_from = case.watched_from.min(now);
             case.served_since = case.served_since.map(|since| since.min(now));
             incident.well_since = incident.well_since.map(|at| at.min(now));
-            if let Some(asked) = &mut incident.asked {
-                asked.at = asked.at.min(now);
+            // A person unlocked the machine after the request, both of which lie ahead: as one time they would be of no order, and
+            // the request would say that all that was done before it is known.
+            if let Some(asked) = incident.asked.as_mut().filter(|asked| asked.at > now) {
+                asked.at = now - Span::from_ms(1);
             }
             let pool = incident.pool.as_ref().and_then(|name| self.roster.pools.get(name));
             incident.not_before = incident.not_before.map(|at| at.min(longest.max(patience)));
@@ -217,8 +187,13 @@ impl State {
     }
 }
 
-/// A time that was still ahead at `before` moves by as much as passed since; nothing moves when the clock went back.
-pub(super) fn later_than(before: Time, now: Time) -> impl Fn(Time) -> Time {
-    let by = now.since(before);
-    move |at| if at > before { at + by } else { at }
+impl Closed {
+    /// Its times go over a jump.
+    fn over(&mut self, jump: Jump) {
+        let Self { incident, at, watched_from, verdict: _ } = self;
+        incident.over(jump);
+        // A machine that has the same fault again hours later goes on with no harsher step, whether the controller slept or not.
+        jump.stands([at]);
+        jump.counts([watched_from]);
+    }
 }

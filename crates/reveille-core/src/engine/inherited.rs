@@ -102,7 +102,11 @@ impl State {
     pub(super) fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
         let late = |tried: &Attempt| tried.may_boot() && !tried.seen;
         let open = self.cases_of(&key.subject).filter_map(|other| Some(&self.cases.get(&other)?.incident));
-        let mut lately = self.closed_lately(&key.subject).map(|closed| &closed.incident).chain(open);
+        // A clock that was set ahead, or a sleep, is no part of the hour: what is late waits in a queue of the cloud.
+        let is_late = |closed: &&Closed| self.now.since(closed.watched_from) <= RECURS_WITHIN;
+        let closed = self.closed.iter().rev().take_while(is_late);
+        let closed = closed.filter(|closed| closed.incident.key.subject == key.subject);
+        let mut lately = closed.map(|closed| &closed.incident).chain(open);
         let may = lately.any(|incident| incident.attempts.iter().any(late));
         (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
     }

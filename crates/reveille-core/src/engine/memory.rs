@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
-use crate::model::incident::{FaultKind, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
@@ -183,14 +183,14 @@ impl State {
     /// who asked for a repair knows what was done before that.
     fn given_back_before(&self, cloud: &CloudName) -> BTreeMap<InstanceId, Time> {
         let was_off = self.closed.iter().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
-        let was_off = was_off.map(|closed| (&closed.incident.key, closed.at));
+        let was_off = was_off.map(|closed| (&closed.incident.key, closed.watched_from));
         let is_open = |case: &&Case| case.incident.key.kind.is_absence() && !case.incident.is_asked_for();
-        let since = |incident: &Incident| match incident.key.kind {
-            FaultKind::Errored => incident.first_seen,
+        let since = |case: &Case| match case.incident.key.kind {
+            FaultKind::Errored => case.watched_from,
             _ => self.now,
         };
-        let open = self.cases.values().filter(is_open).map(|case| &case.incident);
-        let open = open.map(|incident| (&incident.key, since(incident)));
+        let open = self.cases.values().filter(is_open);
+        let open = open.map(|case| (&case.incident.key, since(case)));
         let given_back = was_off.chain(open).filter_map(|(key, at)| match &key.subject {
             Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some((id.clone(), at)),
             _ => None,

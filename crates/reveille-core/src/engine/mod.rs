@@ -226,6 +226,8 @@ pub struct Closed {
     pub incident: Incident,
     /// When.
     pub at: Time,
+    /// The same by a clock that stands still while nothing is watched.
+    pub watched_from: Time,
     /// How.
     pub verdict: crate::record::Verdict,
 }

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use crate::model::id::PoolName;
 use crate::model::incident::MachineKey;
+use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::observe::tally::Tally;
 use crate::plan::budget::{Flight, Phase};
@@ -96,9 +97,11 @@ impl Newcomers {
         self.of.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
     }
 
-    pub(super) fn move_back(&mut self, moved: impl Fn(Time) -> Time) {
-        let all = self.of.values_mut().chain(self.witnesses.values_mut());
-        all.flatten().for_each(|newcomer| newcomer.at = moved(newcomer.at));
+    /// A gap is no part of the dwell of a witness, and changes nothing of which replacement came before which newcomer.
+    pub(super) fn over(&mut self, jump: Jump) {
+        let Self { of, witnesses } = self;
+        let all = of.values_mut().chain(witnesses.values_mut()).flatten();
+        jump.counts(all.map(|Newcomer { at, machine: _ }| at));
     }
 }
 

@@ -18,6 +18,7 @@ use crate::effect::Look;
 use crate::event::{Pause, PauseScope};
 use crate::model::id::{CloudName, InstanceId, PoolName};
 use crate::model::incident::MachineKey;
+use crate::model::jump::Jump;
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
@@ -123,17 +124,6 @@ impl State {
         self.let_go.retain(|at| now.since(at) < patience.unwrap_or_default());
     }
 
-    /// The controller was not looking between `before` and now. What was let go of just before has as long to go as it had,
-    /// whatever the clock says now, for the next process as well.
-    pub(super) fn let_go_on(&mut self, before: Time) {
-        let by = self.now.since(before);
-        self.forget_let_go(before);
-        self.let_go.shift(|at| at + by);
-        for (scope, at) in self.let_go.iter().collect::<Vec<_>>() {
-            self.record(Record::Paused { at, scope, over: true });
-        }
-    }
-
     /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the
     /// whole time that a machine of its pool has to come up, and one that it replaced the time to be built as well.
     pub(super) fn take_over(&mut self) {
@@ -194,23 +184,22 @@ impl State {
         self.note_others(pools, format!("another client deleted instance {id}").into());
     }
 
-    /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does
-    /// not run meanwhile: it was over at once after two hours of sleep, and held nothing. Each gap lengthens it by ten
-    /// minutes of our time at most, so that it ends.
-    pub(super) fn leave_alone_anew(&mut self, before: Time, now: Time) {
+    /// A rollout that was going on before a gap may go on still: it is waited for as long again.
+    pub(super) fn roll_over(&mut self, jump: Jump) {
         let quiet = self.roster.timing.rollout_quiet;
-        for (pool, until) in self.rolling.iter_mut().filter(|(_, until)| before < **until) {
-            *until = now + quiet;
-            if let Some(rollout) = self.rollouts.get_mut(pool) {
-                rollout.changed_at = Some(now);
+        for (pool, until) in &mut self.rolling {
+            let changed_at = self.rollouts.get_mut(pool).map(|rollout| &mut rollout.changed_at);
+            match jump {
+                Jump::Gap { before, now } if before < *until => {
+                    *until = now + quiet;
+                    changed_at.into_iter().for_each(|at| *at = Some(now));
+                }
+                Jump::Gap { .. } => {}
+                Jump::Back { .. } => jump.stands([until]),
             }
         }
-        let kept = self.others.values_mut().chain(self.handovers.values_mut());
-        for others in kept.filter(|others| others.at <= before && before < others.until) {
-            let since = others.since + now.since(before);
-            others.since = since.max(now + interlock::OTHERS_QUIET - interlock::OTHERS_HOLD);
-            others.until = now + others.until.since(others.at);
-            others.at = now;
+        if matches!(jump, Jump::Back { .. }) {
+            jump.stands(self.rollouts.values_mut().filter_map(|rollout| rollout.changed_at.as_mut()));
         }
     }
 }

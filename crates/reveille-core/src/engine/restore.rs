@@ -15,6 +15,7 @@ use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{Asked, Incident, IncidentKey, MachineKey};
+use crate::model::jump::Jump;
 use crate::model::roster::Roster;
 use crate::model::signs;
 use crate::model::time::{Span, Time};
@@ -27,7 +28,6 @@ use crate::record::{Domain, Joined, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung, ladder};
 
 use super::agents::Traced;
-use super::clock::later_than;
 use super::flights::may_be_allowed;
 use super::memory::memory_in;
 use super::proofs::boots;
@@ -87,10 +87,11 @@ impl Replay {
             | Record::Departed { .. }
             | Record::Paused { .. }
             | Record::Returned { .. } => self.take_machines(record),
-            Record::Opened { at, incident, key, pool, label, served_since, away_since } => {
+            Record::Opened { at, incident, key, pool, label, served_since, away_since, watched_from } => {
                 numbers.incident = numbers.incident.max(incident);
                 self.keys.insert(incident, key.clone());
-                self.open(at, incident, key, pool, label, (away_since, served_since));
+                let since = (away_since, served_since, watched_from);
+                self.open(at, incident, key, pool, label, since);
             }
             Record::Diagnosed { incident, findings, .. } => {
                 self.with(incident, |found| found.findings = findings);
@@ -107,7 +108,9 @@ impl Replay {
                 self.state.kept.extend(self.keys.get(&incident).cloned());
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
-            Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
+            Record::Closed { at, incident, verdict, watched_from } => {
+                self.close((at, watched_from.unwrap_or(at)), incident, verdict);
+            }
             Record::Width { .. }
             | Record::FaultSeen { .. }
             | Record::Arrived { .. }
@@ -131,9 +134,21 @@ impl Replay {
                 }
                 self.with(incident, |found| found.carry_over(rung, tries, not_before));
             }
-            Record::Numbered { incident, intent, begun, tidied, deleted, unseen_since, .. } => {
+            Record::Numbered {
+                at,
+                incident,
+                intent,
+                begun,
+                tidied,
+                deleted,
+                unseen_since,
+                unwatched_since,
+            } => {
                 numbers.incident = numbers.incident.max(incident);
                 numbers.intent = numbers.intent.max(intent);
+                if let Some(before) = unwatched_since {
+                    self.state.over(Jump::Gap { before, now: at });
+                }
                 self.state.book.set_begun(begun, tidied, deleted);
                 self.state.nodes_seen.unseen_since = unseen_since;
             }
@@ -354,7 +369,7 @@ impl Replay {
         key: IncidentKey,
         pool: Option<crate::model::id::PoolName>,
         label: Arc<str>,
-        (away_since, served_since): (Option<Time>, Option<Time>),
+        (away_since, served_since, watched_from): (Option<Time>, Option<Time>, Option<Time>),
     ) {
         let incident = Incident {
             id,
@@ -379,6 +394,7 @@ impl Replay {
             incident,
             away_since,
             served_since,
+            watched_from: watched_from.unwrap_or(at),
             due_after: None,
             rests_on_cluster: true,
             gathered: Gathered::default(),
@@ -542,7 +558,7 @@ impl Replay {
         }
     }
 
-    fn close(&mut self, at: Time, id: IncidentId, verdict: Verdict) {
+    fn close(&mut self, (at, watched_from): (Time, Time), id: IncidentId, verdict: Verdict) {
         let Some(key) = self.keys.remove(&id) else { return };
         if self.state.cases.get(&key).is_none_or(|case| case.incident.id != id) {
             return;
@@ -573,7 +589,7 @@ impl Replay {
         if let Some(case) = self.state.cases.remove(&key) {
             self.state.forget_numbers(&case);
             self.state.land_superseded(&key, id, verdict);
-            self.state.keep_closed(Closed { incident: case.incident, at, verdict });
+            self.state.keep_closed(Closed { incident: case.incident, at, watched_from, verdict });
         }
     }
 
@@ -590,30 +606,28 @@ impl Replay {
                 case.incident.counted_from = how.now;
             }
         }
-        if let Some(last) = how.last_alive.filter(|_| blind) {
-            state.leave_alone_anew(last, how.now);
-            state.count_on(last);
-            state.let_go_on(last);
-        }
-        if let Some(last) = how.last_alive {
-            state.back_off_on(last);
+        match how.last_alive.map(|before| Jump::Gap { before, now: how.now }) {
+            Some(gap @ Jump::Gap { before, .. }) if blind => {
+                state.over(gap);
+                state.tell_unwatched(before);
+            }
+            Some(short) => state.wait_on(short),
+            None => {}
         }
         state.forget_let_go(how.now);
         state.await_remembered_nodes();
         state.begin_unseen(how.last_alive);
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
+            let patience = state.book.flights.get(&intent).map(|flight| state.patience(flight));
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };
             if let Phase::Proving { deadline, .. } = &mut flight.phase {
                 // The successor may have come while no process was looking: it gets the time to be seen and to prove
                 // itself.
                 let pool = flight.domain.as_ref().and_then(|domain| state.roster.pools.get(&domain.pool));
                 let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
-                // It has as long to go as when the last process was alive, whatever the clock says now: one that is hours ahead
-                // found a machine in mid-boot over its time.
-                if let Some(last) = how.last_alive {
-                    *deadline = later_than(last, how.now)(*deadline);
-                }
+                // The clock may have gone back since.
+                *deadline = (*deadline).min(how.now + patience.unwrap_or_default());
                 *deadline = (*deadline).max(how.now + timing.settle + timing.verify_within + dwell);
                 let until = *deadline;
                 state.wake(until, Wake::Flight(intent));

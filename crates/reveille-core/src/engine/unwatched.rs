@@ -231,7 +231,7 @@ impl State {
     fn tell_unseen(&mut self, since: Option<Time>) {
         if self.nodes_seen.unseen_since != since {
             self.nodes_seen.unseen_since = since;
-            let numbered = self.numbered();
+            let numbered = self.numbered(None);
             self.record(numbered);
         }
     }

@@ -17,6 +17,7 @@ pub mod id;
 pub mod incident;
 pub mod instance;
 pub mod intern;
+pub mod jump;
 pub mod lease;
 pub mod network;
 pub mod node;

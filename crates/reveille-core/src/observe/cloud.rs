@@ -231,11 +231,11 @@ pub struct CloudView {
     /// Those of them that are unlisted.
     unlisted: BTreeSet<InstanceId>,
     /// When the first full listing was taken in.
-    first_listed: Option<Time>,
+    pub(super) first_listed: Option<Time>,
     /// The cloud's own clock when the last full listing began.
     pub listed_begun: Option<ServiceTime>,
     /// Our clock then.
-    listed_at: Time,
+    pub(super) listed_at: Time,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.

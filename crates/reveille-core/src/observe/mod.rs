@@ -19,6 +19,7 @@ pub mod fresh;
 mod holders;
 pub mod identity;
 pub mod join;
+mod jump;
 mod leases;
 mod listing;
 pub mod nodes_listed;

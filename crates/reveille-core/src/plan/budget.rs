@@ -15,6 +15,7 @@ use crate::effect::Call;
 use crate::model::before::Before;
 use crate::model::id::{AgentId, CloudName, IncidentId, InstanceId, IntentId, PoolName};
 use crate::model::incident::IncidentKey;
+use crate::model::jump::Jump;
 use crate::model::network::Route;
 use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
@@ -365,19 +366,24 @@ impl Book {
         }
     }
 
-    /// We slept: pauses end later.
-    pub fn wait_on(&mut self, later: impl Fn(Time) -> Time) {
-        for width in self.widths.values_mut() {
-            width.not_before = width.not_before.map(&later);
-        }
+    /// Its times go over a jump. An hour on the clock is not an hour of watching: calls begun before a gap count for as long as
+    /// they would have without it, and a call that may only be late may come for as long.
+    pub fn over(&mut self, jump: Jump) {
+        let Self { flights, begun, widths, doubted, same_faults: _, deleted: _, tried: _ } = self;
+        flights.values_mut().for_each(|flight| flight.over(jump));
+        doubted.iter_mut().for_each(|(_, flight)| flight.over(jump));
+        widths.values_mut().for_each(|width| width.over(jump));
+        jump.counts(begun.iter_mut().map(|Begun { at, tidies: _ }| at));
     }
 
-    /// The controller did not look for this long, or its clock was set ahead by as much: it cannot tell which of the two.
-    /// In both cases an hour on the clock is not an hour of watching. Calls begun before count for as long as they would
-    /// have without the gap. True when there were any.
-    pub fn count_on(&mut self, by: Span) -> bool {
-        self.begun.iter_mut().for_each(|begun| begun.at = begun.at + by);
-        by > Span::ZERO && !self.begun.is_empty()
+    /// The same where the gap is short: pauses end later, and what is being proved has as long to go.
+    pub fn wait_on(&mut self, jump: Jump) {
+        self.widths.values_mut().for_each(|width| jump.ends(&mut width.not_before));
+        for flight in self.flights.values_mut() {
+            if let Phase::Proving { deadline, .. } = &mut flight.phase {
+                jump.ends([deadline]);
+            }
+        }
     }
 
     /// Trust in a domain, as far as it has not lapsed.

@@ -38,6 +38,9 @@ pub struct Case {
     /// Since when it had been seen to serve when it went away: the cluster in sight without a break, and no such fault of it open
     /// within the last hour. None where that is not known.
     pub served_since: Option<Time>,
+    /// When the fault was first seen, by a clock that stands still while nothing is watched: a sleep, a jump ahead and the time
+    /// between two processes are no part of how long it lasted in our sight.
+    pub watched_from: Time,
     /// How long this fault is waited for from `counted_from`; `None`: reported, never acted on.
     pub due_after: Option<Span>,
     /// Its timers depend on the view of the cluster, too.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::event::PauseScope;
+use crate::model::jump::Jump;
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 
@@ -36,6 +37,11 @@ impl LetGo {
         by_name.chain(wider.map(|(_, at)| at)).max().copied()
     }
 
+    /// Nothing was let go of lately.
+    pub fn is_empty(&self) -> bool {
+        self.machines.is_empty() && self.wider.is_empty()
+    }
+
     /// All of it.
     pub fn iter(&self) -> impl Iterator<Item = (PauseScope, Time)> {
         let machines = self.machines.iter().map(|(name, at)| (PauseScope::Machine(name.clone()), *at));
@@ -48,8 +54,14 @@ impl LetGo {
         self.wider.retain(|_, at| is_kept(*at));
     }
 
-    /// Moves every time.
-    pub fn shift(&mut self, moved: impl Fn(Time) -> Time) {
-        self.machines.values_mut().chain(self.wider.values_mut()).for_each(|at| *at = moved(*at));
+    /// Each has as long to go as before.
+    pub fn over(&mut self, jump: Jump) {
+        let Self { machines, wider } = self;
+        jump.counts(machines.values_mut().chain(wider.values_mut()));
+    }
+
+    /// The clock went back by an unknown length: nothing was let go of later than now.
+    pub fn go_back_to(&mut self, now: Time) {
+        self.machines.values_mut().chain(self.wider.values_mut()).for_each(|at| *at = (*at).min(now));
     }
 }

@@ -14,6 +14,7 @@ pub mod desk;
 pub mod freeze;
 pub mod hold;
 pub mod interlock;
+mod jump;
 pub mod ladder;
 pub mod let_go;
 pub mod wishes;

@@ -6,6 +6,7 @@
 mod access;
 mod acts;
 mod agents;
+mod ahead;
 mod another;
 mod away;
 mod booting;
@@ -15,6 +16,7 @@ mod consoles;
 mod doubted;
 mod fixture;
 mod freezes;
+mod gaps;
 mod ghosts;
 mod given_back;
 mod gone;

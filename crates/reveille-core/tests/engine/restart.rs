@@ -429,7 +429,16 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
         let (pool, label) = (Some("workers".into()), id.into());
         let (before, domain) = (None, Some(domain.clone()));
         [
-            Record::Opened { at, incident, key: key(id), pool, label, served_since: None, away_since: None },
+            Record::Opened {
+                at,
+                incident,
+                key: key(id),
+                pool,
+                label,
+                served_since: None,
+                away_since: None,
+                watched_from: None,
+            },
             Record::Intended { at, intent, incident, rung, fence: Fence(1), call, before, domain },
             Record::Ended { at, intent, outcome: Outcome::Accepted { request: None } },
             Record::Judged { at, intent, held: true, text: "it took effect".into() },

@@ -139,11 +139,30 @@ impl Sieve {
             Record::Returned { at, machines } => {
                 return self.kept(machines).map(|machines| Record::Returned { at: *at, machines });
             }
-            Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since } => {
+            Record::Numbered {
+                at,
+                incident,
+                intent,
+                begun,
+                tidied,
+                deleted,
+                unseen_since,
+                unwatched_since,
+            } => {
                 let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
                 let (at, incident, intent) = (*at, *incident, *intent);
-                let (begun, tidied, unseen_since) = (begun.clone(), tidied.clone(), *unseen_since);
-                return Some(Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since });
+                let (begun, tidied) = (begun.clone(), tidied.clone());
+                let (unseen_since, unwatched_since) = (*unseen_since, *unwatched_since);
+                return Some(Record::Numbered {
+                    at,
+                    incident,
+                    intent,
+                    begun,
+                    tidied,
+                    deleted,
+                    unseen_since,
+                    unwatched_since,
+                });
             }
             Record::Born { machine, .. }
             | Record::Arrived { machine, .. }

@@ -400,11 +400,11 @@ fn of_machines() -> impl Strategy<Value = Record> {
 fn opened() -> impl Strategy<Value = Record> {
     let incident = any::<u64>().prop_map(IncidentId);
     let of_pool = (option::of(id(PoolName::new)), text());
-    let times = (option::of(at()), option::of(at()));
+    let times = (option::of(at()), option::of(at()), option::of(at()));
     (at(), incident, subject(), kind(), of_pool, times).prop_map(
-        |(at, incident, subject, kind, (pool, label), (served_since, away_since))| {
+        |(at, incident, subject, kind, (pool, label), (served_since, away_since, watched_from))| {
             let key = IncidentKey { subject, kind };
-            Record::Opened { at, incident, key, pool, label, served_since, away_since }
+            Record::Opened { at, incident, key, pool, label, served_since, away_since, watched_from }
         },
     )
 }
@@ -443,20 +443,30 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             vec(at(), 0..3),
             vec(at(), 0..2),
             vec(id(InstanceId::new), 0..3),
+            option::of(at()),
             option::of(at())
         )
-            .prop_map(|(at, incident, intent, begun, tidied, deleted, unseen_since)| {
-                Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since }
-            }),
+            .prop_map(
+                |(at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since)| {
+                    Record::Numbered {
+                        at,
+                        incident,
+                        intent,
+                        begun,
+                        tidied,
+                        deleted,
+                        unseen_since,
+                        unwatched_since,
+                    }
+                }
+            ),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
         (at(), machine(), text(), option::of(incident()))
             .prop_map(|(at, machine, value, incident)| Record::Asked { at, machine, value, incident }),
         (at(), incident(), at()).prop_map(|(at, incident, until)| Record::Kept { at, incident, until }),
-        (at(), incident(), select(verdicts)).prop_map(|(at, incident, verdict)| Record::Closed {
-            at,
-            incident,
-            verdict
-        }),
+        (at(), incident(), select(verdicts), option::of(at())).prop_map(
+            |(at, incident, verdict, watched_from)| Record::Closed { at, incident, verdict, watched_from }
+        ),
     ];
     let intents = prop_oneof![
         intended(),

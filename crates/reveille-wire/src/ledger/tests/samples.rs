@@ -281,6 +281,7 @@ fn opened(incident: IncidentId, subject: Subject, kind: FaultKind) -> Record {
         label: text("prod-w-7xk2p"),
         served_since: None,
         away_since: None,
+        watched_from: None,
     }
 }
 
@@ -334,7 +335,16 @@ pub(super) fn every_kind() -> Vec<Record> {
     });
     let deleted = vec![InstanceId::from("7f3a")];
     let (begun, tidied, unseen_since) = (vec![AT], vec![AT], None);
-    records.push(Record::Numbered { at: AT, incident, intent, begun, tidied, deleted, unseen_since });
+    records.push(Record::Numbered {
+        at: AT,
+        incident,
+        intent,
+        begun,
+        tidied,
+        deleted,
+        unseen_since,
+        unwatched_since: None,
+    });
     records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });
@@ -348,7 +358,7 @@ pub(super) fn every_kind() -> Vec<Record> {
     records.push(Record::Kept { at: AT, incident, until: AT + Span::from_min(60) });
     records.extend(
         [Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded]
-            .map(|verdict| Record::Closed { at: AT, incident, verdict }),
+            .map(|verdict| Record::Closed { at: AT, incident, verdict, watched_from: None }),
     );
     records.extend(widths());
     records.extend([

@@ -1,0 +1,84 @@
+//! What becomes of the times of planning when the clock jumps, or nothing was watched for a while (`model::jump`).
+
+use crate::model::jump::Jump;
+
+use super::budget::{Flight, Phase, Width};
+use super::desk::{Case, Others};
+use super::interlock::{OTHERS_HOLD, OTHERS_QUIET};
+
+impl Case {
+    /// Its times go over a jump.
+    pub fn over(&mut self, jump: Jump) {
+        let Self {
+            incident,
+            away_since,
+            served_since,
+            watched_from,
+            gathered,
+            due_after: _,
+            rests_on_cluster: _,
+            unreached: _,
+            unmade: _,
+            well_boot: _,
+            lapsed: _,
+            given_time: _,
+        } = self;
+        incident.over(jump);
+        // For how long the machine had served is a difference of these two and of the first sight.
+        jump.stands([away_since]);
+        jump.stands(served_since);
+        jump.counts([watched_from]);
+        // What was read before a gap is as old as it is.
+        jump.stands(&mut gathered.asked_at);
+    }
+}
+
+impl Flight {
+    /// Its times go over a jump.
+    pub fn over(&mut self, jump: Jump) {
+        let Self { phase, incident: _, key: _, rung: _, call: _, before: _, domain: _, counted: _ } = self;
+        match phase {
+            Phase::Recording => {}
+            Phase::Calling { since } => jump.counts([since]),
+            Phase::Verifying { deadline, unseen_until } => jump.ends([deadline, unseen_until]),
+            Phase::Proving { deadline, since, well_since, inherited: _ } => {
+                jump.ends([deadline]);
+                // Against the times of newcomers, which count as well.
+                jump.counts([since]);
+                match jump {
+                    Jump::Back { .. } => jump.stands(well_since),
+                    // Whether the proof held meanwhile was not seen.
+                    Jump::Gap { .. } => *well_since = None,
+                }
+            }
+        }
+    }
+}
+
+impl Width {
+    /// Its times go over a jump.
+    pub fn over(&mut self, jump: Jump) {
+        let Self { not_before, since, width: _, failures: _ } = self;
+        jump.ends(not_before);
+        // Trust lapses in a gap.
+        jump.stands([since]);
+    }
+}
+
+impl Others {
+    /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does
+    /// not run meanwhile: it was over at once after two hours of sleep, and held nothing. Each gap lengthens it by ten
+    /// minutes of our time at most, so that it ends.
+    pub fn over(&mut self, jump: Jump) {
+        let Self { since, at, until, what: _ } = self;
+        match jump {
+            Jump::Back { .. } => jump.stands([since, at, until]),
+            Jump::Gap { before, now } if *at <= before && before < *until => {
+                *since = jump.along(*since).max(now + OTHERS_QUIET - OTHERS_HOLD);
+                (*at, *until) = (now, now + until.since(*at));
+            }
+            // It is over, or was noted since.
+            Jump::Gap { .. } => {}
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of incidents start from zero (DESIGN, invariant 4)
-//!                          ├─ a gap: `over`, and the ledger is told of it: a deadline that passed during the gap proves nothing
+//!                          ├─ a gap: `over`, and the ledger is told: a deadline that passed during the gap proves nothing
 //!                          └─ back by so much: `over`; what still lies ahead after a restart counts as now
 //!  ledger ─▶ restore ─▶ each gap that it tells of, and the one since the last process: `over`
 //! ```
@@ -162,8 +162,8 @@ impl State {
             case.watched_from = case.watched_from.min(now);
             case.served_since = case.served_since.map(|since| since.min(now));
             incident.well_since = incident.well_since.map(|at| at.min(now));
-            // A person unlocked the machine after the request, both of which lie ahead: as one time they would be of no order, and
-            // the request would say that all that was done before it is known.
+            // A person unlocked the machine after the request, both of which lie ahead: as one time they would be of no order,
+            // and the request would say that all that was done before it is known.
             if let Some(asked) = incident.asked.as_mut().filter(|asked| asked.at > now) {
                 asked.at = now - Span::from_ms(1);
             }

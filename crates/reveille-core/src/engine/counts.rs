@@ -108,8 +108,8 @@ impl State {
             || seen.nodes.iter().filter_map(|name| self.cluster.nodes.get(name)).any(leaves)
     }
 
-    /// From then on its cloud has denied it for so long that an outage of the cloud is no likely reason. What was not watched is no
-    /// part of that: a clock that was set ahead by forty minutes ended the freeze of an outage.
+    /// From then on its cloud has denied it for so long that an outage of the cloud is no likely reason. What was not watched
+    /// is no part of that: a clock that was set ahead by forty minutes ended the freeze of an outage.
     pub(super) fn long_gone_at(&self, machine: &MachineKey) -> Option<Time> {
         let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: FaultKind::Ghost };
         self.cases.get(&key).map(|case| case.watched_from + LONG_GONE)

@@ -115,7 +115,8 @@ impl Replay {
             | Record::FaultSeen { .. }
             | Record::Arrived { .. }
             | Record::FaultsForgiven { .. }
-            | Record::Counted { .. } => self.take_counts(record),
+            | Record::Counted { .. }
+            | Record::Numbered { .. } => self.take_counts(record),
             Record::Tried { incident, attempt, rung } => {
                 numbers.intent = numbers.intent.max(attempt.intent);
                 if let Some(key) = self.keys.get(&incident) {
@@ -134,29 +135,11 @@ impl Replay {
                 }
                 self.with(incident, |found| found.carry_over(rung, tries, not_before));
             }
-            Record::Numbered {
-                at,
-                incident,
-                intent,
-                begun,
-                tidied,
-                deleted,
-                unseen_since,
-                unwatched_since,
-            } => {
-                numbers.incident = numbers.incident.max(incident);
-                numbers.intent = numbers.intent.max(intent);
-                if let Some(before) = unwatched_since {
-                    self.state.over(Jump::Gap { before, now: at });
-                }
-                self.state.book.set_begun(begun, tidied, deleted);
-                self.state.nodes_seen.unseen_since = unseen_since;
-            }
             intent => self.take_intent(intent),
         }
     }
 
-    /// What is counted for and against pools, and of each repair.
+    /// What is counted for and against pools, and of each repair; how far all that is counted has come, and the gaps between.
     fn take_counts(&mut self, record: Record) {
         match record {
             Record::Width { at, domain, width, not_before, failures, proved } => {
@@ -180,6 +163,25 @@ impl Replay {
                 if let Some(rung) = Rung::named(&repair) {
                     self.state.book.count_earlier(rung, Tried { requested, verified });
                 }
+            }
+            Record::Numbered {
+                at,
+                incident,
+                intent,
+                begun,
+                tidied,
+                deleted,
+                unseen_since,
+                unwatched_since,
+            } => {
+                let numbers = &mut self.state.numbers;
+                numbers.incident = numbers.incident.max(incident);
+                numbers.intent = numbers.intent.max(intent);
+                if let Some(before) = unwatched_since {
+                    self.state.over(Jump::Gap { before, now: at });
+                }
+                self.state.book.set_begun(begun, tidied, deleted);
+                self.state.nodes_seen.unseen_since = unseen_since;
             }
             _ => {}
         }

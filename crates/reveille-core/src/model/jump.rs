@@ -113,9 +113,9 @@ impl Incident {
 }
 
 impl Attempt {
-    /// Its times are compared with the cloud's log of actions. After a jump ahead they seem earlier by that log than they were, and
-    /// what others did counts as done after them, which holds. Moved along after a sleep they would seem later than they were,
-    /// and the reboot of a person that came after ours would count as done before it.
+    /// Its times are compared with the cloud's log of actions. After a jump ahead they seem earlier by that log than they were,
+    /// and what others did counts as done after them, which holds. Moved along after a sleep they would seem later than they
+    /// were, and the reboot of a person that came after ours would count as done before it.
     fn over(&mut self, jump: Jump) {
         let Self { at, ending, readback, intent: _, call: _, seen: _ } = self;
         jump.stands([at]);

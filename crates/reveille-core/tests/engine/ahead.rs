@@ -15,8 +15,8 @@ use super::steps::{made, min, next, roster_with, set, set_ahead, upgraded, witho
 
 const ONE: &str = "i004";
 
-/// Half of the fleet is silent, and its cloud denies three of them for a while. Our clock is set ahead, or another host takes over,
-/// whose clock is ahead.
+/// Half of the fleet is silent, and its cloud denies three of them for a while. Our clock is set ahead, or another host takes
+/// over, whose clock is ahead.
 #[test]
 fn what_was_away_and_is_denied_now_ends_no_freeze_although_the_clock_is_set_ahead() {
     for how in ["nothing", "jump", "takeover"] {
@@ -74,8 +74,8 @@ fn machine_that_was_unlocked_after_a_request_has_the_time_of_a_boot_although_the
     }
 }
 
-/// EC2 answers our first reboot with 504; the same is made once more, is seen, and the machine is well. Our clock is set ahead by 70
-/// minutes, and two minutes later the first one comes. We may be restarted meanwhile.
+/// EC2 answers our first reboot with 504; the same is made once more, is seen, and the machine is well. Our clock is set ahead
+/// by 70 minutes, and two minutes later the first one comes. We may be restarted meanwhile.
 #[test]
 fn reboot_that_may_come_late_is_expected_although_the_clock_is_set_ahead() {
     for how in ["nothing", "jump", "takeover", "jump, restart", "jump, rotation, restart"] {
@@ -148,8 +148,9 @@ fn deletion_that_comes_late_counts_against_the_minimum_although_the_clock_is_set
     }
 }
 
-/// A machine of the pool is missing from the list, and its cell cannot be asked. Our clock is set ahead by 70 minutes, and another
-/// machine of the pool, which is silent, is due a moment later. The list may have lacked the first one since this process began.
+/// A machine of the pool is missing from the list, and its cell cannot be asked. Our clock is set ahead by 70 minutes, and
+/// another machine of the pool, which is silent, is due a moment later. The list may have lacked the first one since this
+/// process began.
 #[test]
 fn fate_that_is_open_holds_its_pool_although_the_clock_is_set_ahead() {
     for (restarts, ahead) in [(false, 0), (false, 70), (true, 0), (true, 70)] {

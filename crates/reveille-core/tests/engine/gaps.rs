@@ -51,8 +51,8 @@ fn successor_keeps_its_time_although_the_clock_was_set_ahead_before_a_restart() 
     }
 }
 
-/// A person's resize, which took 20 minutes, failed: the machine is in ERROR, and they are at work. Our clock is set an hour ahead
-/// and we are restarted; or another host, whose clock is an hour ahead, takes over.
+/// A person's resize, which took 20 minutes, failed: the machine is in ERROR, and they are at work. Our clock is set an hour
+/// ahead and we are restarted; or another host, whose clock is an hour ahead, takes over.
 #[test]
 fn machine_that_was_given_back_has_the_time_of_a_boot_by_a_clock_that_is_ahead() {
     for how in ["nothing", "restart", "jump", "takeover", "jump, restart", "jump, rotation, restart"] {
@@ -163,8 +163,8 @@ fn handover_keeps_its_time_although_the_clock_was_set_ahead_before_a_restart() {
     }
 }
 
-/// A failed machine is kept for two hours, so that a person can look at it. Half an hour later our clock is set three hours ahead,
-/// and we may be restarted; or another host takes over whose clock is ahead.
+/// A failed machine is kept for two hours, so that a person can look at it. Half an hour later our clock is set three hours
+/// ahead, and we may be restarted; or another host takes over whose clock is ahead.
 #[test]
 fn kept_machine_is_kept_for_its_time_although_the_clock_is_set_ahead() {
     for how in ["nothing", "jump", "takeover", "jump, restart", "jump, rotation, restart"] {

@@ -143,6 +143,11 @@ impl State {
             others.at = others.at.min(now);
             others.since = others.since.min(now);
         }
+        // A rollout that was noted hours ahead held its pool until then.
+        let quiet = now + self.roster.timing.rollout_quiet;
+        self.rolling.values_mut().for_each(|until| *until = (*until).min(quiet));
+        let changed = self.rollouts.values_mut().filter_map(|rollout| rollout.changed_at.as_mut());
+        changed.for_each(|at| *at = (*at).min(now));
         self.let_go.go_back_to(now);
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));

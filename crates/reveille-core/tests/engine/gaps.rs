@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::engine::{Restored, State};
 use reveille_core::event::{Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceAction, InstanceState};
@@ -218,5 +219,34 @@ fn reboot_keeps_its_place_although_the_clock_was_set_ahead_before_a_restart() {
         }
         field.run(min(10));
         assert_eq!(field.state.desk().book.destructive_under_way(), 1, "{how}: it still boots");
+    }
+}
+
+/// A pool is rolled. Our clock, which was five hours ahead, is set right while no process runs: the pool is left alone for its half
+/// hour, and no longer.
+#[test]
+fn rollout_is_waited_for_no_longer_although_the_clock_went_back_before_a_restart() {
+    for is_known in [true, false] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.now = field.now + min(300);
+        field.cloud_behind = min(300);
+        field.run(min(20));
+        for node in field.nodes.values_mut() {
+            node.kubelet = Some("v1.37.0".into());
+        }
+        field.run(min(2));
+        let last = Some(field.now).filter(|_| is_known);
+        field.now = field.now - min(300);
+        field.cloud_behind = Span::ZERO;
+        let how = Restored { last_alive: last, ..field.next_begins() };
+        let mut next = Field::with(State::restore(without_rejoin(), how, field.records.clone()));
+        (next.now, next.instances, next.ports, next.nodes) =
+            (field.now, field.instances, field.ports, field.nodes);
+        next.run(min(2));
+        set(&mut next, ONE, Ready::Unknown);
+        next.run(min(20));
+        assert_eq!(next.calls, [], "known: {is_known}");
+        next.run(min(30));
+        assert!(!next.calls.is_empty(), "known: {is_known}: {}", next.held(ONE, FaultKind::NotReady));
     }
 }

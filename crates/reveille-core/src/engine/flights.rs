@@ -191,6 +191,7 @@ impl State {
         if let Call::DeleteInstance(DeleteInstance { instance, .. }) = &call {
             self.book.note_deleted(instance);
         }
+        self.book.places.free(incident);
         self.note_begun(key, incident, intent);
         if let Some(case) = self.cases.get_mut(key) {
             if position != case.incident.rung {
@@ -421,6 +422,7 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.book.doubt(intent, flight);
                 self.expect_late_reboot(flight);
+                self.keep_place(flight, self.now);
                 self.postpone(flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::NotSent { retry_after, .. } => {

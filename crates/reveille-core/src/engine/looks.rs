@@ -428,7 +428,7 @@ impl State {
             if let Some(before) = self.cases.get(key).and_then(|case| case.gathered.unconfirmed.clone()) {
                 self.note_own_request(key, &before, actions);
             }
-            self.note_late_reboot(key, &ActionMark::of(actions));
+            self.note_late_reboot(key, &ActionMark::of(actions), asked_at);
         }
         let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };
         let ours = self.requests_for(key, log);

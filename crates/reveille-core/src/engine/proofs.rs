@@ -20,9 +20,10 @@ use crate::model::before::{ActionMark, Before};
 use crate::model::id::{IncidentId, IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
-use crate::model::time::Span;
+use crate::model::time::{Span, Time};
 use crate::observe::cluster::ClusterChange;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
+use crate::plan::decide::EVIDENCE_WITHIN;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 use crate::record::{Domain, Record, Verdict};
@@ -164,15 +165,34 @@ impl State {
         }
     }
 
+    /// Until it would have been seen, the place of a call that was answered as failed is not free. Of a reboot the log of actions
+    /// tells, which is read once the next try is due.
+    pub(super) fn keep_place(&mut self, flight: &Flight, answered: Time) {
+        let settled = answered + self.roster.timing.verify_within;
+        let until = match flight.rung.class() {
+            Class::Replace => settled,
+            Class::Reboot => settled + EVIDENCE_WITHIN,
+            _ => return,
+        };
+        self.book.places.forget_free(self.now);
+        self.book.places.keep(flight.incident, flight.domain.clone(), settled, until);
+    }
+
     /// A reboot that was not confirmed happened after all: the machine is on its way up, and has its whole patience.
-    pub(super) fn note_late_reboot(&mut self, key: &IncidentKey, shown: &ActionMark) {
+    pub(super) fn note_late_reboot(&mut self, key: &IncidentKey, shown: &ActionMark, asked_at: Time) {
         let until = self.now + self.boot_patience(key);
+        let domain = self.cases.get(key).and_then(|case| self.domain_of(case));
         let Some(case) = self.cases.get_mut(key) else { return };
+        let incident = case.incident.id;
         // While the log shows nothing new it may come yet: it did so between two reads (seeds 4000609, 4001004).
-        let Some(_) = case.gathered.unconfirmed.take_if(|before| before != shown) else { return };
+        let Some(_) = case.gathered.unconfirmed.take_if(|before| before != shown) else {
+            return self.book.places.read_in_vain(incident, asked_at);
+        };
         if stands(Guard::UnseenPatience) {
             case.incident.not_before = case.incident.not_before.max(Some(until));
         }
+        // Another machine is not rebooted beside it while it boots.
+        self.book.places.keep(incident, domain, until, until);
     }
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
@@ -390,6 +410,10 @@ impl State {
     pub(super) fn land_closed(&mut self, case: &Case, verdict: Verdict) {
         if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
             self.book.doubt_no_more(case.incident.id);
+        }
+        if verdict == Verdict::SubjectGone && !self.book.is_of(case.incident.id) {
+            // Nothing boots there any more.
+            self.book.places.free(case.incident.id);
         }
         self.land_superseded(&case.incident.key, case.incident.id, verdict);
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };

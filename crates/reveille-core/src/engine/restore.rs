@@ -274,6 +274,7 @@ impl Replay {
             }
             if matches!(outcome, Outcome::Failed { .. }) {
                 self.state.expect_late_reboot(&flight);
+                self.state.keep_place(&flight, at);
                 self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
             }
         }

@@ -174,14 +174,15 @@ impl State {
         match wait {
             WaitFor::NetworkSlot => book.network_under_way() < limits.network_at_once,
             WaitFor::RepairSlot | WaitFor::CleanupSlot => {
-                let slot = book.destructive_under_way() < limits.at_once || !stands(Guard::AtOnce);
+                let slot = book.places_taken(now) < limits.at_once || !stands(Guard::AtOnce);
                 let used_up = |rung| book.used_up(now, &limits, rung).is_some();
                 slot && (!wait.rung().is_some_and(used_up) || !stands(Guard::PerHour))
             }
             WaitFor::Domain(domain) => {
                 let width = book.width(domain, now);
                 let cools_down = width.not_before.is_some_and(|until| now < until) && stands(Guard::CoolDown);
-                let is_used_up = book.under_way_in(domain) >= width.width && stands(Guard::ProbeWidth);
+                let is_used_up =
+                    book.places_taken_in(domain, now) >= width.width && stands(Guard::ProbeWidth);
                 !cools_down && !is_used_up
             }
             WaitFor::Gate | WaitFor::Itself => false,
@@ -201,7 +202,9 @@ impl State {
             };
             used_up.map_or_else(|| cools(wait), |used_up| used_up.free_at)
         };
-        let at = self.waiting.queued().filter_map(comes).filter(|at| *at > self.now).min();
+        let waits = |(wait, ..): (&WaitFor, IncidentId, &IncidentKey)| *wait != WaitFor::NetworkSlot;
+        let late = self.waiting.queued().any(waits).then(|| self.book.places.next_free(self.now)).flatten();
+        let at = self.waiting.queued().filter_map(comes).filter(|at| *at > self.now).chain(late).min();
         if let Some(at) = at {
             self.wake(at, Wake::Room);
         }

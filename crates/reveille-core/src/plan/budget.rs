@@ -22,6 +22,8 @@ use crate::model::time::{Span, Time};
 use crate::record::Domain;
 use crate::remedies::{AskAgent, DeleteInstance, NudgeRouter, Rung};
 
+use super::places::Places;
+
 /// One operation (intent) that is under way.
 #[derive(Clone, Debug)]
 pub struct Flight {
@@ -171,6 +173,8 @@ pub struct Book {
     tried: BTreeMap<Rung, Tried>,
     /// Deletions that were answered as failed, or were not seen to be done, newest last.
     doubted: VecDeque<(IntentId, Flight)>,
+    /// What keeps its place although nothing of it is under way.
+    pub places: Places,
 }
 
 impl Book {
@@ -196,6 +200,16 @@ impl Book {
     /// Destructive intents under way, over the whole roster.
     pub fn destructive_under_way(&self) -> u32 {
         self.flights.values().filter(|flight| flight.rung.class().is_destructive()).count() as u32
+    }
+
+    /// Places taken among the repairs at once: by what is under way, and by what was answered as failed and may only be late.
+    pub fn places_taken(&self, now: Time) -> u32 {
+        self.destructive_under_way() + self.places.taken(now)
+    }
+
+    /// The same of a domain.
+    pub fn places_taken_in(&self, domain: &Domain, now: Time) -> u32 {
+        self.under_way_in(domain) + self.places.taken_in(domain, now)
     }
 
     /// Network intents under way.
@@ -313,6 +327,7 @@ impl Book {
     /// What the incident's deletions were answered does not matter any more: a later one took effect, or the machine is well.
     pub fn doubt_no_more(&mut self, incident: IncidentId) {
         self.doubted.retain(|(_, flight)| flight.incident != incident);
+        self.places.free(incident);
     }
 
     /// What began then never happened, or was dropped before its call: it does not count.
@@ -364,16 +379,18 @@ impl Book {
             width.not_before = width.not_before.map(|at| at.min(longest));
             width.since = width.since.min(now);
         }
+        self.places.end_by(longest);
     }
 
     /// Its times go over a jump. An hour on the clock is not an hour of watching: calls begun before a gap count for as long as
     /// they would have without it, and a call that may only be late may come for as long.
     pub fn over(&mut self, jump: Jump) {
-        let Self { flights, begun, widths, doubted, same_faults: _, deleted: _, tried: _ } = self;
+        let Self { flights, begun, widths, doubted, places, same_faults: _, deleted: _, tried: _ } = self;
         flights.values_mut().for_each(|flight| flight.over(jump));
         doubted.iter_mut().for_each(|(_, flight)| flight.over(jump));
         widths.values_mut().for_each(|width| width.over(jump));
         jump.counts(begun.iter_mut().map(|Begun { at, tidies: _ }| at));
+        places.over(jump);
     }
 
     /// The same where the gap is short: pauses end later, and what is being proved has as long to go.
@@ -384,6 +401,7 @@ impl Book {
                 jump.ends([deadline]);
             }
         }
+        self.places.over(jump);
     }
 
     /// Trust in a domain, as far as it has not lapsed.

@@ -594,7 +594,7 @@ pub fn router_room(desk: &Desk<'_>) -> Option<(u32, u32)> {
 /// Level, rate and width.
 fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let limits = desk.roster.limits;
-    let used = desk.book.destructive_under_way();
+    let used = desk.book.places_taken(desk.now);
     if used >= limits.at_once {
         holds.push(Hold::AtOnce { used, limit: limits.at_once });
     }
@@ -604,7 +604,7 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
     }
     if let Some(domain) = domain(desk, case, seen) {
         let width = desk.book.width(&domain, desk.now);
-        let under_way = desk.book.under_way_in(&domain);
+        let under_way = desk.book.places_taken_in(&domain, desk.now);
         if under_way >= width.width {
             holds.push(Hold::Width { used: under_way, width: width.width });
         }

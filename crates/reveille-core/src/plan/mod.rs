@@ -17,4 +17,5 @@ pub mod interlock;
 mod jump;
 pub mod ladder;
 pub mod let_go;
+pub mod places;
 pub mod wishes;

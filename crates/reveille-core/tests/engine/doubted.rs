@@ -1,14 +1,17 @@
 //! A deletion that is answered as failed, or read back as not done, and takes effect all the same is a replacement like
 //! any other: what comes of it is waited for and counted, also by the process after this one.
 
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::model::id::Fence;
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::plan::budget::REPLACEMENT_FAILED;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
+use super::steps::{made, min, set, without_rejoin};
 
 /// Seven machines, and one that the cloud has given up: its deletion has just been answered as failed.
 fn answered_as_failed() -> Field {
@@ -157,4 +160,82 @@ fn over_a_restart(field: Field) -> Field {
     next.deaf = true;
     next.run(Span::from_min(1));
     next
+}
+
+/// Its build failed.
+fn is_in_error(field: &mut Field, id: &str, text: &str) {
+    let instance = field.instances.get_mut(id).unwrap();
+    instance.state = InstanceState::Errored;
+    instance.fault = Some(Fault { code: 500, message: text.into() });
+    field.nodes.remove(id);
+}
+
+/// Two machines are in ERROR. The deletion of the first is answered with 504, and takes effect all the same: that shows within a
+/// minute. One at once: the second waits for it, and then for the successor.
+#[test]
+fn second_machine_is_not_deleted_while_it_is_unknown_what_became_of_the_first() {
+    for how in ["nothing", "restart", "rotation, restart"] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        is_in_error(&mut field, "i004", "No valid host was found.");
+        is_in_error(&mut field, "i006", "Build was aborted.");
+        field.fails = true;
+        field.run_until(min(30), |field| !field.calls.is_empty());
+        let since = field.now;
+        field.fails = false;
+        if how.starts_with("rotation") {
+            field.records = field.state.checkpoint();
+        }
+        if how.ends_with("restart") {
+            field = field.restarted(without_rejoin());
+        }
+        let calls = field.calls.len();
+        field.run_until(min(60), |field| field.calls.len() > calls);
+        let took = field.now.since(since);
+        assert!(took >= min(20), "{how}: {:?}: the second {took} after the first", made(&field));
+        assert!(field.calls.len() > calls, "{how}: never");
+    }
+}
+
+/// The same of reboots: that the first one was made shows in the log of actions, and its machine has the time of a boot.
+#[test]
+fn second_machine_is_not_rebooted_while_it_is_unknown_what_became_of_the_first() {
+    for how in ["nothing", "restart"] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        for id in ["i004", "i006"] {
+            set(&mut field, id, Ready::Unknown);
+        }
+        field.fails = true;
+        field.run_until(min(30), |field| !field.calls.is_empty());
+        let since = field.now;
+        field.fails = false;
+        if how == "restart" {
+            field = field.restarted(without_rejoin());
+        }
+        let calls = field.calls.len();
+        field.run_until(min(60), |field| field.calls.len() > calls);
+        let took = field.now.since(since);
+        assert!(took >= min(14), "{how}: {:?}: the second {took} after the first", made(&field));
+        assert!(field.calls.len() > calls, "{how}: never");
+    }
+}
+
+/// What was answered with 504 and was not made keeps its place for a moment only.
+#[test]
+fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    for id in ["i004", "i006"] {
+        set(&mut field, id, Ready::Unknown);
+    }
+    field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: Some(min(30)) });
+    field.run_until(min(30), |field| !field.calls.is_empty());
+    field.refuses = None;
+    let since = field.now;
+    let first = field.calls[0].clone();
+    field.run_until(min(30), |field| field.calls.len() > 1);
+    let took = field.now.since(since);
+    assert!(field.calls.last() != Some(&first) && took <= min(4), "{:?} after {took}", made(&field));
+    assert!(matches!(field.calls[..], [Call::Reboot(_), Call::Reboot(_)]), "{:?}", made(&field));
 }

@@ -56,8 +56,9 @@ impl State {
             records.push(Record::Traced { at: traced.changed, machine, trace, told });
         }
         for (domain, width) in self.book.widths() {
-            let Width { width, not_before, failures, since } = *width;
-            let (domain, proved) = (domain.clone(), None);
+            // Without the repair that was proved, the next process would take it for one that is being proved still.
+            let Width { width, not_before, failures, since, proved } = *width;
+            let domain = domain.clone();
             records.push(Record::Width { at: since, domain, width, not_before, failures, proved });
         }
         for (pool, fault, instance) in self.book.faults() {

@@ -316,7 +316,7 @@ impl State {
         self.unwake(&Wake::Flight(intent));
         if let Some(domain) = &flight.domain {
             let width = self.book.failed(domain, self.now);
-            self.record_width(domain, width, None);
+            self.record_width(domain, width);
         }
         // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
         let unmade = self.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
@@ -339,15 +339,15 @@ impl State {
         self.cases.get(&flight.key).is_some_and(|case| case.lapsed.contains(&intent))
     }
 
-    fn record_width(&mut self, domain: &Domain, width: Width, proved: Option<IntentId>) {
+    fn record_width(&mut self, domain: &Domain, width: Width) {
         let (at, domain) = (self.now, domain.clone());
-        let Width { width, not_before, failures, .. } = width;
+        let Width { width, not_before, failures, proved, .. } = width;
         self.record(Record::Width { at, domain, width, not_before, failures, proved });
     }
 
     fn earn(&mut self, domain: &Domain, intent: IntentId) {
-        let width = self.book.proved(domain, self.now);
-        self.record_width(domain, width, Some(intent));
+        let width = self.book.proved(domain, self.now, intent);
+        self.record_width(domain, width);
     }
 
     pub(super) fn on_flight_timer(&mut self, intent: IntentId) {

@@ -145,10 +145,10 @@ impl Replay {
             Record::Width { at, domain, width, not_before, failures, proved } => {
                 match proved {
                     Some(intent) => self.landed_proved(&domain, intent),
-                    None if width > 1 && not_before.is_none() => self.proved(&domain),
+                    None if width > 1 && not_before.is_none() => self.proved(at, &domain),
                     None => {}
                 }
-                self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
+                self.state.book.set_width(domain, Width { width, not_before, failures, since: at, proved });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
                 self.state.newcomers.dismiss_witnesses(&pool);
@@ -472,13 +472,14 @@ impl Replay {
 
     /// The domain was widened, in a ledger that does not say by what: what closed its incident a moment before has helped, or
     /// else the oldest intent that was being proved there, which need not be judged again.
-    fn proved(&mut self, domain: &Domain) {
+    fn proved(&mut self, at: Time, domain: &Domain) {
         if let Some(landed) = self.landed.get_mut(domain).filter(|landed| **landed > 0) {
             *landed -= 1;
             return;
         }
         let proving = self.state.book.flights.iter().find(|(_, flight)| {
-            flight.domain.as_ref() == Some(domain) && matches!(flight.phase, Phase::Proving { .. })
+            let is_proving = matches!(flight.phase, Phase::Proving { since, .. } if since <= at);
+            flight.domain.as_ref() == Some(domain) && is_proving
         });
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
             self.landed_proved(domain, intent);

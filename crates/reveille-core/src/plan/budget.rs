@@ -107,11 +107,13 @@ pub struct Width {
     pub failures: u32,
     /// When it was last proved or failed.
     pub since: Time,
+    /// The repair that was last proved, where one was since the last failure, and the ledger tells which.
+    pub proved: Option<IntentId>,
 }
 
 impl Default for Width {
     fn default() -> Self {
-        Self { width: 1, not_before: None, failures: 0, since: Time::default() }
+        Self { width: 1, not_before: None, failures: 0, since: Time::default(), proved: None }
     }
 }
 
@@ -418,11 +420,11 @@ impl Book {
 
     /// A repair was proved: one more at a time. A round of proofs as wide as the width doubles it; one lucky repair of many
     /// does not. Where another one has just failed, the pause goes on.
-    pub fn proved(&mut self, domain: &Domain, now: Time) -> Width {
+    pub fn proved(&mut self, domain: &Domain, now: Time, intent: IntentId) -> Width {
         let known = self.width(domain, now);
         let width = known.width.saturating_add(1).min(WIDTH_MAX);
         let not_before = known.not_before.filter(|until| now < *until);
-        let new = Width { width, not_before, failures: 0, since: now };
+        let new = Width { width, not_before, failures: 0, since: now, proved: Some(intent) };
         self.widths.insert(domain.clone(), new);
         new
     }
@@ -431,7 +433,8 @@ impl Book {
     pub fn failed(&mut self, domain: &Domain, now: Time) -> Width {
         let failures = self.width(domain, now).failures;
         let not_before = Some(now + COOLDOWN_MIN.doubled(failures, COOLDOWN_MAX));
-        let new = Width { width: 1, not_before, failures: failures.saturating_add(1), since: now };
+        let failures = failures.saturating_add(1);
+        let new = Width { width: 1, not_before, failures, since: now, proved: None };
         self.widths.insert(domain.clone(), new);
         new
     }
@@ -576,9 +579,9 @@ mod tests {
     fn width_doubles_on_proof_and_resets_on_failure() {
         let mut book = Book::default();
         assert_eq!(book.width(&domain(), T0).width, 1);
-        assert_eq!(book.proved(&domain(), T0).width, 2);
-        assert_eq!(book.proved(&domain(), T0).width, 3);
-        assert_eq!(book.proved(&domain(), T0).width, 4);
+        assert_eq!(book.proved(&domain(), T0, IntentId(1)).width, 2);
+        assert_eq!(book.proved(&domain(), T0, IntentId(1)).width, 3);
+        assert_eq!(book.proved(&domain(), T0, IntentId(1)).width, 4);
         let failed = book.failed(&domain(), Time::from_ms(0));
         assert_eq!((failed.width, failed.not_before), (1, Some(Time::from_ms(60_000))));
         let again = book.failed(&domain(), Time::from_ms(0));
@@ -588,7 +591,7 @@ mod tests {
     #[test]
     fn past_success_is_no_licence() {
         let mut book = Book::default();
-        book.proved(&domain(), T0);
+        book.proved(&domain(), T0, IntentId(1));
         assert!(book.quiet(&domain(), Time::from_ms(0)));
         assert_eq!(book.width(&domain(), T0).width, 1);
     }
@@ -597,18 +600,22 @@ mod tests {
     fn a_pause_is_not_over_because_another_repair_helped_meanwhile() {
         let mut book = Book::default();
         book.failed(&domain(), T0);
-        let proved = book.proved(&domain(), Time::from_ms(30_000));
+        let proved = book.proved(&domain(), Time::from_ms(30_000), IntentId(1));
         assert_eq!((proved.width, proved.not_before), (2, Some(Time::from_ms(60_000))));
-        assert_eq!(book.proved(&domain(), Time::from_ms(60_000)).not_before, None);
+        assert_eq!(book.proved(&domain(), Time::from_ms(60_000), IntentId(1)).not_before, None);
     }
 
     #[test]
     fn a_proof_lapses_where_nothing_falls_quiet() {
         let mut book = Book::default();
-        book.proved(&domain(), T0);
+        book.proved(&domain(), T0, IntentId(1));
         assert_eq!(book.width(&domain(), Time::from_ms(3_599_999)).width, 2);
         assert_eq!(book.width(&domain(), Time::from_ms(3_600_000)).width, 1);
-        assert_eq!(book.proved(&domain(), Time::from_ms(7_200_000)).width, 2, "not on top of what lapsed");
+        assert_eq!(
+            book.proved(&domain(), Time::from_ms(7_200_000), IntentId(1)).width,
+            2,
+            "not on top of what lapsed"
+        );
     }
 
     #[test]

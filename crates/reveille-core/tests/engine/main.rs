@@ -43,6 +43,7 @@ mod removal;
 mod replaced;
 mod restart;
 mod restraint;
+mod rotation;
 mod routes;
 mod signs;
 mod steps;

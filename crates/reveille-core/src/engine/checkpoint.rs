@@ -11,7 +11,7 @@ use crate::model::signs;
 use crate::model::time::Time;
 use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
-use crate::plan::budget::{Phase, Tried, Width};
+use crate::plan::budget::{Counted, Phase, Tried, Width};
 use crate::plan::desk::Others;
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
@@ -183,6 +183,11 @@ impl State {
                 domain: flight.domain.clone(),
             });
             let intent = attempt.intent;
+            // The answer takes it back, and it counts again if the machine goes after all.
+            if let Some(Counted { pool, instance, fault }) = doubted.and_then(|flight| flight.counted.clone())
+            {
+                records.push(Record::FaultSeen { at: attempt.at, pool, instance, fault });
+            }
             match attempt.ending.clone() {
                 Some(Ending::Answered { at, outcome }) => records.push(Record::Ended { at, intent, outcome }),
                 Some(Ending::Dropped { at, why }) => records.push(Record::Dropped { at, intent, why }),

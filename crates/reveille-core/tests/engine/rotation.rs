@@ -1,8 +1,11 @@
 //! A rotated ledger restores what the process before knew of what is under way, may only be late, or was proved.
 
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
+use reveille_core::model::time::Span;
 
-use super::fixture::Field;
+use super::fixture::{Field, roster};
 use super::steps::{made, min, set, without_rejoin};
 
 /// One machine came back by its reboot, a second one is rebooted, and a third one waits for it: one at once. The ledger is rotated,
@@ -67,5 +70,45 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_one_beside_it_was_p
             field = field.restarted(wide());
         }
         assert_eq!(under_way(&field), 1, "{how}: the third one still boots");
+    }
+}
+
+/// One deletion for a fault is allowed. It is answered with 504 and may come late. The ledger is rotated, and the next process has a
+/// second machine with the same fault before it.
+#[test]
+fn deletion_that_may_come_late_counts_for_its_fault_after_a_rotation() {
+    for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut roster = roster();
+        roster.limits.same_fault_stops_at = 1;
+        let mut field = Field::new(roster.clone()).populate(12);
+        field.instances.get_mut("i007").unwrap().zone = Some("z2".into());
+        field.instances.get_mut("i008").unwrap().zone = Some("z2".into());
+        field.run(min(5));
+        let fails = |field: &mut Field, id: &str| {
+            let found = field.instances.get_mut(id).unwrap();
+            found.state = InstanceState::Errored;
+            found.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
+            field.nodes.remove(id);
+        };
+        fails(&mut field, "i004");
+        let retry_after = Some(min(30));
+        field.refuses = Some(Outcome::Failed { retry_after, text: "504 Gateway Timeout".into() });
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::DeleteInstance(_)]), "{:?}", made(&field));
+        field.refuses = None;
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restarts {
+            field = field.restarted(roster);
+            field.list_cloud();
+            field.sync_nodes();
+        }
+        field.run(Span::from_s(20));
+        fails(&mut field, "i007");
+        field.mute = Some(Vec::new());
+        field.run(min(7));
+        let second = made(&field).into_iter().filter(|call| call.contains("i007")).count();
+        assert_eq!(second, 0, "restarts: {restarts}, rotated: {rotated}: {:?}", made(&field));
     }
 }

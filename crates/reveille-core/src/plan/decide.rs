@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diagnose::gathered::hearing;
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
-use crate::model::attempt::Ending;
+use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::IntentId;
 use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
 use crate::model::instance::InstanceState;
@@ -347,7 +347,9 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
         let explains = |root: &&Case| match interlock::mode_of(desk, root, Class::Network) {
             Mode::Off => false,
-            Mode::Act if !root.incident.given_up && may_be_mended(desk, root) => true,
+            Mode::Act if !root.incident.given_up && may_be_mended(desk, root) && !is_in_vain(desk, root) => {
+                true
+            }
             Mode::Propose | Mode::Act => !served_with(desk, case, root),
         };
         desk.cases.get(&key).filter(explains)
@@ -362,6 +364,14 @@ fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
     let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
     let had_joined = case.incident.key.kind != FaultKind::NeverJoined && joined;
     had_joined && case.away_since.since(root.incident.first_seen.max(served)) >= SERVED
+}
+
+/// The last try to repair it came to nothing or did not last, and the next may as well: our credential lacked the right to put a
+/// group on a port, which is tried for as long as the group is missing, and a kubelet that died meanwhile was never repaired.
+fn is_in_vain(desk: &Desk<'_>, root: &Case) -> bool {
+    let in_vain = |last: &Attempt| last.ending.is_some() && !last.held();
+    let under_way = desk.book.flight_of(root.incident.id).is_some();
+    !under_way && root.incident.well_since.is_none() && root.incident.attempts.last().is_some_and(in_vain)
 }
 
 /// Something is under way for it, it looks mended, or there is a call that may help.

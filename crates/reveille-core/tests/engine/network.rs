@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::{CloudFact, CloudSnapshot, Event};
 use reveille_core::model::hosting::{GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
@@ -13,6 +13,7 @@ use reveille_core::plan::decide::decide;
 use reveille_core::remedies::{AddRules, SetPortGroups};
 
 use super::fixture::{CLOUD, Field, roster};
+use super::steps::{made, min, set, without_rejoin};
 
 #[test]
 fn a_lost_group_is_put_back_and_read_back() {
@@ -342,4 +343,18 @@ fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group
         field.run(Span::from_min(240));
         assert_eq!(field.destructive_calls(), 0, "{how}: {:?}", field.calls);
     }
+}
+
+/// A machine serves without its group for hours: our credential lacks the right to put it on. Then its kubelet dies.
+#[test]
+fn machine_whose_group_we_may_not_put_back_is_repaired_all_the_same() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    field.ports.get_mut("i004").unwrap().groups = Box::new([]);
+    field.denial = Some(Outcome::Denied { text: "403: policy".into() });
+    field.run(min(180));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(240));
+    let reboots = field.calls.iter().filter(|call| matches!(call, Call::Reboot(_))).count();
+    assert!(reboots > 0, "{:?}", made(&field).last());
 }

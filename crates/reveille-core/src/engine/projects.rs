@@ -24,6 +24,7 @@ impl State {
         for cloud in projects {
             self.review_groups(&cloud);
             self.review_access(&cloud);
+            self.review_unnamed(&cloud);
             let routed = self.review_router(&cloud);
             self.note_settled(cloud, routed);
         }
@@ -99,6 +100,27 @@ impl State {
         for hop in hops {
             self.dead_hops.insert(*hop, self.now + alone);
             self.doubted_hops.insert(*hop);
+        }
+    }
+
+    /// Ends the incidents of routers that the roster does not name any more, and of what is in a cloud that it does not name: no
+    /// listing tells of them. An operator replaced a router, and its incident was open for ever.
+    fn review_unnamed(&mut self, name: &CloudName) {
+        let is_unknown = |cloud: &CloudName| !self.clouds.contains_key(cloud);
+        let routed = self.roster.network.router.as_ref();
+        let is_unnamed = |subject: &&Subject| match subject {
+            Subject::Router(cloud, router) => {
+                let is_named = routed.is_some_and(|(there, named)| (there, named) == (cloud, router));
+                (cloud == name || is_unknown(cloud)) && !is_named
+            }
+            Subject::Group(cloud, _) | Subject::User(cloud, _) | Subject::Cloud(cloud) => is_unknown(cloud),
+            Subject::Machine(_) | Subject::Pool(_) | Subject::Cluster => false,
+        };
+        let subjects: BTreeSet<Subject> =
+            self.cases.keys().map(|key| &key.subject).filter(is_unnamed).cloned().collect();
+        for subject in subjects {
+            let label = Arc::from(subject.to_string());
+            self.settle_cases(&subject, Vec::new(), Blind::No, label, None);
         }
     }
 

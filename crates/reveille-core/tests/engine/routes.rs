@@ -9,11 +9,12 @@ use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::{Condition, Ready};
-use reveille_core::model::roster::{Pool, Roster};
+use reveille_core::model::roster::{Mode, Pool, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::remedies::{AddPortPairs, AddRoutes, RemoveRoutes};
 
 use super::fixture::{CLOUD, Field, instance, node, port, roster};
+use super::steps::min;
 
 const SECOND: &str = "os-b";
 
@@ -390,4 +391,50 @@ fn route_to_a_vip_stays_when_the_only_machine_of_its_project_lists_no_port() {
         field.run(Span::from_s(30));
     }
     assert_eq!(field.calls, []);
+}
+
+/// A router is replaced by another, and the roster is changed to name that one, while an incident of the old one is open.
+#[test]
+fn incident_of_a_router_that_the_roster_does_not_name_any_more_ends() {
+    for now in [None, Some("r-2")] {
+        let routed = |router: Option<&str>| {
+            let mut wanted = roster();
+            wanted.network.router = router.map(|router| (CLOUD.into(), router.into()));
+            wanted.pools.values_mut().for_each(|pool| pool.repair.network = Mode::Propose);
+            wanted
+        };
+        let mut field = Field::new(routed(Some("r-1"))).populate(5);
+        let dead =
+            Route { destination: "198.19.77.0/24".parse().unwrap(), next_hop: "10.8.0.250".parse().unwrap() };
+        field.routers = vec![Router { id: "r-1".into(), routes: vec![dead], limit: None }];
+        field.run(min(20));
+        let is_open = |field: &Field| {
+            let mut keys = field.state.desk().cases.keys();
+            keys.any(|key| matches!(key.subject, Subject::Router(..)))
+        };
+        assert!(is_open(&field), "its route is dead");
+        field.routers =
+            now.map(|id| Router { id: id.into(), routes: vec![], limit: None }).into_iter().collect();
+        let mut field = field.restarted(routed(now));
+        field.run(min(120));
+        assert!(!is_open(&field), "{now:?}: never ends");
+    }
+}
+
+/// The roster names a router that is full. The operator takes the router out of the roster, and starts us again.
+#[test]
+fn incident_of_a_full_router_that_the_roster_does_not_name_any_more_ends() {
+    let mut with_router = roster();
+    with_router.network.router = Some((CLOUD.into(), "r-1".into()));
+    let mut field = Field::new(with_router).populate(10);
+    let route = Route { destination: "198.19.77.0/24".parse().unwrap(), next_hop: [10, 8, 0, 9].into() };
+    field.routers = vec![Router { id: "r-1".into(), routes: vec![route], limit: Some(1) }];
+    field.run(min(20));
+    let is_of_router = |key: &IncidentKey| matches!(key.subject, Subject::Router(..));
+    let open = |field: &Field| field.state.desk().cases.keys().filter(|key| is_of_router(key)).count();
+    assert!(open(&field) > 0, "{:?}", field.state.desk().cases.keys().collect::<Vec<_>>());
+    field.routers.clear();
+    let mut field = field.restarted(roster());
+    field.run(min(24 * 60));
+    assert_eq!(open(&field), 0, "{:?}", field.state.desk().cases.keys().collect::<Vec<_>>());
 }

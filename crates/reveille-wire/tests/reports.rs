@@ -75,6 +75,7 @@ fn attempt() -> Attempt {
             text: Arc::from("still without it"),
         }),
         seen: false,
+        logged_as: None,
     }
 }
 

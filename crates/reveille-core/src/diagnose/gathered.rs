@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::effect::Look;
 use crate::model::before::ActionMark;
 use crate::model::hearing::Hearing;
-use crate::model::id::{CloudName, NodeName, RequestId};
+use crate::model::id::{CloudName, IntentId, NodeName, RequestId};
 use crate::model::incident::{Evidence, FaultKind};
 use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::testimony::Testimony;
@@ -38,8 +38,8 @@ pub struct Gathered {
     pub handled: Option<ServiceTime>,
     /// When the newest of these actions began by that clock that is ours.
     pub own_boot: Option<ServiceTime>,
-    /// The request by which the cloud logs a reboot of ours, where no answer told it.
-    pub own_request: Option<RequestId>,
+    /// The request by which the cloud seems to log this reboot of ours, where no answer told it.
+    pub own_request: Option<(IntentId, RequestId)>,
     /// When it was last launched by that clock, where the cloud tells that and not by whom (EC2).
     pub launched: Option<ServiceTime>,
     /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.

@@ -198,6 +198,9 @@ impl State {
                 let at = if let Phase::Proving { since, .. } = flight.phase { since } else { at };
                 records.push(Record::Judged { at, intent, held, text });
             }
+            if attempt.logged_as.is_some() {
+                records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
+            }
         }
         let Incident { rung, tries, not_before, .. } = *incident;
         if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {

@@ -351,31 +351,44 @@ impl State {
     /// lost we know no request: it is the one of that time in the log. On a dead host it never ended, counted as a person's, and
     /// held every further step for ever.
     fn requests_for(&self, key: &IncidentKey, log: &[InstanceAction]) -> BTreeSet<RequestId> {
+        let (tried, answered) = (self.tried_for(key), self.answered_for(key));
+        let view = self.desk().seen_of(&key.subject).map(|(cloud, _)| cloud);
+        let is_our_user = |user: &Arc<str>| self.is_our_user(key, user, log, &answered);
+        let lost = tried.iter().filter(|tried| !matches!(tried.outcome(), Some(Outcome::Accepted { .. })));
+        let lost = lost.filter_map(|tried| request_of(tried, view?, log, is_our_user)).collect::<Vec<_>>();
+        let logged = tried.iter().filter_map(|tried| tried.logged_as.clone()).collect::<Vec<_>>();
+        answered.into_iter().chain(lost).chain(logged).collect()
+    }
+
+    /// What was tried for this machine, under whichever incident.
+    fn tried_for(&self, key: &IncidentKey) -> Vec<&Attempt> {
         let closed = self.closed.iter().map(|closed| &closed.incident);
         let of_it = closed.filter(|incident| incident.key.subject == key.subject);
         let open = self.cases_of(&key.subject).filter_map(|key| Some(&self.cases.get(&key)?.incident));
-        let tried: Vec<&Attempt> = of_it.chain(open).flat_map(|incident| &incident.attempts).collect();
-        let answered = tried.iter().filter_map(|tried| match tried.outcome() {
+        of_it.chain(open).flat_map(|incident| &incident.attempts).collect()
+    }
+
+    /// The requests of these that the cloud answered.
+    fn answered_for(&self, key: &IncidentKey) -> BTreeSet<RequestId> {
+        let request = |tried: &Attempt| match tried.outcome() {
             Some(Outcome::Accepted { request }) => request.clone(),
             _ => None,
-        });
-        let answered: BTreeSet<RequestId> = answered.collect();
-        let view = self.desk().seen_of(&key.subject).map(|(cloud, _)| cloud);
-        let own = |it: &&InstanceAction| answered.contains(&it.request);
-        let is_our_user = |user: &Arc<str>| {
-            let known = view.and_then(|view| self.own_users.get(&view.name));
-            let by_us = log.iter().filter(own).filter_map(|it| it.user.as_ref());
-            known.into_iter().flatten().chain(by_us).any(|it| it == user)
         };
-        let lost = tried.iter().filter(|tried| !matches!(tried.outcome(), Some(Outcome::Accepted { .. })));
-        let lost = lost.filter_map(|tried| request_of(tried, view?, log, is_our_user)).collect::<Vec<_>>();
-        let noted =
-            self.cases_of(&key.subject).filter_map(|key| self.cases.get(&key)?.gathered.own_request.clone());
-        let is_ours = |own: &RequestId| {
-            log.iter().any(|it| it.request == *own && it.user.as_ref().is_none_or(is_our_user))
-        };
-        let noted = noted.filter(is_ours).collect::<Vec<_>>();
-        answered.into_iter().chain(lost).chain(noted).collect()
+        self.tried_for(key).into_iter().filter_map(request).collect()
+    }
+
+    /// An earlier request of ours on this cloud, or one of those that it `answered` and logs, was by this user.
+    fn is_our_user(
+        &self,
+        key: &IncidentKey,
+        user: &Arc<str>,
+        log: &[InstanceAction],
+        answered: &BTreeSet<RequestId>,
+    ) -> bool {
+        let cloud = Desk::instance_of(&key.subject).map(|(cloud, _)| cloud);
+        let known = cloud.and_then(|cloud| self.own_users.get(cloud));
+        let by_us = log.iter().filter(|it| answered.contains(&it.request)).filter_map(|it| it.user.as_ref());
+        known.into_iter().flatten().chain(by_us).any(|it| it == user)
     }
 
     /// A reboot of ours whose request no answer told is the only one in the log since `before`. It is known by its order, and
@@ -391,14 +404,36 @@ impl State {
         let mut reboots = case.incident.attempts.iter().filter(|tried| matches!(tried.call, Call::Reboot(_)));
         let is_told =
             |tried: &Attempt| matches!(tried.outcome(), Some(Outcome::Accepted { request: Some(_) }));
-        if reboots.next_back().is_none_or(|tried| is_told(tried) || !tried.may_boot()) {
-            return;
-        }
+        let last = reboots.next_back().filter(|tried| !is_told(tried) && tried.may_boot());
+        let Some(intent) = last.map(|tried| tried.intent) else { return };
         let reboots = log.iter().filter(|it| &*it.action == "reboot");
         let mut since = reboots.take_while(|it| Some(it.request.as_str()) != before.as_deref());
         if let (Some(own), None) = (since.next(), since.next()) {
-            case.gathered.own_request = Some(own.request.clone());
+            case.gathered.own_request = Some((intent, own.request.clone()));
         }
+    }
+
+    /// The log tells that this request is ours, by its user. The ledger has to know it: the next process, which has not seen what
+    /// came before, held a reboot of ours that never ended for another's.
+    pub(super) fn keep_own_request(&mut self, key: &IncidentKey, log: &[InstanceAction]) {
+        let Some((intent, request)) = self.cases.get(key).and_then(|case| case.gathered.own_request.clone())
+        else {
+            return;
+        };
+        let answered = self.answered_for(key);
+        let is_our_user = |user: &Arc<str>| self.is_our_user(key, user, log, &answered);
+        let is_it = |it: &InstanceAction| it.request == request && it.user.as_ref().is_none_or(is_our_user);
+        if !log.iter().any(is_it) {
+            return;
+        }
+        let Some(case) = self.cases.get_mut(key) else { return };
+        case.gathered.own_request = None;
+        let (incident, rung) = (case.incident.id, case.incident.rung);
+        let tried = case.incident.attempts.iter_mut().find(|tried| tried.intent == intent);
+        let Some(tried) = tried.filter(|tried| tried.logged_as.as_ref() != Some(&request)) else { return };
+        tried.logged_as = Some(request);
+        let attempt = tried.clone();
+        self.record(Record::Tried { incident, attempt, rung });
     }
 
     /// Who we are to this cloud: the user of our requests in its logs.
@@ -429,6 +464,7 @@ impl State {
                 self.note_own_request(key, &before, actions);
             }
             self.note_late_reboot(key, &ActionMark::of(actions), asked_at);
+            self.keep_own_request(key, actions);
         }
         let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };
         let ours = self.requests_for(key, log);

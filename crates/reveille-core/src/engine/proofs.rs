@@ -129,6 +129,7 @@ impl State {
         let before = flight.before.as_ref().and_then(|before| before.action.as_ref());
         if let (Call::Reboot(_), Some(before), Ok(Answer::Actions(log))) = (&flight.call, before, &answer) {
             self.note_own_request(&flight.key, before, log);
+            self.keep_own_request(&flight.key, log);
         }
         let effect = match &answer {
             Err(error) => Effectiveness::Unseen(Arc::from(format!("could not be read back: {}", error.text))),

@@ -123,6 +123,11 @@ impl Replay {
                     self.state.note_begun(key, incident, attempt.intent);
                 }
                 self.with(incident, |found| {
+                    let intent = attempt.intent;
+                    if let Some(known) = found.attempts.iter_mut().find(|known| known.intent == intent) {
+                        *known = attempt;
+                        return;
+                    }
                     found.rung = rung;
                     found.tries += u32::from(!attempt.held());
                     found.attempts.push(attempt);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::id::IntentId;
+use super::id::{IntentId, RequestId};
 use super::outcome::Outcome;
 use super::time::Time;
 use crate::remedies::Call;
@@ -32,6 +32,9 @@ pub struct Attempt {
     /// A fresh read showed that it took effect, whatever came of it: that it did not help is another readback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen: bool,
+    /// The request by which the cloud logs it, where no answer told that and the log tells that it is ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logged_as: Option<RequestId>,
 }
 
 /// What came of an attempt's call.
@@ -93,6 +96,11 @@ impl fmt::Display for Ending {
 }
 
 impl Attempt {
+    /// It was decided, and nothing has come of it yet.
+    pub const fn new(intent: IntentId, call: Call, at: Time) -> Self {
+        Self { intent, call, at, ending: None, readback: None, seen: false, logged_as: None }
+    }
+
     /// What the performer that was to make the call said; none while that is not known, and where the call was dropped.
     pub const fn outcome(&self) -> Option<&Outcome> {
         match &self.ending {
@@ -188,8 +196,7 @@ mod tests {
         for (outcome, before_a_read, once_nothing_was_seen, late) in table {
             let at = Time::from_ms(0);
             let ending = Some(Ending::Answered { at, outcome: outcome.clone() });
-            let bare =
-                Attempt { intent: IntentId(1), call: reboot(), at, ending, readback: None, seen: false };
+            let bare = Attempt { ending, ..Attempt::new(IntentId(1), reboot(), at) };
             let mut read = bare.clone();
             read.judge(at, false, text());
             assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");

@@ -384,7 +384,7 @@ impl Incident {
         let again = self.was_dropped_twice();
         let takes = |last: &mut Attempt| last.was_not_made() || again;
         let replaced = self.attempts.pop_if(|last| takes(last) && last.call.is_same_change(&call));
-        self.attempts.push(Attempt { intent, call, at, ending: None, readback: None, seen: false });
+        self.attempts.push(Attempt::new(intent, call, at));
         replaced.map(|attempt| attempt.intent)
     }
 

@@ -233,3 +233,92 @@ fn reboot_of_ours_without_a_request_id_that_never_ends_is_followed_by_the_next_s
     field.run_until(min(240), |field| field.calls.len() > 1);
     assert!(field.calls.len() > 1, "{}", field.held("i004", FaultKind::NotReady));
 }
+
+/// A gateway answers our reboot with 504, Nova takes it 40 s later, and its host is dead: it never ends. We restart.
+#[test]
+fn reboot_of_ours_that_comes_late_and_never_ends_is_known_to_the_next_process() {
+    for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: None });
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.refuses = None;
+        let reboot = field.calls[0].clone();
+        field.run(Span::from_s(40));
+        assert_eq!(field.calls.len(), 1);
+        let at = field.cloud_time();
+        field.made.push((reboot, at));
+        let instance = field.instances.get_mut("i004").unwrap();
+        (instance.state, instance.task) = (InstanceState::Rebooting, Some("reboot_started".into()));
+        field.run(min(5));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let before = if restarts { 0 } else { 1 };
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.run_until(min(240), |field| field.calls.len() > before);
+        let what = format!("restarts: {restarts}, rotated: {rotated}");
+        assert!(field.calls.len() > before, "{what}: {}", field.held("i004", FaultKind::NotReady));
+    }
+}
+
+/// The same where the connection was lost, and the log told of it at once.
+#[test]
+fn reboot_of_ours_without_a_request_id_that_never_ends_is_known_to_the_next_process() {
+    for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.mute = Some(Vec::new());
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        let out = field.mute.take().unwrap();
+        for intent in out {
+            field.feed(Event::Done { intent, outcome: Outcome::Unknown { text: "no answer came".into() } });
+        }
+        field.run(Span::from_s(30));
+        let call = field.calls[0].clone();
+        let at = field.cloud_time();
+        field.made.push((call, at));
+        let instance = field.instances.get_mut("i004").unwrap();
+        (instance.state, instance.task) = (InstanceState::Rebooting, Some("reboot_started".into()));
+        field.run(min(5));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let before = if restarts { 0 } else { 1 };
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.run_until(min(240), |field| field.calls.len() > before);
+        let what = format!("restarts: {restarts}, rotated: {rotated}");
+        assert!(field.calls.len() > before, "{what}: {}", field.held("i004", FaultKind::NotReady));
+    }
+}
+
+/// Its Node is deleted after the log has told of it: the machine has another fault, and the reboot is ours all the same.
+#[test]
+fn reboot_of_ours_that_comes_late_and_never_ends_is_known_after_the_node_was_deleted() {
+    for restarts in [false, true] {
+        let (mut field, reboot) = rebooted_with_504();
+        field.run(Span::from_s(40));
+        let at = field.cloud_time();
+        field.made.push((reboot, at));
+        never_ended(&mut field);
+        field.run(min(5));
+        field.nodes.remove("i004");
+        field.run(min(1));
+        let before = if restarts { 0 } else { field.calls.len() };
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.run_until(min(240), |field| field.calls.len() > before);
+        assert!(
+            field.calls.len() > before,
+            "restarts: {restarts}: {}",
+            field.held("i004", FaultKind::Vanished)
+        );
+    }
+}

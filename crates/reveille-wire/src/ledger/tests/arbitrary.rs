@@ -283,8 +283,9 @@ prop_compose! {
         ending in option::of(ending()),
         readback in option::of(readback()),
         seen in any::<bool>(),
+        logged_as in option::of(id(RequestId::new)),
     ) -> Attempt {
-        Attempt { intent, call, at, ending, readback, seen }
+        Attempt { intent, call, at, ending, readback, seen, logged_as }
     }
 }
 

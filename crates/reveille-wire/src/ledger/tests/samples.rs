@@ -306,7 +306,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         });
         Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before, domain }
     }));
-    let bare = Attempt { intent, call: calls().remove(0), at: AT, ending: None, readback: None, seen: false };
+    let bare = Attempt::new(intent, calls().remove(0), AT);
     let endings = outcomes().into_iter().map(|outcome| Ending::Answered { at: AT, outcome });
     let endings = endings.chain([Ending::Dropped { at: AT, why: text("the node came back") }]);
     records.extend(endings.map(|ending| Record::Tried {

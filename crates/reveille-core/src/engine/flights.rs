@@ -375,6 +375,7 @@ impl State {
         if outcome.denies() {
             self.nothing_came_of(&flight, &outcome);
         }
+        self.count_again(&flight);
         self.hear_answer(&flight.call, &outcome);
         if let (Call::AddRoutes(AddRoutes { router, .. }), Outcome::Accepted { .. }) =
             (&flight.call, &outcome)
@@ -560,7 +561,10 @@ impl State {
     }
 
     pub(super) fn attempt(&self, key: &IncidentKey, intent: IntentId) -> Option<&Attempt> {
-        self.cases.get(key)?.incident.attempts.iter().find(|attempt| attempt.intent == intent)
+        let open = self.cases.get(key).map(|case| &case.incident);
+        let closed = self.closed.iter().rev().map(|closed| &closed.incident);
+        let of_key = open.into_iter().chain(closed.filter(|incident| incident.key == *key));
+        of_key.flat_map(|incident| &incident.attempts).find(|attempt| attempt.intent == intent)
     }
 
     pub(super) fn note_attempt(
@@ -569,8 +573,12 @@ impl State {
         intent: IntentId,
         note: impl FnOnce(&mut Attempt),
     ) {
-        let Some(case) = self.cases.get_mut(key) else { return };
-        if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
+        // Its incident may be over by now, and another one of the same key be open, which goes on from it.
+        let open = self.cases.get_mut(key).map(|case| &mut case.incident);
+        let closed = self.closed.iter_mut().rev().map(|closed| &mut closed.incident);
+        let of_key = open.into_iter().chain(closed.filter(|incident| incident.key == *key));
+        let found = of_key.flat_map(|incident| &mut incident.attempts).find(|it| it.intent == intent);
+        if let Some(attempt) = found {
             note(attempt);
         }
     }

@@ -4,11 +4,12 @@
 use crate::effect::Call;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
-use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
+use crate::model::id::IntentId;
+use crate::model::incident::{Asked, FaultKind, Incident, IncidentKey, Subject};
 use crate::model::time::Time;
 use crate::observe::source::Trust;
-use crate::plan::budget::Phase;
-use crate::record::Verdict;
+use crate::plan::budget::{Flight, Phase};
+use crate::record::{Record, Verdict};
 use crate::remedies::ladder;
 
 use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
@@ -128,14 +129,60 @@ impl State {
         let mut before = self.closed_lately(&key.subject).filter(|it| !being_off(it));
         let unmended = before.by_ref().take_while(|closed| closed.verdict.leaves_the_fault());
         let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
-        let Some(last) = same else { return (0, 0) };
+        same.map_or((0, 0), |last| self.goes_on_from(last))
+    }
+
+    /// Where the ladder of this incident, which closed, goes on.
+    fn goes_on_from(&self, last: &Incident) -> (u8, u32) {
         // What took effect, or had no verdict yet, when the other fault came has not helped: here is the fault again.
         let in_vain =
             |tried: &Attempt| !tried.came_to_nothing() && (tried.readback.is_none() || tried.held());
         let tries = last.tries + u32::from(last.attempts.last().is_some_and(in_vain));
-        let rung = ladder(key.kind).get(usize::from(last.rung));
+        let rung = ladder(last.key.kind).get(usize::from(last.rung));
         let used_up = rung.is_some_and(|rung| tries >= rung.tries(self.roster.timing.tries));
         if used_up { (last.rung.saturating_add(1), 0) } else { (last.rung, tries) }
+    }
+
+    /// The try of an incident that is closed was in vain, as for the one that goes on from it.
+    pub(super) fn count_for_closed(&mut self, intent: IntentId, flight: &Flight) {
+        let in_vain = |tried: &Attempt| tried.intent == intent && !tried.came_to_nothing();
+        let mut closed = self.closed.iter_mut().rev().map(|closed| &mut closed.incident);
+        if let Some(incident) = closed.find(|incident| incident.id == flight.incident)
+            && incident.attempts.iter().any(in_vain)
+        {
+            incident.tries = incident.tries.saturating_add(1);
+        }
+    }
+
+    /// A call was on its way when its incident closed and this one of the same key opened, which counted it as a try in vain. Where
+    /// it turns out that nothing was made, that was none: a power cycle that was never sent had the machine deleted.
+    pub(super) fn count_again(&mut self, flight: &Flight) {
+        let Some(case) = self.cases.get(&flight.key).filter(|case| case.incident.attempts.is_empty()) else {
+            return;
+        };
+        let before = self.closed.iter().rev().find(|closed| closed.incident.key == flight.key);
+        let goes_on =
+            |closed: &&Closed| closed.incident.id == flight.incident && closed.verdict.leaves_the_fault();
+        let Some(before) = before.filter(goes_on) else { return };
+        let (rung, tries) = self.goes_on_from(&before.incident);
+        if (rung, tries) >= (case.incident.rung, case.incident.tries) {
+            return;
+        }
+        let at = self.now;
+        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let Incident { id: incident, not_before, kept_until, .. } = case.incident;
+        let asked = case.incident.asked.clone();
+        (case.incident.rung, case.incident.tries, case.incident.given_up) = (rung, tries, false);
+        let (unconfirmed, lapsed) = (case.gathered.unconfirmed.clone(), case.lapsed.clone());
+        self.ripe.insert(flight.key.clone());
+        self.record(Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed });
+        // That record takes back what people wanted of it.
+        if let (Some(Asked { at, value }), Subject::Machine(machine)) = (asked, &flight.key.subject) {
+            self.record(Record::Asked { at, machine: machine.clone(), value, incident: Some(incident) });
+        }
+        if let Some(until) = kept_until {
+            self.record(Record::Kept { at, incident, until });
+        }
     }
 
     /// Until when the reboot that is under way for this incident may show its effect.

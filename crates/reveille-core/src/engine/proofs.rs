@@ -293,6 +293,8 @@ impl State {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: false, text: text.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
+        self.count_for_closed(intent, flight);
+        self.count_again(flight);
         self.land_failed(intent, flight);
     }
 

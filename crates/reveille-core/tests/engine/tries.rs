@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::Event;
 use reveille_core::model::hosting::Hosting;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
@@ -12,7 +13,7 @@ use reveille_core::model::time::Span;
 use reveille_core::remedies::Reboot;
 
 use super::fixture::{Field, boot_id, roster};
-use super::steps::without_rejoin;
+use super::steps::{made, min, set, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -339,4 +340,52 @@ fn machine_that_is_ready_for_a_moment_again_and_again_is_repaired() {
         field.run(Span::from_s(20));
     }
     panic!("never repaired: {}", field.held(ONE, FaultKind::NotReady));
+}
+
+/// Its Node is deleted, and made again by its kubelet, which falls silent at once.
+fn node_comes_and_goes(field: &mut Field) {
+    let mut node = field.nodes.remove(ONE).unwrap();
+    field.run(Span::from_s(20));
+    (node.uid, node.ready) = ("uid-again".into(), Ready::False);
+    field.nodes.insert(ONE.into(), node);
+    field.run(Span::from_s(20));
+}
+
+/// A reboot is on its way to a cloud that cannot be reached, and the fault becomes another one and the same again meanwhile. Then
+/// the answer says that it was never sent: that was no try of it, and no reason for a harsher step.
+#[test]
+fn reboot_that_was_never_made_is_no_try_of_the_incident_after_it() {
+    let not_sent = || Outcome::NotSent { text: "connection refused".into(), retry_after: None };
+    let failed = || Outcome::Failed { text: "503".into(), retry_after: None };
+    let denied = || Outcome::Denied { text: "403".into() };
+    for (first, comes_and_goes, outcome) in [
+        (true, false, not_sent()),
+        (true, true, not_sent()),
+        (false, false, not_sent()),
+        (false, true, not_sent()),
+        (false, true, failed()),
+        (false, true, denied()),
+        (false, true, Outcome::Unknown { text: "no answer came".into() }),
+    ] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        if !first {
+            field.run_until(min(30), |field| !field.calls.is_empty());
+        }
+        field.mute = Some(Vec::new());
+        field.run_until(min(60), |field| field.mute.iter().flatten().next().is_some());
+        let step = made(&field).pop();
+        if comes_and_goes {
+            node_comes_and_goes(&mut field);
+        }
+        for intent in field.mute.take().unwrap_or_default() {
+            field.feed(Event::Done { intent, outcome: outcome.clone() });
+        }
+        let before = field.calls.len();
+        field.run_until(min(120), |field| field.calls.len() > before);
+        let what = format!("first: {first}, comes and goes: {comes_and_goes}, {outcome}");
+        assert_eq!(made(&field).pop(), step, "{what}: {:?}", made(&field));
+        assert!(field.calls.len() > before, "{what}: never");
+    }
 }

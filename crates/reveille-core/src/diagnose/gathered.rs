@@ -24,8 +24,9 @@ use super::console;
 pub struct Gathered {
     /// When it was last asked for.
     pub asked_at: Option<Time>,
-    /// Answers still out.
-    pub outstanding: u8,
+    /// Reads of the last round that are not answered. An answer to one of an earlier round is none of them: a machine was renamed
+    /// between two, two answers of the same kind came, and it was to be deleted although its log of actions was not read.
+    pub outstanding: Vec<Look>,
     /// What the machine says of itself, or why that read failed.
     pub testimony: Option<Result<Arc<Testimony>, Arc<str>>>,
     /// The last lines of the console, where failed machines are kept for a look.
@@ -123,7 +124,7 @@ pub fn launched(actions: &[InstanceAction]) -> Option<ServiceTime> {
 impl Gathered {
     /// Asked for, and all of it answered.
     pub const fn is_complete(&self) -> bool {
-        self.asked_at.is_some() && self.outstanding == 0
+        self.asked_at.is_some() && self.outstanding.is_empty()
     }
 
     /// A testimony arrived. It is dropped for a machine that the cloud does not let run: the engine asks for none there. Of

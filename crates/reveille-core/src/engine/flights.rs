@@ -99,7 +99,7 @@ impl State {
         if let Some(case) = self.cases.get_mut(key) {
             case.gathered.asked_at = Some(now);
             case.gathered.missed = false;
-            case.gathered.outstanding = looks.len() as u8;
+            case.gathered.outstanding.clone_from(&looks);
         }
         for look in looks {
             self.ask(look, LookFor::Evidence(key.clone()));

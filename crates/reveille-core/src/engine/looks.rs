@@ -92,7 +92,7 @@ impl State {
                 && let Some(case) = self.cases.get_mut(key)
             {
                 case.gathered.asked_at = None;
-                case.gathered.outstanding = case.gathered.outstanding.saturating_sub(1);
+                case.gathered.outstanding.retain(|out| *out != look);
             }
             self.asked.remove(&(look, purpose));
         }
@@ -471,7 +471,7 @@ impl State {
         self.learn_own_user(key, log, &ours);
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
-        gathered.outstanding = gathered.outstanding.saturating_sub(1);
+        gathered.outstanding.retain(|out| out != look);
         let of_guest = matches!(look, Look::Console(..) | Look::Testimony(..));
         let of_cloud = of_guest || matches!(look, Look::Actions(..) | Look::Instance(..) | Look::Roles(..));
         // A denial that comes too late proves nothing any more, and is asked for again later and later.
@@ -492,6 +492,8 @@ impl State {
             (_, Ok(Answer::NoConsole(why))) => gathered.testimony = Some(Err(why)),
             (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
+                // A read of the round before that was still out is as old as its question, and so is what it tells.
+                gathered.asked_at = gathered.asked_at.map(|at| at.min(asked_at));
                 gathered.newest_reboot = Some(ActionMark::of(&actions));
                 [gathered.handled, gathered.own_boot] = handled(&actions, &ours);
                 gathered.launched = launched(&actions);
@@ -499,7 +501,7 @@ impl State {
             }
             _ => {}
         }
-        if gathered.outstanding == 0 {
+        if gathered.outstanding.is_empty() {
             gathered.failures = if gathered.missed { gathered.failures.saturating_add(1) } else { 0 };
             if let crate::model::incident::Subject::Machine(machine) = &key.subject {
                 self.dirty.insert(machine.clone());

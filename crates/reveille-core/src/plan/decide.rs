@@ -181,7 +181,7 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     let looks = evidence_wanted(desk, case);
     let missed = case.gathered.failures > 0 && !suffices(case);
-    let unread = case.gathered.asked_at.is_none() || case.gathered.outstanding > 0 || missed;
+    let unread = case.gathered.asked_at.is_none() || !case.gathered.outstanding.is_empty() || missed;
     if unread && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
     }
@@ -395,7 +395,7 @@ pub fn read_ahead_at(desk: &Desk<'_>, case: &Case) -> Option<Time> {
 /// Reads that are out are waited for, but not for ever.
 fn evidence_under_way(desk: &Desk<'_>, case: &Case) -> Option<Time> {
     let until = case.gathered.asked_at? + EVIDENCE_WITHIN;
-    (case.gathered.outstanding > 0 && desk.now < until).then_some(until)
+    (!case.gathered.outstanding.is_empty() && desk.now < until).then_some(until)
 }
 
 /// Reads that failed are tried again later and later.
@@ -438,7 +438,7 @@ fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
     if case.incident.key.kind == FaultKind::RolesMissing {
         return roles_wanted(desk, case, case.gathered.asked_at.is_none_or(again));
     }
-    if !wants || !stands(Guard::EvidenceFirst) || (!stale && case.gathered.outstanding == 0) {
+    if !wants || !stands(Guard::EvidenceFirst) || (!stale && case.gathered.outstanding.is_empty()) {
         return Vec::new();
     }
     let Some((cloud, instance)) = Desk::instance_of(&case.incident.key.subject) else { return Vec::new() };

@@ -2,11 +2,13 @@
 
 use reveille_core::effect::{Call, Effect, Look};
 use reveille_core::event::{CloudFact, ClusterFact, Event};
+use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::fixture::*;
+use super::steps::without_rejoin;
 
 fn reads_of(field: &mut Field, id: &str, span: Span) -> usize {
     let end = field.now + span;
@@ -58,4 +60,65 @@ fn unlisted_machine_whose_reads_fail_is_asked_for_later_and_later() {
     field.nodes.get_mut("i003").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(12));
     assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
+}
+
+/// A machine that was seen being built never joins, and its cloud takes minutes for each read. A person renames it between two
+/// rounds of reads, so that its kubelet asks for a certificate by another name: two reads of what it says are answered, and none
+/// of its log of actions.
+#[test]
+fn machine_whose_log_was_not_read_is_not_deleted_for_two_answers_of_another_kind() {
+    for renamed in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.add_machine("new", false);
+        field.instances.get_mut("new").unwrap().state = InstanceState::Building;
+        field.run(Span::from_min(1));
+        field.instances.get_mut("new").unwrap().state = InstanceState::Active;
+        field.unanswered = Some(Vec::new());
+        let is_asked = |field: &Field| field.unanswered.iter().flatten().count() >= 2;
+        field.run_until(Span::from_min(60), is_asked);
+        assert!(is_asked(&field), "{:?}", field.standing("new"));
+        if renamed {
+            field.instances.get_mut("new").unwrap().name = "another".into();
+        }
+        field.run(Span::from_min(4));
+        let is_log = |look: &Look| matches!(look, Look::Actions(..));
+        for (look, asked) in field.unanswered.take().unwrap() {
+            if !is_log(&asked) {
+                let answer = Ok(field.answer(&asked));
+                field.unanswered = Some(Vec::new());
+                field.feed(Event::Looked { look, answer });
+            }
+        }
+        field.run(Span::from_s(20));
+        assert_eq!(field.calls, [], "renamed: {renamed}");
+    }
+}
+
+/// The log of actions takes more than two minutes to be read, so that it is waited for in a second round; it is as old as its
+/// question. A person rebooted the machine meanwhile.
+#[test]
+fn log_that_is_answered_late_is_read_once_more_before_a_reboot() {
+    for person in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(Span::from_min(20));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.unanswered = Some(Vec::new());
+        let is_asked = |field: &Field| field.unanswered.iter().flatten().count() >= 2;
+        field.run_until(Span::from_min(60), is_asked);
+        let out = field.unanswered.take().unwrap();
+        let answers: Vec<_> = out.iter().map(|(look, asked)| (*look, field.answer(asked))).collect();
+        field.unanswered = Some(Vec::new());
+        field.run(Span::from_s(60));
+        if person {
+            super::hands::rebooted_by_a_person(&mut field, "i004");
+        }
+        field.run(Span::from_s(80));
+        field.unanswered = None;
+        for (look, answer) in answers {
+            field.feed(Event::Looked { look, answer: Ok(answer) });
+        }
+        field.run(Span::from_s(30));
+        assert_eq!(field.calls.is_empty(), person, "a person rebooted it: {person}");
+    }
 }

@@ -230,7 +230,7 @@ pub enum Record {
         #[serde(skip_serializing_if = "Option::is_none")]
         domain: Option<Domain>,
     },
-    /// A try that is over, as a checkpoint of a rotated ledger keeps it. Of a try that the ledger knows: what is known of it by now.
+    /// A try that is over, as a checkpoint of a rotated ledger keeps it. Of one that the ledger knows: what is known by now.
     Tried {
         /// For which incident.
         incident: IncidentId,

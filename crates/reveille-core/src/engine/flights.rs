@@ -421,9 +421,7 @@ impl State {
             }
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
-                self.book.doubt(intent, flight);
-                self.expect_late_reboot(flight);
-                self.keep_place(flight, self.now);
+                self.doubt_answer(intent, flight);
                 self.postpone(flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::NotSent { retry_after, .. } => {

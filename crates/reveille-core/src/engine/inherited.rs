@@ -144,18 +144,16 @@ impl State {
     }
 
     /// The try of an incident that is closed was in vain, as for the one that goes on from it.
-    pub(super) fn count_for_closed(&mut self, intent: IntentId, flight: &Flight) {
-        let in_vain = |tried: &Attempt| tried.intent == intent && !tried.came_to_nothing();
+    pub(super) fn count_for_closed(&mut self, intent: IntentId) {
+        let is_in_vain = |tried: &Attempt| tried.intent == intent && !tried.came_to_nothing();
         let mut closed = self.closed.iter_mut().rev().map(|closed| &mut closed.incident);
-        if let Some(incident) = closed.find(|incident| incident.id == flight.incident)
-            && incident.attempts.iter().any(in_vain)
-        {
+        if let Some(incident) = closed.find(|incident| incident.attempts.iter().any(is_in_vain)) {
             incident.tries = incident.tries.saturating_add(1);
         }
     }
 
-    /// A call was on its way when its incident closed and this one of the same key opened, which counted it as a try in vain. Where
-    /// it turns out that nothing was made, that was none: a power cycle that was never sent had the machine deleted.
+    /// A call was on its way when its incident closed and this one of the same key opened, which counted it as a try in vain.
+    /// Where it turns out that nothing was made, that was none: a power cycle that was never sent had the machine deleted.
     pub(super) fn count_again(&mut self, flight: &Flight) {
         let Some(case) = self.cases.get(&flight.key).filter(|case| case.incident.attempts.is_empty()) else {
             return;

@@ -166,6 +166,13 @@ impl State {
         }
     }
 
+    /// It was answered as failed, and may have been made all the same.
+    pub(super) fn doubt_answer(&mut self, intent: IntentId, flight: &Flight) {
+        self.book.doubt(intent, flight);
+        self.expect_late_reboot(flight);
+        self.keep_place(flight, self.now);
+    }
+
     /// Until it would have been seen, the place of a call that was answered as failed is not free. Of a reboot the log of actions
     /// tells, which is read once the next try is due.
     pub(super) fn keep_place(&mut self, flight: &Flight, answered: Time) {
@@ -293,7 +300,7 @@ impl State {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: false, text: text.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
-        self.count_for_closed(intent, flight);
+        self.count_for_closed(intent);
         self.count_again(flight);
         self.land_failed(intent, flight);
     }

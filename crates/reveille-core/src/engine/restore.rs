@@ -360,6 +360,7 @@ impl Replay {
                 if held {
                     self.held(at, intent);
                 } else {
+                    self.state.count_for_closed(intent);
                     self.came_to_nothing(at, intent);
                     self.cool_down(at, intent);
                     let unmade = self.is_reboot(intent) && self.was_unmade(intent);
@@ -440,10 +441,8 @@ impl Replay {
     }
 
     fn note(&mut self, intent: IntentId, change: impl FnOnce(&mut Attempt)) {
-        let Some(key) = self.open_intents.get(&intent) else { return };
-        let Some(case) = self.state.cases.get_mut(key) else { return };
-        if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
-            change(attempt);
+        if let Some(key) = self.open_intents.get(&intent) {
+            self.state.note_attempt(key, intent, change);
         }
     }
 

@@ -345,8 +345,8 @@ fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group
     }
 }
 
-/// A machine serves without its group for hours, which we may not put back, or cannot. Then its kubelet dies. One that lost its group
-/// a moment before is another matter.
+/// A machine serves without its group for hours, which we may not put back, or cannot. Then its kubelet dies. One that lost its
+/// group a moment before is another matter.
 #[test]
 fn machine_whose_group_we_may_not_put_back_is_repaired_all_the_same() {
     let outcomes = [

@@ -1,15 +1,18 @@
 //! A rotated ledger restores what the process before knew of what is under way, may only be late, or was proved.
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::Event;
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::steps::{made, min, roster_with, set, without_rejoin};
 
-/// One machine came back by its reboot, a second one is rebooted, and a third one waits for it: one at once. The ledger is rotated,
-/// and we are restarted.
+/// One machine came back by its reboot, a second one is rebooted, and a third one waits for it: one at once. The ledger is
+/// rotated, and we are restarted.
 #[test]
 fn reboot_under_way_keeps_its_place_over_a_rotation_although_another_one_was_proved_before() {
     for how in ["nothing", "restart", "rotation, restart"] {
@@ -73,8 +76,8 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_one_beside_it_was_p
     }
 }
 
-/// One deletion for a fault is allowed. It is answered with 504 and may come late. The ledger is rotated, and the next process has a
-/// second machine with the same fault before it.
+/// One deletion for a fault is allowed. It is answered with 504 and may come late. The ledger is rotated, and the next process
+/// has a second machine with the same fault before it.
 #[test]
 fn deletion_that_may_come_late_counts_for_its_fault_after_a_rotation() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
@@ -110,5 +113,41 @@ fn deletion_that_may_come_late_counts_for_its_fault_after_a_rotation() {
         field.run(min(7));
         let second = made(&field).into_iter().filter(|call| call.contains("i007")).count();
         assert_eq!(second, 0, "restarts: {restarts}, rotated: {rotated}: {:?}", made(&field));
+    }
+}
+
+/// A deletion is on its way when the fault gets another name: the Node of the silent machine is deleted. It is answered as
+/// failed, and nothing comes of it. That is known of a try whose incident is closed, too, to each process after this one.
+#[test]
+fn call_of_an_incident_that_closed_is_over_for_the_next_process() {
+    let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.repair.reboot) = (Mode::Off, Mode::Off));
+    for how in ["nothing", "restart", "rotation, restart", "restart, rotation, restart"] {
+        let mut field = Field::new(wanted()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.mute = Some(Vec::new());
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::DeleteInstance(_)]), "{:?}", made(&field));
+        field.nodes.remove("i004");
+        field.run(Span::from_s(30));
+        assert!(field.case("i004", FaultKind::NotReady).is_none(), "{how}");
+        for intent in field.mute.take().unwrap_or_default() {
+            let outcome = Outcome::Failed { text: "504 Gateway Timeout".into(), retry_after: None };
+            field.feed(Event::Done { intent, outcome });
+        }
+        let under_way = |field: &Field| field.state.desk().book.destructive_under_way();
+        assert_eq!(under_way(&field), 0, "{how}");
+        if how.starts_with("restart") {
+            field = field.restarted(wanted());
+        }
+        if how.contains("rotation") {
+            field.records = field.state.checkpoint();
+        }
+        if how.ends_with("restart") {
+            field = field.restarted(wanted());
+        }
+        assert_eq!(under_way(&field), 0, "{how}: nothing is on its way");
+        let doubted = field.state.desk().book.doubted().count();
+        assert_eq!(doubted, 1, "{how}: it may only be late");
     }
 }

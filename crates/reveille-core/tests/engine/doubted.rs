@@ -181,6 +181,7 @@ fn second_machine_is_not_deleted_while_it_is_unknown_what_became_of_the_first() 
         is_in_error(&mut field, "i006", "Build was aborted.");
         field.fails = true;
         field.run_until(min(30), |field| !field.calls.is_empty());
+        assert_eq!(field.calls.len(), 1, "{how}: {:?}", made(&field));
         let since = field.now;
         field.fails = false;
         if how.starts_with("rotation") {
@@ -208,6 +209,7 @@ fn second_machine_is_not_rebooted_while_it_is_unknown_what_became_of_the_first()
         }
         field.fails = true;
         field.run_until(min(30), |field| !field.calls.is_empty());
+        assert_eq!(field.calls.len(), 1, "{how}: {:?}", made(&field));
         let since = field.now;
         field.fails = false;
         if how == "restart" {
@@ -231,6 +233,7 @@ fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
     }
     field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: Some(min(30)) });
     field.run_until(min(30), |field| !field.calls.is_empty());
+    assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
     field.refuses = None;
     let since = field.now;
     let first = field.calls[0].clone();

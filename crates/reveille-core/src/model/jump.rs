@@ -117,7 +117,7 @@ impl Attempt {
     /// and what others did counts as done after them, which holds. Moved along after a sleep they would seem later than they
     /// were, and the reboot of a person that came after ours would count as done before it.
     fn over(&mut self, jump: Jump) {
-        let Self { at, ending, readback, intent: _, call: _, seen: _ } = self;
+        let Self { at, ending, readback, intent: _, call: _, seen: _, logged_as: _ } = self;
         jump.stands([at]);
         jump.stands(ending.as_mut().map(|ending| match ending {
             Ending::Dropped { at, why: _ } | Ending::Answered { at, outcome: _ } => at,

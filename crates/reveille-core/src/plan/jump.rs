@@ -58,7 +58,7 @@ impl Flight {
 impl Width {
     /// Its times go over a jump.
     pub fn over(&mut self, jump: Jump) {
-        let Self { not_before, since, width: _, failures: _ } = self;
+        let Self { not_before, since, width: _, failures: _, proved: _ } = self;
         jump.ends(not_before);
         // Trust lapses in a gap.
         jump.stands([since]);

@@ -37,6 +37,7 @@ mod queue;
 mod removals;
 mod requests;
 mod restore;
+mod returns;
 mod sight;
 mod unconfirmed;
 mod unwatched;
@@ -163,6 +164,7 @@ pub struct State {
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
     departed: VecDeque<(MachineKey, Remembered)>,
     nodes_seen: unwatched::NodesSeen,
+    unproved: returns::Unproved,
     now: Time,
     stepped: bool,
     /// An earlier process left a ledger.
@@ -311,6 +313,7 @@ impl State {
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
             nodes_seen: unwatched::NodesSeen::default(),
+            unproved: returns::Unproved::new(),
             now: Time::default(),
             stepped: false,
             resumed: false,

@@ -229,6 +229,7 @@ impl State {
                 self.cluster.leases(now, self.roster.timing.lease_silent_after, list);
                 self.review_hush();
                 self.note_renewed();
+                self.review_unproved();
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();
@@ -367,7 +368,10 @@ impl State {
     }
 
     /// The machine of this node has joined: remembered for good, in the ledger too.
-    fn note_joined(&mut self, name: &NodeName) {
+    pub(super) fn note_joined(&mut self, name: &NodeName) {
+        if self.is_unproved(name) {
+            return;
+        }
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;

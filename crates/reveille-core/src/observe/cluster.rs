@@ -15,7 +15,7 @@ use ipnet::IpNet;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::incident::MachineKey;
-use crate::model::lease::Leases;
+use crate::model::lease::{Leases, Renewal};
 use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::roster::Network;
 use crate::model::time::{Span, Time};
@@ -402,6 +402,11 @@ impl ClusterView {
     /// believes in a silence only after it has watched it.
     pub fn lease_age(&self, name: &NodeName) -> Option<Span> {
         self.leases.age(name)
+    }
+
+    /// This Node's lease, as it was listed last.
+    pub fn renewal(&self, name: &NodeName) -> Option<Renewal> {
+        self.leases.renewal(name)
     }
 
     /// How long ago leases were listed last.

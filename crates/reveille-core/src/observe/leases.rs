@@ -100,6 +100,12 @@ impl LeaseBook {
         self.changed_at.get(at).copied()
     }
 
+    /// The lease of this node, as it was listed last.
+    pub(super) fn renewal(&self, name: &NodeName) -> Option<Renewal> {
+        let at = self.names.binary_search(name).ok()?;
+        self.renewals.get(at).copied()
+    }
+
     /// The leases whose name is this one, or has it as its first label, or is the first label of it.
     pub(super) fn called<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a NodeName> {
         let prefix = format!("{name}.");

@@ -10,6 +10,7 @@ use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
+use super::steps::{made, min, set, without_rejoin};
 
 fn cordoned() -> Field {
     let mut field = Field::new(roster()).populate(10);
@@ -250,4 +251,87 @@ fn node_whose_deletion_does_not_end_is_told() {
     let evidence = &told.incident.findings[0].evidence[0].text;
     assert!(evidence.contains("metadata.deletionTimestamp"), "{evidence}");
     assert_eq!(field.calls, []);
+}
+
+/// A person drains a Node, deletes it and keeps the machine. Later etcd is restored from a backup from before that: the same
+/// object, uid and all, is there again, as it was before the cordon. Its kubelet is stopped, so that it falls silent.
+#[test]
+fn machine_that_was_drained_is_left_alone_although_a_restored_etcd_brings_its_node_back() {
+    for (backed_up_ready, restarts) in [(true, false), (false, false), (true, true), (false, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        let mut backup = field.nodes["i004"].clone();
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(min(2));
+        field.nodes.remove("i004");
+        field.run(min(20));
+        assert_eq!(field.calls, []);
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.silent.push(backup.name.to_string());
+        backup.ready = if backed_up_ready { Ready::True } else { Ready::Unknown };
+        field.nodes.insert("i004".into(), backup);
+        field.run(Span::from_s(50));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(120));
+        let what = format!("ready in the backup: {backed_up_ready}, restarts: {restarts}");
+        assert_eq!(field.calls, [], "{what}: {:?}", made(&field));
+    }
+}
+
+/// The Nodes of four machines go together, and a newer backup brings them back: that of a machine which has been off since, too.
+#[test]
+fn machine_whose_node_was_lost_with_others_is_left_alone_although_a_restored_etcd_brings_it_back() {
+    for restarts in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        let ids = ["i001", "i002", "i003", "i004"];
+        let backup: Vec<_> = ids.iter().map(|id| field.nodes.remove(*id).unwrap()).collect();
+        field.run(min(20));
+        assert_eq!(field.state.desk().cluster.lost_together.len(), 4);
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.silent.push(backup[3].name.to_string());
+        field.nodes.extend(ids.iter().map(|id| (*id).to_owned()).zip(backup));
+        field.run(Span::from_s(50));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(120));
+        assert_eq!(field.calls, [], "restarts: {restarts}: {:?}", made(&field));
+    }
+}
+
+/// A machine that was drained comes back for good: its kubelet registers again, or goes on with the object of the backup. From
+/// then on it is repaired as any other.
+#[test]
+fn machine_that_was_drained_is_repaired_once_its_kubelet_was_seen_to_live_again() {
+    for (registers, serves, restarts) in [
+        (true, true, false),
+        (true, false, false),
+        (false, true, false),
+        (true, true, true),
+        (false, true, true),
+    ] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        let mut node = field.nodes["i004"].clone();
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(min(2));
+        field.nodes.remove("i004");
+        field.run(min(20));
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        if registers {
+            node.uid = "uid-again".into();
+        }
+        node.ready = if serves { Ready::True } else { Ready::False };
+        field.nodes.insert("i004".into(), node);
+        field.run(min(2));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run_until(min(120), |field| !field.calls.is_empty());
+        let what = format!("registers: {registers}, serves: {serves}, restarts: {restarts}");
+        assert!(!field.calls.is_empty(), "{what}: {:?}", field.standing("i004"));
+    }
 }

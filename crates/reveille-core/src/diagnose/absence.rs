@@ -420,7 +420,7 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
     // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
     // that went was its namesake's.
-    let new = seen.born_in_sight || seen.made_meanwhile;
+    let new = seen.is_known_since_birth() || seen.made_meanwhile;
     let removed = |name: &NodeName| witness.cluster.events_about(name).any(NodeEvent::is_removal);
     if !new && let Some(namesake) = names().find(removed) {
         let mut standing = judge_vanished(witness, &namesake, None, deadlines.vanished_within);
@@ -432,7 +432,11 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     }
     let mut evidence =
         vec![witness.evidence("cluster", "no node has its provider ID, UUID, name or address")];
-    if !seen.born_in_sight {
+    if seen.may_have_served {
+        evidence.push(
+            witness.evidence("ledger", "the nodes went unseen since it was made: it may have joined then"),
+        );
+    } else if !seen.born_in_sight {
         evidence.push(witness.evidence("ledger", "it is older than our watch: it may have joined before"));
     }
     let mut finding = finding(Cause::Unknown, Confidence::Possible, evidence);

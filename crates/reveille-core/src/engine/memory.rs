@@ -164,6 +164,7 @@ impl State {
         if self.remembered.is_empty() {
             return;
         }
+        let in_a_gap = self.is_long_unseen();
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, seen) in &mut view.instances {
             let key = MachineKey::Instance(cloud.clone(), id.clone());
@@ -172,6 +173,7 @@ impl State {
                 seen.left = seen.left.take().or(memory.left);
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
                 (seen.born_in_sight, seen.born_kept) = (memory.born, memory.born);
+                seen.may_have_served = memory.born && in_a_gap;
                 seen.signs = memory.signs;
             }
         }

@@ -51,6 +51,8 @@ struct Replay {
     open_intents: BTreeMap<IntentId, IncidentKey>,
     /// Repairs that were proved by the end of their incident, by domain, and whose trust is recorded next.
     landed: BTreeMap<Domain, u32>,
+    /// When machines that have not joined were seen being built.
+    born: BTreeMap<MachineKey, Time>,
 }
 
 impl State {
@@ -61,6 +63,7 @@ impl State {
             keys: BTreeMap::new(),
             open_intents: BTreeMap::new(),
             landed: BTreeMap::new(),
+            born: BTreeMap::new(),
         };
         replay.state.now = how.now;
         for record in records {
@@ -186,7 +189,10 @@ impl Replay {
                     self.state.over(Jump::Gap { before, now: at });
                 }
                 self.state.book.set_begun(begun, tidied, deleted);
-                self.state.nodes_seen.unseen_since = unseen_since;
+                let since = std::mem::replace(&mut self.state.nodes_seen.unseen_since, unseen_since);
+                if let Some(since) = since.filter(|_| unseen_since.is_none()) {
+                    self.doubt_births(since, at);
+                }
             }
             _ => {}
         }
@@ -217,8 +223,9 @@ impl Replay {
                 }
             }
             Record::LostTogether { machines, .. } => machines.into_iter().for_each(|it| self.state.lose(it)),
-            Record::Born { machine, .. } => {
-                self.state.remembered.entry(machine).or_default().born = true;
+            Record::Born { at, machine } => {
+                self.born.insert(machine.clone(), at);
+                self.memory_of(machine).born = true;
             }
             Record::Cordoned { machine, cordoned, sign, paused, locked, apart, gone, .. } => {
                 self.state.set_seen_to_go(&machine, gone);
@@ -259,6 +266,20 @@ impl Replay {
             // Of no pool any more, as when its marks were seen to be off.
             let pool = memory.pool.clone().filter(|_| !disowned);
             self.state.depart(key, Remembered { pool, disowned, ..memory });
+        }
+    }
+
+    /// A gap in our sight of the nodes was over then. What was being built before its last hour may have served in it, as for the
+    /// process that saw its end (`engine::unwatched`).
+    fn doubt_births(&mut self, since: Time, until: Time) {
+        if !State::was_long_gap(since, until) {
+            return;
+        }
+        let unborn =
+            |(machine, at): (&MachineKey, &Time)| State::was_long_gap(*at, until).then(|| machine.clone());
+        for machine in self.born.iter().filter_map(unborn).collect::<Vec<_>>() {
+            let memory = self.memory_of(machine);
+            memory.born &= memory.node.is_some();
         }
     }
 

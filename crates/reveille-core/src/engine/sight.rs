@@ -195,11 +195,15 @@ impl State {
                 self.count_missing_nodes();
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
+                let is_after_gap = self.is_long_unseen();
                 self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 change.removed.extend(self.judge_nodes().removed);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);
+                if is_after_gap {
+                    self.doubt_births();
+                }
                 self.review_node_list();
                 for cloud in self.roster.clouds.clone() {
                     if first {

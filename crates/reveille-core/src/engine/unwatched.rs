@@ -89,6 +89,28 @@ impl State {
         self.nodes_seen.complete = Some(self.now);
     }
 
+    /// The nodes were not seen for longer than events live. A machine that was being built before that, and has no Node now, may
+    /// have joined, served and been drained meanwhile: one that a person kept so was rebooted and deleted, as one that surely
+    /// never joined. Of one that came into sight within the last hour events would tell. Who has a Node now has joined.
+    pub(super) fn doubt_births(&mut self) {
+        let before = self.now - EVENTS_LIVE;
+        for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
+            seen.may_have_served |= seen.joined.is_none() && seen.first_seen < before;
+        }
+        let (cluster, departed) =
+            (&self.cluster, self.departed.iter_mut().map(|(key, memory)| (&*key, memory)));
+        for (key, memory) in departed.chain(&mut self.remembered) {
+            let MachineKey::Instance(_, id) = key else { continue };
+            let has_node = !cluster.naming(id).is_empty() || !cluster.with_uuid(id).is_empty();
+            memory.born &= memory.node.is_some() || has_node;
+        }
+    }
+
+    /// What the ledger tells of a gap that is over.
+    pub(super) fn was_long_gap(since: Time, until: Time) -> bool {
+        until.since(since) > EVENTS_LIVE
+    }
+
     /// The watch proves that it is current. After a gap that counts once it has gone on for a while: a proof may have been on its
     /// way when we fell asleep. From then on each Node that goes is seen to go, although no list came since the gap.
     pub(super) fn note_watch_current(&mut self) {

@@ -64,6 +64,8 @@ pub struct Seen {
     pub born_in_sight: bool,
     /// The ledger holds that it was.
     pub born_kept: bool,
+    /// Since it came into sight the nodes went unseen for longer than events live: it may have joined, served and been drained.
+    pub may_have_served: bool,
     /// An earlier process left a ledger that does not name this instance: it was made while no process was looking.
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
@@ -157,6 +159,7 @@ impl Seen {
             signs: Signs::default(),
             born_in_sight: false,
             born_kept: false,
+            may_have_served: false,
             made_meanwhile: false,
             state_since: now,
             silent_since: None,

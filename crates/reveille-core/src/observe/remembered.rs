@@ -52,7 +52,7 @@ pub struct Remembered {
     pub pool: Option<PoolName>,
     /// It left on purpose, and by which sign.
     pub left: Option<Box<Left>>,
-    /// It was seen being built.
+    /// It was seen being built, and watched since.
     pub born: bool,
     /// What stood on it and on its Node when they were last seen.
     pub signs: Signs,
@@ -67,6 +67,14 @@ impl Remembered {
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
         let (pool, signs) = (seen.pool().cloned(), seen.signs.clone());
-        Self { node, pool, left, born: seen.born_in_sight, signs, ..Self::default() }
+        Self { node, pool, left, born: seen.is_known_since_birth(), signs, ..Self::default() }
+    }
+}
+
+impl Seen {
+    /// It was created while the controller watched, and the controller has watched since: that it has no Node means that it
+    /// never had one.
+    pub const fn is_known_since_birth(&self) -> bool {
+        self.born_in_sight && !self.may_have_served
     }
 }

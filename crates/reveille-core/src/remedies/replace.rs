@@ -94,7 +94,7 @@ fn blocks(desk: &Desk<'_>, case: &Case, _call: Option<&Call>, holds: &mut Vec<Ho
 
 /// It ran before we looked, never joined in sight, and nothing says that its first boot failed: it may have served.
 fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
-    let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
+    let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.is_known_since_birth();
     let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
         finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
     });

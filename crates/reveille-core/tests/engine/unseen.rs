@@ -14,7 +14,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster};
-use super::steps::{made, min};
+use super::steps::{made, min, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -400,4 +400,60 @@ fn node_that_was_seen_to_go_and_came_back_before_a_night_is_unwatched() {
     field.run(min(20));
     field.nodes.remove(ONE);
     is_told_and_held(off(field, min(8 * 60)), "went, came back, went");
+}
+
+/// We see a machine being built, and sleep, or are stopped, for eight hours. It joins and serves meanwhile; a person drains its Node,
+/// deletes it, and keeps the machine. Some minutes later we are restarted once more.
+#[test]
+fn machine_that_was_built_before_a_night_without_us_may_have_served() {
+    for (sleeps, again) in
+        [(true, None), (false, None), (true, Some(false)), (true, Some(true)), (false, Some(false))]
+    {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.add_machine("new", false);
+        field.instances.get_mut("new").unwrap().state = InstanceState::Building;
+        field.run(min(2));
+        let last_alive = Some(field.now);
+        field.now = field.now + min(8 * 60);
+        field.instances.get_mut("new").unwrap().state = InstanceState::Active;
+        if !sleeps {
+            let how = Restored { now: field.now, last_alive, ..field.next_begins() };
+            let mut next = Field::with(State::restore(without_rejoin(), how, field.records.clone()));
+            (next.now, next.records) = (field.now, field.records);
+            (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+            field = next;
+        }
+        field.run(min(2));
+        if let Some(rotated) = again {
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field = field.restarted(without_rejoin());
+        }
+        field.run(min(120));
+        let deleted = made(&field).into_iter().filter(|call| call.contains("delete instance new")).count();
+        assert_eq!(deleted, 0, "sleeps: {sleeps}, restarted again, rotated: {again:?}: {:?}", made(&field));
+    }
+}
+
+/// A machine that is made once the cluster is seen again, or so lately that events would tell of its Node, has not served.
+#[test]
+fn machine_that_was_made_after_a_night_without_us_is_replaced_as_any_other() {
+    for restarts in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.now = field.now + min(8 * 60);
+        field.run(min(2));
+        field.add_machine("new", false);
+        field.instances.get_mut("new").unwrap().state = InstanceState::Building;
+        field.run(min(2));
+        field.instances.get_mut("new").unwrap().state = InstanceState::Active;
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        let is_deleted = |field: &Field| made(field).iter().any(|call| call.contains("delete instance new"));
+        field.run_until(min(240), is_deleted);
+        assert!(is_deleted(&field), "restarts: {restarts}: {:?}", made(&field));
+    }
 }

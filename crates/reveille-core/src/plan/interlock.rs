@@ -164,7 +164,17 @@ fn paused(desk: &Desk<'_>, case: &Case, pools: &[&PoolName], holds: &mut Vec<Hol
     if let Some(name) = paused.next() {
         let by = "by the annotation reveille.dev/pause".into();
         holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
+    } else if let Some(name) = seen.and_then(|seen| paused_before(desk, seen)) {
+        let by = "by the annotation reveille.dev/pause, as it was last seen".into();
+        holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
     }
+}
+
+/// No list has shown its Node yet, and the ledger says that a person paused it there. Its cloud is listed first at a start, or the
+/// API server is away: a person who cuts a machine off changes the groups of its port, and they were put back.
+fn paused_before<'a>(desk: &Desk<'_>, seen: &'a Seen) -> Option<&'a NodeName> {
+    let name = seen.joined.as_ref().filter(|_| seen.signs.paused)?;
+    (!desk.cluster.nodes.contains_key(name)).then_some(name)
 }
 
 /// What other pools use as well is changed for a machine only where their own rules would let it be changed.

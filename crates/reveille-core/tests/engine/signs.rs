@@ -245,3 +245,34 @@ fn sign_on_a_node_of_a_machine_out_of_sight_outlives_the_node_over_a_restart() {
         }
     }
 }
+
+/// A person pauses a machine by the annotation and takes a group off its port. We restart while no API server answers.
+#[test]
+fn port_of_a_machine_that_is_paused_on_its_node_is_left_alone_before_the_first_list_of_nodes() {
+    for is_cordoned in [false, true] {
+        for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
+            let mut field = Field::new(roster()).populate(10);
+            field.run(Span::from_min(20));
+            let node = field.nodes.get_mut("i004").unwrap();
+            (node.intent.paused, node.cordoned) = (true, is_cordoned);
+            field.run(Span::from_min(2));
+            field.ports.get_mut("i004").unwrap().groups = Box::new(["g-quarantine".into()]);
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            if restarts {
+                field = field.restarted(roster());
+            }
+            for _ in 0..20 {
+                field.now = field.now + Span::from_s(30);
+                field.list_cloud();
+            }
+            let what = format!("cordoned: {is_cordoned}, restarts: {restarts}, rotated: {rotated}");
+            assert_eq!(field.calls, [], "{what}: {:?}", field.calls);
+            // The person ends the pause.
+            field.nodes.get_mut("i004").unwrap().intent.paused = false;
+            field.run_until(Span::from_min(20), |field| !field.calls.is_empty());
+            assert_eq!(field.calls.len(), 1, "{what}");
+        }
+    }
+}

@@ -97,7 +97,7 @@ impl Instance {
     }
 
     /// Its disk is copied while it runs: a snapshot or a backup.
-    fn is_copied(&self) -> bool {
+    pub fn is_copied(&self) -> bool {
         let copies = self.task.as_deref().is_some_and(|task| COPIES.contains(&task));
         self.state == InstanceState::Active && copies
     }

@@ -298,22 +298,10 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if rung != Rung::Cleanup {
         taken_out(seen, rung, holds);
     }
-    // The task of a building instance is the build that hangs, and the last task of an instance that is gone is no work of
-    // any client.
-    let unended = reboot_never_ends(desk, case, seen);
-    let working = !seen.is_gone() && seen.instance.state != InstanceState::Building && !unended;
-    if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
-        let text = format!("the cloud says task {task} since {}", seen.task_since);
-        holds.push(Hold::OtherActor(text.into()));
-    }
+    worked_on(desk, case, seen, rung, holds);
     let lost = &desk.cluster.lost_together;
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
         holds.push(Hold::LostTogether { machines: lost.len() });
-    }
-    // A machine that a client rescues, resizes or starts has no task while it stays in that state.
-    if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup && !unended) {
-        let text = format!("{what}, since {}", seen.state_since);
-        holds.push(Hold::OtherActor(text.into()));
     }
     // The client that marked a left-over Node took its machine away, and may never come back for the Node.
     if rung != Rung::Cleanup {
@@ -324,6 +312,23 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     {
         holds.extend(just_released(desk, case, cloud, seen));
         holds.extend(wishes::looked_at_for(desk, case, seen, rung).map(Hold::Kept));
+    }
+}
+
+/// Others are at work on it, as far as its cloud tells.
+pub(crate) fn worked_on(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+    // The task of a building instance is the build that hangs, and the last task of an instance that is gone is no work of
+    // any client.
+    let unended = reboot_never_ends(desk, case, seen);
+    let working = !seen.is_gone() && seen.instance.state != InstanceState::Building && !unended;
+    if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
+        let text = format!("the cloud says task {task} since {}", seen.task_since);
+        holds.push(Hold::OtherActor(text.into()));
+    }
+    // A machine that a client rescues, resizes or starts has no task while it stays in that state.
+    if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup && !unended) {
+        let text = format!("{what}, since {}", seen.state_since);
+        holds.push(Hold::OtherActor(text.into()));
     }
 }
 

@@ -97,6 +97,11 @@ fn blocks(desk: &Desk<'_>, case: &Case, call: Option<&Call>, holds: &mut Vec<Hol
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }
+    // A person resizes it, and its kubelet does not start there: the agent would take its state away beside them. A copy of its
+    // disk leaves it in the hands in which it was.
+    if !seen.instance.is_copied() {
+        interlock::worked_on(desk, case, seen, Rung::Rejoin, holds);
+    }
     if let Some(pool) = desk.pool(seen)
         && desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until)
     {

@@ -402,3 +402,28 @@ fn rollout_is_heeded_by_the_next_process() {
         assert!(field.destructive_calls() > 0, "restart: {restart}, rotated: {rotated}");
     }
 }
+
+/// A person resizes a machine, and it is not confirmed yet. Its kubelet does not start: the state of its CPU manager is another
+/// machine's. Its agent lives. Or the resize goes on still, or they rescue or reboot it.
+#[test]
+fn machine_that_a_person_has_in_hand_is_not_asked_to_rejoin() {
+    let in_hand = [
+        (InstanceState::Other, None),
+        (InstanceState::Other, Some("resize_migrating")),
+        (InstanceState::Rebooting, Some("reboot_started")),
+        (InstanceState::Active, Some("migrating")),
+    ];
+    for (state, task) in in_hand {
+        let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
+        field.run(min(20));
+        let instance = field.instances.get_mut("i004").unwrap();
+        (instance.state, instance.task) = (state, task.map(Arc::from));
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run(min(30));
+        assert_eq!(field.calls, [], "{state:?}, {task:?}: {:?}", made(&field));
+        let instance = field.instances.get_mut("i004").unwrap();
+        (instance.state, instance.task) = (InstanceState::Active, None);
+        field.run_until(min(30), |field| !field.calls.is_empty());
+        assert!(matches!(field.calls[..], [Call::AskAgent(_)]), "{state:?}, {task:?}: {:?}", made(&field));
+    }
+}

@@ -643,6 +643,14 @@ pub(crate) fn network(desk: &Desk<'_>, case: &Case, rung: Rung, holds: &mut Vec<
             holds.push(Hold::NotOwned);
         }
         taken_out(seen, rung, holds);
+        // A person may have drained it, and have put other groups on its port. Until it has a Node again the two are not told
+        // apart. What only adds goes on: nothing of theirs is lost by it.
+        let lost = &desk.cluster.lost_together;
+        let is_lost =
+            matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine));
+        if is_lost && rung == Rung::SetGroups {
+            holds.push(Hold::LostTogether { machines: lost.len() });
+        }
     }
     let (used, limit) = (desk.book.network_under_way(), desk.roster.limits.network_at_once);
     if used >= limit {

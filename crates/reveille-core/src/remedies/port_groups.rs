@@ -11,6 +11,7 @@ use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId, InstanceId, PortId};
+use crate::model::incident::MachineKey;
 use crate::model::roster::Ownership;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
@@ -99,9 +100,12 @@ impl Act for SetPortGroups {
         }
     }
 
-    /// Security groups of a port are never emptied (invariant 10).
+    /// Security groups of a port are never emptied (invariant 10), nor put back while a person may have drained the machine.
     fn check(&self, desk: &Desk<'_>) -> Checked {
         invariants::is_in_no_others_hands(desk, self, &self.cloud, &self.instance)?;
+        let machine = MachineKey::Instance(self.cloud.clone(), self.instance.clone());
+        let is_lost = desk.cluster.lost_together.contains(&machine);
+        ensure(!is_lost, 3, || format!("{self}: its Node went unwatched, or with others"))?;
         ensure(!self.groups.is_empty(), 10, || format!("port {} would lose all its groups", self.port))
     }
 }

@@ -457,3 +457,25 @@ fn machine_that_was_made_after_a_night_without_us_is_replaced_as_any_other() {
         assert!(is_deleted(&field), "restarts: {restarts}: {:?}", made(&field));
     }
 }
+
+/// A person drained a Node and deleted it during a night without us, and keeps the machine with other groups on its port.
+#[test]
+fn port_of_a_machine_whose_node_went_in_a_night_without_us_is_left_alone() {
+    for restarts in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        field.nodes.remove(ONE);
+        field.ports.get_mut(ONE).unwrap().groups = Box::new(["g-quarantine".into()]);
+        field.now = field.now + min(8 * 60);
+        if restarts {
+            field.run(min(2));
+            field = field.restarted(roster());
+        }
+        field.run_until(min(120), |field| !field.calls.is_empty());
+        assert_eq!(field.calls, [], "restarts: {restarts}: {:?}", made(&field));
+        // Once it has a Node again, its port is as any other.
+        field.nodes.insert(ONE.into(), node(ONE, Ready::True));
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        assert_eq!(made(&field).len(), 1, "restarts: {restarts}");
+    }
+}

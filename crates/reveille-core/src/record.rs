@@ -199,6 +199,10 @@ pub enum Record {
         /// When by a clock that stood still while nothing was watched, as a checkpoint keeps it. `None`: at `at`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         watched_from: Option<Time>,
+        /// When a process began first while this was open, as a checkpoint of a rotated ledger keeps it: the records of those
+        /// starts are gone. `None`: none did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resumed_at: Option<Time>,
     },
     /// The conclusion about it changed.
     Diagnosed {

@@ -335,6 +335,7 @@ impl State {
             served_since,
             away_since: earlier,
             watched_from: None,
+            resumed_at: None,
         });
         if (rung, tries, not_before) != (0, 0, None) {
             let (unconfirmed, lapsed) = (None, Vec::new());
@@ -367,6 +368,7 @@ impl State {
             well_boot: None,
             lapsed: Vec::new(),
             given_time: 0,
+            resumed_at: None,
         };
         self.by_number.insert(id, key.clone());
         self.cases.insert(key.clone(), case);

@@ -160,6 +160,7 @@ impl State {
             served_since: case.and_then(|case| case.served_since),
             away_since: case.map(|case| case.away_since).filter(|since| *since < incident.first_seen),
             watched_from: case.map(|case| case.watched_from).filter(|from| *from != incident.first_seen),
+            resumed_at: case.and_then(|case| case.resumed_at),
         });
         let findings = incident.findings.clone();
         records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });

@@ -19,10 +19,11 @@ use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use crate::model::time::Time;
+use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::plan::desk::Case;
+use crate::plan::interlock::OTHERS_HOLD;
 use crate::record::Record;
 
 use super::{JOINED_MAX, State};
@@ -30,6 +31,9 @@ use super::{JOINED_MAX, State};
 /// So many machines that went out of sight are remembered: those that are gone give way to those that are there, the oldest
 /// first.
 const DEPARTED_MAX: usize = 256;
+/// Starts of ours, each of which may have missed that others gave a machine back, hold its repair for so long at most: as long as
+/// a pool is held in which others are at work.
+const UNKNOWN_HOLD: Span = OTHERS_HOLD;
 
 /// What is known of this machine among those that are out of sight.
 pub(super) fn memory_in<'d>(
@@ -183,13 +187,18 @@ impl State {
     /// were off, those that were away when it ended, and those in ERROR since then. Where the time is not known, it may have been
     /// a moment ago: no ledger tells of a rebuild that ended just before the restart, and EC2 keeps no log of a start. A person
     /// who asked for a repair knows what was done before that.
-    fn given_back_before(&self, cloud: &CloudName) -> BTreeMap<InstanceId, Time> {
+    ///
+    /// A process that is started again and again would never repair anything: after [`UNKNOWN_HOLD`] from the first such start a
+    /// further one says nothing more, but of a machine that the first listing lacks. What others do to the others, lists and the log of
+    /// actions tell.
+    fn given_back_before(&self, cloud: &CloudName, is_first: bool) -> BTreeMap<InstanceId, Time> {
         let was_off = self.closed.iter().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
         let was_off = was_off.map(|closed| (&closed.incident.key, closed.watched_from));
         let is_open = |case: &&Case| case.incident.key.kind.is_absence() && !case.incident.is_asked_for();
+        let is_long_ago = |at: &Time| self.now.since(*at) >= UNKNOWN_HOLD;
         let since = |case: &Case| match case.incident.key.kind {
             FaultKind::Errored => case.watched_from,
-            _ => self.now,
+            _ => case.resumed_at.filter(|at| is_first && is_long_ago(at)).unwrap_or(self.now),
         };
         let open = self.cases.values().filter(is_open);
         let open = open.map(|case| (&case.incident.key, since(case)));
@@ -204,7 +213,8 @@ impl State {
     /// need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the time that it
     /// is listed again.
     fn give_back_unseen(&mut self, cloud: &CloudName) {
-        let (now, given_back) = (self.now, self.given_back_before(cloud));
+        let is_first = self.clouds.get(cloud).is_some_and(|view| view.first_listed == Some(self.now));
+        let (now, given_back) = (self.now, self.given_back_before(cloud, is_first));
         let Some(view) = self.clouds.get_mut(cloud).filter(|_| self.resumed) else { return };
         for (id, at) in given_back {
             let Some(seen) = view.instances.get_mut(&id) else { continue };
@@ -213,6 +223,22 @@ impl State {
                 seen.released_by_boot = true;
             }
         }
+    }
+
+    /// Machines that served before they went away, as an incident tells that was open for long when this process began. They are not
+    /// joining any more: with the deadline of a join, which counts from our own first sight, a process that is started again
+    /// every quarter of an hour would never repair one.
+    fn served_before(&self, cloud: &CloudName) -> BTreeSet<InstanceId> {
+        let is_so = |case: &&Case| {
+            let is_long_ago = case.resumed_at.is_some_and(|at| self.now.since(at) >= UNKNOWN_HOLD);
+            is_long_ago && case.incident.key.kind.is_absence() && case.served_since.is_some()
+        };
+        let machines =
+            self.cases.values().filter(is_so).filter_map(|case| match &case.incident.key.subject {
+                Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some(id.clone()),
+                _ => None,
+            });
+        machines.collect()
     }
 
     /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
@@ -226,8 +252,10 @@ impl State {
                 _ => None,
             })
             .collect();
+        let served = self.served_before(cloud);
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, seen) in &mut view.instances {
+            seen.was_ready |= served.contains(id);
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
         }

@@ -73,11 +73,23 @@ impl State {
     }
 }
 
+/// Since when things are so of an incident that is opened, as its record tells.
+struct OpenedSince {
+    away_since: Option<Time>,
+    served_since: Option<Time>,
+    watched_from: Option<Time>,
+    resumed_at: Option<Time>,
+}
+
 impl Replay {
     fn take(&mut self, record: Record) {
         let numbers = &mut self.state.numbers;
         match record {
-            Record::Started { .. } => {}
+            Record::Started { at, .. } => {
+                for case in self.state.cases.values_mut() {
+                    case.resumed_at = case.resumed_at.or(Some(at));
+                }
+            }
             Record::Cluster { cluster, .. } => self.state.cluster.identity.expect(cluster),
             Record::OthersActed { .. }
             | Record::Joined { .. }
@@ -90,10 +102,20 @@ impl Replay {
             | Record::Departed { .. }
             | Record::Paused { .. }
             | Record::Returned { .. } => self.take_machines(record),
-            Record::Opened { at, incident, key, pool, label, served_since, away_since, watched_from } => {
+            Record::Opened {
+                at,
+                incident,
+                key,
+                pool,
+                label,
+                served_since,
+                away_since,
+                watched_from,
+                resumed_at,
+            } => {
                 numbers.incident = numbers.incident.max(incident);
                 self.keys.insert(incident, key.clone());
-                let since = (away_since, served_since, watched_from);
+                let since = OpenedSince { away_since, served_since, watched_from, resumed_at };
                 self.open(at, incident, key, pool, label, since);
             }
             Record::Diagnosed { incident, findings, .. } => {
@@ -399,7 +421,7 @@ impl Replay {
         key: IncidentKey,
         pool: Option<crate::model::id::PoolName>,
         label: Arc<str>,
-        (away_since, served_since, watched_from): (Option<Time>, Option<Time>, Option<Time>),
+        since: OpenedSince,
     ) {
         let incident = Incident {
             id,
@@ -418,6 +440,7 @@ impl Replay {
             asked: None,
             kept_until: None,
         };
+        let OpenedSince { away_since, served_since, watched_from, resumed_at } = since;
         // A checkpoint does not hold the earlier incident, which is closed by then.
         let away_since = away_since.unwrap_or_else(|| self.state.away_since(&key).0).min(at);
         let case = Case {
@@ -433,6 +456,7 @@ impl Replay {
             well_boot: None,
             lapsed: Vec::new(),
             given_time: 0,
+            resumed_at,
         };
         self.state.by_number.insert(id, key.clone());
         self.state.cases.insert(key, case);
@@ -630,6 +654,10 @@ impl Replay {
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);
+        // The record of this start comes behind what is replayed here.
+        for case in state.cases.values_mut() {
+            case.resumed_at = Some(case.resumed_at.map_or(how.now, |at| at.min(how.now)));
+        }
         if blind && stands(Guard::UnbrokenSight) {
             for case in state.cases.values_mut() {
                 case.incident.counted_from = how.now;

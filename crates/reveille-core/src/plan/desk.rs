@@ -57,6 +57,8 @@ pub struct Case {
     pub lapsed: Vec<IntentId>,
     /// How often it looked well, went again within its dwell and had its whole time once more.
     pub given_time: u8,
+    /// When a process began first while it was open.
+    pub resumed_at: Option<Time>,
 }
 
 impl Case {

@@ -14,6 +14,7 @@ impl Case {
             away_since,
             served_since,
             watched_from,
+            resumed_at,
             gathered,
             due_after: _,
             rests_on_cluster: _,
@@ -28,6 +29,7 @@ impl Case {
         jump.stands([away_since]);
         jump.stands(served_since);
         jump.counts([watched_from]);
+        jump.counts(resumed_at);
         // What was read before a gap is as old as it is.
         jump.stands(&mut gathered.asked_at);
     }

@@ -383,6 +383,7 @@ impl Field {
         let how = Restored { start, now, last_alive: Some(self.now) };
         let mut next = Self::with(State::restore(roster, how, self.records.clone()));
         (next.now, next.records, next.made) = (now, self.records, self.made);
+        next.records.push(Record::Started { at: now, fence: start.fence });
         (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
         next.routers = self.routers;
         next

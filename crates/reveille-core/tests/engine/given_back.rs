@@ -295,3 +295,27 @@ fn machine_that_is_listed_late_after_a_restart_has_the_time_of_a_boot() {
         assert_eq!(field.calls, [], "listed late: {is_listed_late}: {:?}", made(&field));
     }
 }
+
+/// A machine is dead, and we are restarted again and again: by an update, or for want of memory.
+#[test]
+fn dead_machine_is_repaired_although_we_are_restarted_every_few_minutes() {
+    for rotated in [false, true] {
+        for every in [60, 30, 14, 10] {
+            let mut field = Field::new(without_rejoin()).populate(10);
+            field.run(min(20));
+            set(&mut field, "i004", Ready::Unknown);
+            field.run(min(1));
+            let mut calls = 0;
+            for _ in 0..600 / every {
+                if rotated {
+                    field.records = field.state.checkpoint();
+                }
+                field = field.restarted(without_rejoin());
+                field.run(min(every));
+                calls += field.calls.len();
+            }
+            let held = || field.held("i004", FaultKind::NotReady);
+            assert!(calls > 0, "restarted every {every} min, rotated: {rotated}: {}", held());
+        }
+    }
+}

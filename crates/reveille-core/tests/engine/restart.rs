@@ -438,6 +438,7 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
                 served_since: None,
                 away_since: None,
                 watched_from: None,
+                resumed_at: None,
             },
             Record::Intended { at, intent, incident, rung, fence: Fence(1), call, before, domain },
             Record::Ended { at, intent, outcome: Outcome::Accepted { request: None } },

@@ -401,11 +401,22 @@ fn of_machines() -> impl Strategy<Value = Record> {
 fn opened() -> impl Strategy<Value = Record> {
     let incident = any::<u64>().prop_map(IncidentId);
     let of_pool = (option::of(id(PoolName::new)), text());
-    let times = (option::of(at()), option::of(at()), option::of(at()));
+    let times = (option::of(at()), option::of(at()), option::of(at()), option::of(at()));
     (at(), incident, subject(), kind(), of_pool, times).prop_map(
-        |(at, incident, subject, kind, (pool, label), (served_since, away_since, watched_from))| {
+        |(at, incident, subject, kind, (pool, label), times)| {
+            let (served_since, away_since, watched_from, resumed_at) = times;
             let key = IncidentKey { subject, kind };
-            Record::Opened { at, incident, key, pool, label, served_since, away_since, watched_from }
+            Record::Opened {
+                at,
+                incident,
+                key,
+                pool,
+                label,
+                served_since,
+                away_since,
+                watched_from,
+                resumed_at,
+            }
         },
     )
 }

@@ -282,6 +282,7 @@ fn opened(incident: IncidentId, subject: Subject, kind: FaultKind) -> Record {
         served_since: None,
         away_since: None,
         watched_from: None,
+        resumed_at: None,
     }
 }
 

@@ -198,7 +198,9 @@ impl State {
                 let is_after_gap = self.is_long_unseen();
                 self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
-                change.removed.extend(self.judge_nodes().removed);
+                let judged = self.judge_nodes();
+                change.removed.extend(judged.removed);
+                change.lost_together.extend(judged.lost_together);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);
                 if is_after_gap {

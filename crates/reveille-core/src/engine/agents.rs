@@ -38,6 +38,8 @@ pub(super) struct Traced {
     /// When it was recorded last, and differs since.
     recorded: Option<Time>,
     differs: bool,
+    /// The ledger says that the machine is to go.
+    kept_leaving: bool,
     /// Its agent, and what that holds, as the ledger knows it.
     pub(super) told: Option<AgentTold>,
     /// Where it stands among those that may give way; none while it may not.
@@ -198,10 +200,12 @@ impl State {
             let leaving = traced.is_leaving();
             let again = traced.recorded.is_none_or(|last| at.since(last) >= TRACED_AGAIN);
             let due = traced.news || (traced.differs && again);
-            if !(due && (amiss || leaving)) {
+            // What is taken back is told, too: of a machine that serves the ledger would say for ever that it is to go.
+            if !(due && (amiss || leaving || traced.kept_leaving)) {
                 continue;
             }
             (traced.news, traced.differs, traced.recorded) = (false, false, Some(at));
+            traced.kept_leaving = leaving;
             let (trace, told) = (traced.trace.clone(), traced.told.clone());
             self.record(Record::Traced { at, machine, trace, told });
         }
@@ -234,7 +238,16 @@ impl State {
 
 impl Traced {
     pub(super) fn of_ledger(trace: Trace, told: Option<AgentTold>, at: Time) -> Self {
-        Self { trace, changed: at, news: false, recorded: Some(at), differs: false, told, place: None }
+        let known = Self {
+            trace,
+            changed: at,
+            news: false,
+            recorded: Some(at),
+            differs: false,
+            told,
+            ..Self::default()
+        };
+        Self { kept_leaving: known.is_leaving(), ..known }
     }
 
     /// The clock went back.

@@ -441,3 +441,51 @@ fn agent_that_nobody_hears_is_not_looked_at_each_few_milliseconds() {
     field.run(Span::from_min(30));
     assert!(other_calls(&field) > 0, "{}", field.held(OLD, FaultKind::NotReady));
 }
+
+/// An agent says that its machine is to go, and takes that back a minute later; the machine serves all the time. An hour later it
+/// dies while we are restarted.
+#[test]
+fn word_of_an_agent_that_was_taken_back_holds_no_machine_after_a_restart() {
+    for (says, restarts, rotated) in
+        [(false, true, false), (true, false, false), (true, true, false), (true, true, true)]
+    {
+        let mut field = fleet(&[OLD]);
+        if says {
+            let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
+            field.agents.get_mut(OLD).unwrap().hold = Some(hold);
+            field.run(Span::from_min(1));
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field.agents.get_mut(OLD).unwrap().hold = None;
+        }
+        field.run(Span::from_min(60));
+        field.agents.clear();
+        field.nodes.get_mut(OLD).unwrap().ready = Ready::Unknown;
+        if restarts {
+            field = field.restarted(roster());
+        }
+        field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
+        let held = || field.held(OLD, FaultKind::NotReady);
+        assert!(!field.calls.is_empty(), "says: {says}, restarts: {restarts}, {rotated}: {}", held());
+    }
+}
+
+/// It takes that back while it speaks to the process after a restart.
+#[test]
+fn word_of_an_agent_that_was_taken_back_after_a_restart_holds_no_machine_after_the_next_one() {
+    let mut field = fleet(&[OLD]);
+    let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
+    field.agents.get_mut(OLD).unwrap().hold = Some(hold);
+    field.run(Span::from_min(1));
+    let mut agents = std::mem::take(&mut field.agents);
+    agents.get_mut(OLD).unwrap().hold = None;
+    field = field.restarted(roster());
+    field.agents = agents;
+    field.run(Span::from_min(60));
+    field.agents.clear();
+    field.nodes.get_mut(OLD).unwrap().ready = Ready::Unknown;
+    field = field.restarted(roster());
+    field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
+    assert!(!field.calls.is_empty(), "{}", field.held(OLD, FaultKind::NotReady));
+}

@@ -5,14 +5,38 @@
 //! The ledger may keep records that were on their way when it refused the first one, and so keep them before it. The engine
 //! then records the present state of those machines again.
 
+use std::collections::BTreeSet;
+
 use crate::effect::Effect;
 use crate::model::id::RecordId;
+use crate::model::incident::MachineKey;
 use crate::record::Record;
 
-use super::State;
+use super::{JOINED_MAX, State};
 
 /// So many refused records are kept before old findings among them are let go.
 pub(super) const UNWRITTEN_MAX: usize = 16_384;
+
+/// Machines of which a record that comes late says something that may be over.
+#[derive(Default)]
+struct Told {
+    signed: BTreeSet<MachineKey>,
+    traced: BTreeSet<MachineKey>,
+    gone: BTreeSet<MachineKey>,
+}
+
+impl Told {
+    fn take(&mut self, record: &Record) {
+        match record {
+            Record::Cordoned { machine, .. } => drop(self.signed.insert(machine.clone())),
+            Record::Traced { machine, .. } => drop(self.traced.insert(machine.clone())),
+            Record::Departed { machines, .. } | Record::Forgotten { machines, .. } => {
+                self.gone.extend(machines.iter().cloned());
+            }
+            _ => {}
+        }
+    }
+}
 
 impl State {
     /// Asks the ledger to keep a record; one that comes after a refused one waits behind it.
@@ -45,13 +69,17 @@ impl State {
 
     pub(super) fn write_again(&mut self) {
         self.unwritten_max = UNWRITTEN_MAX;
+        let mut told = Told::default();
         for record in std::mem::take(&mut self.unwritten) {
+            told.take(&record);
             self.emit_record(record);
         }
         if std::mem::take(&mut self.overtaken) {
             let mut records = Vec::new();
             self.checkpoint_machines(&mut records);
+            self.say_what_is_over(&told, &mut records);
             self.checkpoint_requests(&mut records);
+            records.push(self.numbered());
             for record in records {
                 self.emit_record(record);
             }
@@ -60,5 +88,25 @@ impl State {
             self.ledger_error = None;
             self.rouse_held();
         }
+    }
+
+    /// A checkpoint tells what is so, and not what is over, because before a checkpoint there is nothing. Here there is: a cordon
+    /// that was refused comes behind the record that it was taken off.
+    fn say_what_is_over(&self, told: &Told, records: &mut Vec<Record>) {
+        let at = self.now;
+        let known = self.in_memory().chain(self.departed.iter().cloned());
+        for (machine, memory) in known.filter(|(machine, _)| told.signed.contains(machine)) {
+            records.push(self.signed(machine, memory.signs));
+        }
+        for machine in &told.traced {
+            if let Some(traced) = self.traces.get(machine) {
+                let (machine, trace, told) = (machine.clone(), traced.trace.clone(), traced.told.clone());
+                records.push(Record::Traced { at, machine, trace, told });
+            }
+        }
+        let is_there = |machine: &&MachineKey| self.desk().seen(machine).is_some();
+        let machines: Vec<MachineKey> = told.gone.iter().filter(is_there).cloned().collect();
+        records
+            .extend(machines.chunks(JOINED_MAX).map(|them| Record::Returned { at, machines: them.to_vec() }));
     }
 }

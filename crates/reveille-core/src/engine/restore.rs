@@ -236,10 +236,10 @@ impl Replay {
                 for Joined { machine, node, pool } in machines {
                     self.state.cluster.lost_together.remove(&machine);
                     self.state.set_seen_to_go(&machine, false);
-                    let memory = self.state.remembered.entry(machine).or_default();
+                    let memory = self.memory_of(machine);
                     memory.node = Some(node);
                     memory.pool = pool;
-                    memory.left = None;
+                    (memory.left, memory.lost_together) = (None, false);
                     // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
                     memory.born = false;
                 }
@@ -282,9 +282,13 @@ impl Replay {
         }
     }
 
+    /// These went out of sight. A disk that was full for a moment has this said again of those that had gone before, and what is
+    /// known of them stays: a person had taken the marks off a machine and drained its Node, and it was repaired once they put the
+    /// marks back.
     fn depart(&mut self, machines: Vec<MachineKey>, disowned: bool) {
         for key in machines {
-            let memory = self.state.remembered.remove(&key).unwrap_or_default();
+            let before = memory_in(&mut self.state.departed, &key).map(std::mem::take).unwrap_or_default();
+            let memory = self.state.remembered.remove(&key).unwrap_or(before);
             // Of no pool any more, as when its marks were seen to be off.
             let pool = memory.pool.clone().filter(|_| !disowned);
             self.state.depart(key, Remembered { pool, disowned, ..memory });

@@ -331,13 +331,19 @@ impl Field {
     }
 
     pub fn hear_agents(&mut self) {
+        for said in self.said() {
+            self.feed(Event::Agent(said));
+        }
+    }
+
+    /// What each agent says next.
+    pub fn said(&mut self) -> Vec<AgentFact> {
         let reports = self.agents.iter_mut().map(|(id, report)| {
             report.number += 1;
-            (AgentId::new(format!("agent-{id}")), Arc::new(report.clone()))
+            let agent = AgentId::new(format!("agent-{id}"));
+            AgentFact::Said { agent, report: Arc::new(report.clone()) }
         });
-        for (agent, report) in reports.collect::<Vec<_>>() {
-            self.feed(Event::Agent(AgentFact::Said { agent, report }));
-        }
+        reports.collect()
     }
 
     pub fn lists(&mut self) {

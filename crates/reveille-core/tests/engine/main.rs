@@ -16,6 +16,7 @@ mod consoles;
 mod doubted;
 mod fixture;
 mod freezes;
+mod full_disk;
 mod gaps;
 mod ghosts;
 mod given_back;

@@ -75,6 +75,7 @@ impl State {
         self.freezes.go_on_at(now);
         let jump = Jump::Gap { before, now };
         self.over(jump);
+        self.doubt_births_before(before);
         self.move_wakes(|why| matches!(why, Wake::Flight(_)), |at| jump.ends([at]));
         self.tell_unwatched(before);
     }

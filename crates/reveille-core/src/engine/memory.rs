@@ -213,7 +213,7 @@ impl State {
     /// need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the time that it
     /// is listed again.
     fn give_back_unseen(&mut self, cloud: &CloudName) {
-        let is_first = self.clouds.get(cloud).is_some_and(|view| view.first_listed == Some(self.now));
+        let is_first = self.clouds.get(cloud).is_some_and(|view| view.first_listed() == Some(self.now));
         let (now, given_back) = (self.now, self.given_back_before(cloud, is_first));
         let Some(view) = self.clouds.get_mut(cloud).filter(|_| self.resumed) else { return };
         for (id, at) in given_back {

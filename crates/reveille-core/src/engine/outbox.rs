@@ -79,7 +79,7 @@ impl State {
             self.checkpoint_machines(&mut records);
             self.say_what_is_over(&told, &mut records);
             self.checkpoint_requests(&mut records);
-            records.push(self.numbered());
+            records.push(self.numbered(None));
             for record in records {
                 self.emit_record(record);
             }

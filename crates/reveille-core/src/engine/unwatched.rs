@@ -14,6 +14,7 @@ use crate::diagnose::absence;
 use crate::model::id::NodeName;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
+use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
@@ -94,15 +95,27 @@ impl State {
     /// never joined. Of one that came into sight within the last hour events would tell. Who has a Node now has joined.
     pub(super) fn doubt_births(&mut self) {
         let before = self.now - EVENTS_LIVE;
-        for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
-            seen.may_have_served |= seen.joined.is_none() && seen.first_seen < before;
-        }
+        self.doubt_births_of(|seen| seen.first_seen < before);
         let (cluster, departed) =
             (&self.cluster, self.departed.iter_mut().map(|(key, memory)| (&*key, memory)));
         for (key, memory) in departed.chain(&mut self.remembered) {
             let MachineKey::Instance(_, id) = key else { continue };
             let has_node = !cluster.naming(id).is_empty() || !cluster.with_uuid(id).is_empty();
             memory.born &= memory.node.is_some() || has_node;
+        }
+    }
+
+    /// We slept, or our clock was set ahead: what was in sight was so before that, although it counts as new for as long as it
+    /// would have without the gap.
+    pub(super) fn doubt_births_before(&mut self, before: Time) {
+        if Self::was_long_gap(before, self.now) {
+            self.doubt_births_of(|_| true);
+        }
+    }
+
+    fn doubt_births_of(&mut self, is_old: impl Fn(&Seen) -> bool) {
+        for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
+            seen.may_have_served |= seen.joined.is_none() && is_old(seen);
         }
     }
 

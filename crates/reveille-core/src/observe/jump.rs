@@ -38,6 +38,7 @@ impl Seen {
             signs: _,
             born_in_sight: _,
             born_kept: _,
+            may_have_served: _,
             made_meanwhile: _,
             released_by_boot: _,
         } = self;

@@ -393,7 +393,7 @@ impl State {
             incident.label = label.clone();
         }
         let well_since = incident.well_since.take();
-        let used_up = well_since.is_some_and(|since| self.relapse(key, since));
+        let counted = well_since.and_then(|since| self.relapse(key, since));
         let Some(case) = self.cases.get_mut(key) else { return };
         let incident = &mut case.incident;
         let mut findings = vec![bounded(fault.finding)];
@@ -410,16 +410,27 @@ impl State {
             self.ripe.insert(key.clone());
             self.record(Record::Diagnosed { at: now, incident: id, findings });
         }
-        if used_up {
-            self.next_rung(key, "it was mended and came back too often");
+        if let Some(used_up) = counted {
+            self.count_lapse(key, used_up);
         }
     }
 
-    /// It looked well since then, and does not any more. True where this was the last try of its step.
-    fn relapse(&mut self, key: &IncidentKey, since: Time) -> bool {
+    /// What held did not last, which was counted as a try. The ledger has to know: no record of an act tells it, and the next
+    /// process would count that one again.
+    pub(super) fn count_lapse(&mut self, key: &IncidentKey, used_up: bool) {
+        if used_up {
+            self.next_rung(key, "it was mended and came back too often");
+        }
+        if self.cases.get(key).is_some_and(|case| !case.incident.given_up) {
+            self.record_ladder(key);
+        }
+    }
+
+    /// It looked well since then, and does not any more. Whether this was the last try of its step, where it counts as one.
+    fn relapse(&mut self, key: &IncidentKey, since: Time) -> Option<bool> {
         let (now, timing) = (self.now, self.roster.timing);
         let (over, confirms) = (since + self.dwell(key), self.confirms(key));
-        let Some(case) = self.cases.get_mut(key) else { return false };
+        let case = self.cases.get_mut(key)?;
         self.ripe.insert(key.clone());
         // It was well for so long that only a person's word was missing: the waiting begins again.
         let unconfirmed = confirms && now >= over;
@@ -435,14 +446,14 @@ impl State {
             // It may not have been looked at since: while our sight was gone, or at the very moment.
             self.outlast(key, over);
             if now.since(over) > RECURS_WITHIN {
-                return false;
+                return None;
             }
         }
-        let Some(case) = self.cases.get_mut(key) else { return false };
+        let case = self.cases.get_mut(key)?;
         // It looked mended and is back within the dwell: that repair did not hold.
         let rung = ladder(key.kind).get(usize::from(case.incident.rung));
         let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
-        lapsed && case.count_try(now, &timing, allowed)
+        lapsed.then(|| case.count_try(now, &timing, allowed))
     }
 
     /// It is not seen any more: the dwell begins, or is over.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::attempt::{Ending, Readback};
-use crate::model::incident::{Incident, MachineKey, Subject};
+use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::signs;
 use crate::model::time::Time;
 use crate::observe::cloud::Left;
@@ -205,21 +205,43 @@ impl State {
         }
         let Incident { rung, tries, not_before, .. } = *incident;
         if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
-            let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
-            let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
-            records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed });
+            records.push(self.stands(incident));
         }
-        // This record follows the record of the repair step: on replay, an incident that starts from the beginning loses
-        // its request.
+        self.wanted_of(incident, records);
+    }
+
+    /// Where an incident stands on its ladder.
+    fn stands(&self, incident: &Incident) -> Record {
+        let case = self.cases.get(&incident.key).filter(|case| case.incident.id == incident.id);
+        let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
+        let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
+        let Incident { id: incident, rung, tries, not_before, .. } = *incident;
+        Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
+    }
+
+    /// What people want of it, and that it was given up. These follow the record of where it stands: on replay, that one takes
+    /// them back.
+    fn wanted_of(&self, incident: &Incident, records: &mut Vec<Record>) {
+        let (at, id) = (self.now, incident.id);
         if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
             let (machine, value) = (machine.clone(), asked.value.clone());
             records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });
         }
         if let Some(until) = incident.kept_until {
-            records.push(Record::Kept { at: self.now, incident: id, until });
+            records.push(Record::Kept { at, incident: id, until });
         }
         if incident.given_up {
-            records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
+            records.push(Record::GivenUp { at, incident: id, why: Arc::from("as before") });
+        }
+    }
+
+    /// Tells the ledger where an open incident stands now, where no record of an act says so.
+    pub(super) fn record_ladder(&mut self, key: &IncidentKey) {
+        let Some(case) = self.cases.get(key) else { return };
+        let mut records = vec![self.stands(&case.incident)];
+        self.wanted_of(&case.incident, &mut records);
+        for record in records {
+            self.record(record);
         }
     }
 }

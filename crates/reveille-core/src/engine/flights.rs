@@ -125,9 +125,7 @@ impl State {
         }
         let used_up = case.count_try(now, &timing, rung.tries(timing.tries));
         self.ripe.insert(key.clone());
-        if used_up {
-            self.next_rung(key, "it was mended and came back too often");
-        }
+        self.count_lapse(key, used_up);
         true
     }
 

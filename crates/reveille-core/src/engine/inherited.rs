@@ -5,11 +5,11 @@ use crate::effect::Call;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::id::IntentId;
-use crate::model::incident::{Asked, FaultKind, Incident, IncidentKey, Subject};
+use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
 use crate::model::time::Time;
 use crate::observe::source::Trust;
 use crate::plan::budget::{Flight, Phase};
-use crate::record::{Record, Verdict};
+use crate::record::Verdict;
 use crate::remedies::ladder;
 
 use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
@@ -166,21 +166,10 @@ impl State {
         if (rung, tries) >= (case.incident.rung, case.incident.tries) {
             return;
         }
-        let at = self.now;
         let Some(case) = self.cases.get_mut(&flight.key) else { return };
-        let Incident { id: incident, not_before, kept_until, .. } = case.incident;
-        let asked = case.incident.asked.clone();
         (case.incident.rung, case.incident.tries, case.incident.given_up) = (rung, tries, false);
-        let (unconfirmed, lapsed) = (case.gathered.unconfirmed.clone(), case.lapsed.clone());
         self.ripe.insert(flight.key.clone());
-        self.record(Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed });
-        // That record takes back what people wanted of it.
-        if let (Some(Asked { at, value }), Subject::Machine(machine)) = (asked, &flight.key.subject) {
-            self.record(Record::Asked { at, machine: machine.clone(), value, incident: Some(incident) });
-        }
-        if let Some(until) = kept_until {
-            self.record(Record::Kept { at, incident, until });
-        }
+        self.record_ladder(&flight.key);
     }
 
     /// Until when the reboot that is under way for this incident may show its effect.

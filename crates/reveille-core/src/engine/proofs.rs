@@ -233,9 +233,7 @@ impl State {
         if let Some(case) = self.cases.get_mut(&flight.key) {
             case.incident.not_before = Some(at + patience);
         }
-        let nudge = matches!(flight.call, Call::NudgeGroup(_) | Call::NudgeRouter(_));
-        let must_be_proved = nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace);
-        if must_be_proved {
+        if must_be_proved(flight) {
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
                 // What an earlier process called for may have its successor already, and that counts.
@@ -603,6 +601,12 @@ pub(super) fn earned(case: &Case, flight: &Flight) -> bool {
         Some(before) => case.well_boot.as_ref().is_some_and(|boot| boot != before),
         None => case.incident.well_since.is_some_and(|well| well > since),
     }
+}
+
+/// That it took effect does not show that it helped: its place is kept until that is seen, or its time is over.
+pub(super) const fn must_be_proved(flight: &Flight) -> bool {
+    let is_nudge = matches!(flight.call, Call::NudgeGroup(_) | Call::NudgeRouter(_));
+    is_nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace)
 }
 
 /// Its effect was seen, and its machine is on its way up.

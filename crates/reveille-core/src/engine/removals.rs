@@ -21,7 +21,7 @@ use crate::model::time::Span;
 use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::remembered::{Remembered, Signs};
-use crate::record::Record;
+use crate::record::{Joined, Record};
 
 use super::State;
 use super::memory::memory_in;
@@ -169,7 +169,15 @@ impl State {
         for cloud in clouds {
             let key = MachineKey::Instance(cloud, id.clone());
             let left = self.removal_of(gone).map(|removal| Left { at: self.now, sign: removal.sign() });
-            let (node, left) = (Some(gone.node.name.clone()), left.map(Box::new));
+            let (at, node) = (self.now, gone.node.name.clone());
+            // The next process may be the one that lists it: without these it would take it for one that never joined.
+            let joined = Joined { machine: key.clone(), node: node.clone(), pool: None };
+            self.record(Record::Joined { at, machines: vec![joined] });
+            if let Some(Left { at, sign: why }) = left.clone() {
+                self.record(Record::Left { at, machine: key.clone(), why });
+            }
+            self.record(Record::Departed { at, machines: vec![key.clone()], disowned: false });
+            let (node, left) = (Some(node), left.map(Box::new));
             self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
         }
     }

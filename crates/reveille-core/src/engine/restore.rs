@@ -30,7 +30,7 @@ use crate::remedies::{DeleteInstance, Rung, ladder};
 use super::agents::Traced;
 use super::flights::may_be_allowed;
 use super::memory::memory_in;
-use super::proofs::boots;
+use super::proofs::{boots, must_be_proved};
 use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -495,7 +495,7 @@ impl Replay {
         }
     }
 
-    /// It took effect: nothing to verify again. What can hurt keeps its slot until its time is over, because how well the
+    /// It took effect: nothing to verify again. What has to be proved keeps its slot until its time is over, because how well the
     /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.
     fn held(&mut self, at: Time, intent: IntentId) {
         // The clock may have gone back since.
@@ -503,8 +503,7 @@ impl Replay {
         let mut proving = false;
         let patience = self.state.book.flights.get(&intent).map(|flight| self.state.patience(flight));
         let wait = match self.state.book.flights.get_mut(&intent) {
-            // A start deletes nothing, and its machine boots for as long as one that was rebooted.
-            Some(flight) if flight.rung.class().is_destructive() => {
+            Some(flight) if must_be_proved(flight) => {
                 proving = true;
                 let deadline = at + patience.unwrap_or_default();
                 flight.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };

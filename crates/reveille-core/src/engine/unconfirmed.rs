@@ -11,7 +11,6 @@
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
 use crate::plan::desk::Case;
-use crate::record::Record;
 
 use super::{RECURS_WITHIN, State, Wake};
 
@@ -30,22 +29,6 @@ impl State {
                 self.record_ladder(key);
             }
             self.wake(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));
-        }
-    }
-
-    /// Where it stands on its ladder, and what people wanted of it, but for a request.
-    fn record_ladder(&mut self, key: &IncidentKey) {
-        let Some(case) = self.cases.get(key) else { return };
-        let (unconfirmed, lapsed) = (case.gathered.unconfirmed.clone(), case.lapsed.clone());
-        let (at, incident) = (self.now, case.incident.id);
-        let (rung, tries, not_before) = (case.incident.rung, case.incident.tries, case.incident.not_before);
-        let (kept_until, given_up) = (case.incident.kept_until, case.incident.given_up);
-        self.record(Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed });
-        if let Some(until) = kept_until {
-            self.record(Record::Kept { at, incident, until });
-        }
-        if given_up {
-            self.record(Record::GivenUp { at, incident, why: "as before".into() });
         }
     }
 }

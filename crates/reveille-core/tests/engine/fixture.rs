@@ -28,6 +28,8 @@ use reveille_core::remedies::{
     SetPortGroups, StartInstance,
 };
 
+use super::next_process::Ledger;
+
 pub const CLOUD: &str = "os";
 
 pub fn roster() -> Roster {
@@ -214,12 +216,14 @@ pub struct Field {
     pub role_reads: u32,
     pub calls: Vec<Call>,
     pub records: Vec<Record>,
+    pub ledger: Ledger,
     witnessed: Witnessed,
 }
 
 impl Field {
     pub fn new(roster: Roster) -> Self {
-        Self::with(State::new(roster, Start { fence: Fence(1), acting: true }))
+        let state = State::new(roster, Start { fence: Fence(1), acting: true });
+        Self { ledger: Ledger::empty(), ..Self::with(state) }
     }
 
     pub fn with(state: State) -> Self {
@@ -257,6 +261,7 @@ impl Field {
             role_reads: 0,
             calls: Vec::new(),
             records: Vec::new(),
+            ledger: Ledger::unknown(),
             witnessed: Witnessed::default(),
         }
     }
@@ -354,6 +359,7 @@ impl Field {
         self.sync_nodes();
         self.list_leases();
         self.feed(Event::Cluster(ClusterFact::Alive));
+        self.assert_next_process_knows_the_same();
     }
 
     /// Lets time pass as [`Field::run`] does, but lists no nodes: a watch that has nothing to tell only proves that it lives.
@@ -380,19 +386,6 @@ impl Field {
         let unlisted = self.unlisted_leases.iter().map(|name| (name.clone(), Renewal::nth(self.renewals)));
         let leases = leases.chain(unlisted).collect();
         self.feed(Event::Cluster(ClusterFact::Leases(leases)));
-    }
-
-    /// The next process over the same world, five seconds later, with this one's ledger.
-    pub fn restarted(self, roster: Roster) -> Self {
-        let now = self.now + Span::from_s(5);
-        let start = Start { fence: Fence(2), acting: true };
-        let how = Restored { start, now, last_alive: Some(self.now) };
-        let mut next = Self::with(State::restore(roster, how, self.records.clone()));
-        (next.now, next.records, next.made) = (now, self.records, self.made);
-        next.records.push(Record::Started { at: now, fence: start.fence });
-        (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
-        next.routers = self.routers;
-        next
     }
 
     /// What the clock of the cloud shows.
@@ -454,6 +447,7 @@ impl Field {
         if let Event::Recorded(id) = &event {
             self.witnessed.acknowledge(*id);
         }
+        self.ledger.hear(self.now, &event);
         let effects = self.state.step(self.now, event);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
             panic!("{violation}");
@@ -468,6 +462,7 @@ impl Field {
     }
 
     pub fn perform(&mut self, effects: Vec<Effect>) {
+        self.ledger.take(&effects);
         for effect in effects {
             match effect {
                 Effect::Record { id, record } => {

@@ -34,6 +34,7 @@ mod lost_nodes;
 mod marks;
 mod moved;
 mod network;
+mod next_process;
 mod order;
 mod others;
 mod presence;

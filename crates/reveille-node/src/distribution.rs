@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use reveille_core::model::id::NodeName;
 use secrecy::SecretString;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::api::Answer;
 use crate::bundle_hash::BundleHash;
@@ -114,6 +115,10 @@ pub struct Order<'a> {
 pub struct Begun {
     /// The token that the join uses.
     pub token: Option<Token>,
+    /// The CAs for whose servers the token is meant; empty where the join's files name none.
+    pub authorities: Vec<CertificateDer<'static>>,
+    /// The endpoint to which the join shows the token without knowing its CA; none where it always knows it.
+    pub shown_at: Option<Endpoint>,
     /// Everything exists that the join needs to go on by itself.
     pub is_whole: bool,
     /// The endpoint at which the kubelet sends a CertificateSigningRequest that an approver has to approve; none where

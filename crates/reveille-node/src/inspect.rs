@@ -12,6 +12,7 @@
 //! another distribution joined counts as one of another cluster, whatever the state of that cluster.
 
 mod asking;
+mod found_token;
 mod history;
 
 use std::io::Read as _;
@@ -35,7 +36,6 @@ use crate::lines::{Key, Lines};
 use crate::node_object::Ready;
 use crate::probe::is_roots;
 use crate::root::Root;
-use crate::signing_request;
 use crate::target::kubeconfig::{Client, Kubeconfig};
 use crate::target::{Endpoint, Target, TargetError, Token};
 
@@ -327,21 +327,6 @@ impl Inspector {
         }
     }
 
-    /// The state of the CertificateSigningRequest that a kubelet makes with its token.
-    async fn awaited(&self) -> Option<String> {
-        let begun = self.distribution.begun(&self.root, self.kubelet_runs() == Some(true)).ok()??;
-        let (server, token) = (begun.requests_at?, begun.token?);
-        let known = self.authorities().await.ok()?;
-        let trust = Trust::Authorities(known.roots);
-        let api = Api::new(&server, trust, Shown::Token(token.whole())).ok()?;
-        let answer = api.get(signing_request::PATH, ASK_WITHIN).await.ok()?;
-        let requests = signing_request::read(&answer.body, self.node_name.as_str());
-        requests
-            .ok()
-            .filter(|_| answer.status == 200)
-            .and_then(|requests| signing_request::awaited(&requests))
-    }
-
     async fn credentials(&self) -> (Credentials, Asked) {
         let unread =
             |cause: String| (Credentials::CannotTell(cause.as_str().into()), Asked::CannotTell(cause));
@@ -391,15 +376,10 @@ impl Inspector {
     }
 
     async fn of_begun(&self, begun: &Begun) -> (Credentials, Asked) {
-        let mut asked = self.ask_with_token(begun.token.as_ref()).await;
-        if let (Asked::Guarded, Some(token)) = (&asked, &begun.token)
-            && let Some(taken) = self.ask_for_name(token).await
-        {
-            asked = taken;
-        }
+        let asked = self.ask_with_found(begun).await;
         let credentials = match &asked {
             _ if !begun.is_whole => Credentials::Interrupted,
-            Asked::Refused => Credentials::TokenDead,
+            Asked::Refused | Asked::OfAnother => Credentials::TokenDead,
             Asked::There(_)
             | Asked::NotThere(_)
             | Asked::Forbidden
@@ -447,6 +427,7 @@ impl Inspector {
             | Asked::Guarded
             | Asked::NameTaken(_) => Credentials::Accepted,
             Asked::Refused => self.or_renewed(Credentials::Refused),
+            Asked::OfAnother => Credentials::CannotTell("only a token was tried".into()),
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
         };
         (credentials, asked)
@@ -461,11 +442,12 @@ impl Inspector {
     /// show no certificate at their start. So the token counts that the agent will show then.
     async fn of_unregistered(&self) -> Credentials {
         let begun = match self.distribution.begun(&self.root, true) {
-            Ok(begun) => begun.and_then(|begun| begun.token),
+            Ok(begun) => begun,
             Err(failure) => return Credentials::CannotTell(failure.to_string().into()),
         };
-        match self.ask_with_token(begun.as_ref()).await {
-            Asked::Refused => Credentials::TokenDead,
+        match begun {
+            Some(begun) if self.refuse_found(&begun).await => Credentials::TokenDead,
+            // A token of another cluster is left to the agent's next start: its configuration may lead there.
             _ => Credentials::Accepted,
         }
     }
@@ -505,7 +487,11 @@ impl Inspector {
     ///
     /// The API server refuses the token. A missing answer is not a refusal.
     pub async fn try_token(&self, token: &Token) -> Result<(), String> {
-        if let (Some(wanted), Some(said)) = (self.target.bundle, token.bundle())
+        let wanted = match self.target.bundle {
+            Some(wanted) => Some(wanted),
+            None => self.authorities().await.ok().and_then(|known| known.bundle),
+        };
+        if let (Some(wanted), Some(said)) = (wanted, token.bundle())
             && wanted != said
         {
             return Err(format!(
@@ -519,6 +505,7 @@ impl Inspector {
             | Asked::NameTaken(_)
             | Asked::Forbidden
             | Asked::Guarded
+            | Asked::OfAnother
             | Asked::CannotTell(_) => Ok(()),
         }
     }
@@ -543,7 +530,7 @@ impl Inspector {
                 return NodeThere { advice, ..NodeThere::only(NodeSeen::AnotherMachines) };
             }
             Asked::Guarded => return NodeThere::only(NodeSeen::Guarded),
-            Asked::Refused | Asked::Forbidden | Asked::CannotTell(_) => {
+            Asked::Refused | Asked::OfAnother | Asked::Forbidden | Asked::CannotTell(_) => {
                 return NodeThere::only(NodeSeen::CannotTell);
             }
         };

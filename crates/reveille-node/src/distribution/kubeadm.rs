@@ -50,7 +50,8 @@ impl Distribution for Kubeadm {
         let read = Kubeconfig::parse(root, &text).map_err(|error| error.within(BOOTSTRAP_KUBECONFIG))?;
         let token = read.token.as_ref().and_then(|token| Token::parse("bootstrap", token).ok());
         let is_whole = NEEDED.iter().all(|path| root.has(path));
-        Ok(Some(Begun { token, is_whole, requests_at: Some(read.server) }))
+        let (authorities, requests_at) = (read.authorities, Some(read.server));
+        Ok(Some(Begun { token, authorities, shown_at: None, is_whole, requests_at }))
     }
 
     fn debris(&self) -> Vec<String> {

@@ -130,8 +130,15 @@ impl Distribution for Supervised {
         if !runs {
             return Ok(None);
         }
-        let token = AgentConfig::read(self.kind, root)?.token(root)?;
-        Ok(Some(Begun { token, is_whole: true, requests_at: None }))
+        let config = AgentConfig::read(self.kind, root)?;
+        let token = config.token(root)?;
+        // The agent keeps the CAs of its server once it took them. Until then it shows a short token to any server that
+        // answers at the configured address.
+        let kept = root.bytes(self.file("server-ca.crt")).ok().flatten();
+        let kept = kept.and_then(|pem| Bundle::read(&pem).ok());
+        let authorities = kept.map(|kept| kept.anchors).unwrap_or_default();
+        let shown_at = config.server().ok().flatten().map(|(endpoint, _)| endpoint);
+        Ok(Some(Begun { token, authorities, shown_at, is_whole: true, requests_at: None }))
     }
 
     fn debris(&self) -> Vec<String> {

@@ -9,10 +9,11 @@ use tokio_rustls::rustls::RootCertStore;
 
 use super::{ASK_WITHIN, CLOCK_RIGHT, CLOCK_WRONG, Inspector, is_right};
 use crate::api::{Answer, Api, Shown, Trust};
+use crate::discovery::Discovered;
 use crate::lines::Key;
 use crate::node_object::NodeObject;
 use crate::target::kubeconfig::{Client, Kubeconfig};
-use crate::target::{AGENT_USER, Endpoint, Kind, Token};
+use crate::target::{AGENT_USER, Endpoint, Kind, Target, Token};
 
 /// The result of asking for the Node.
 pub(super) enum Asked {
@@ -26,6 +27,8 @@ pub(super) enum Asked {
     /// The API server accepts the token, which may not read Nodes; the cluster itself guards the name.
     Guarded,
     Refused,
+    /// The token is of another cluster, and was shown to no server.
+    OfAnother,
     CannotTell(String),
 }
 
@@ -37,8 +40,17 @@ impl Inspector {
 
     pub(super) async fn ask_with_token(&self, token: Option<&Token>) -> Asked {
         let Some(token) = token else { return Asked::CannotTell("there is no token to ask with".to_owned()) };
+        match self.any_server().await {
+            Ok(known) if is_of_another(token, &known) => Asked::OfAnother,
+            Ok(known) => self.try_with(token, &Servers::of(&known, &self.target)).await,
+            Err(cause) => Asked::CannotTell(cause),
+        }
+    }
+
+    /// Tries a token with these servers, which it may be shown.
+    pub(super) async fn try_with(&self, token: &Token, servers: &Servers) -> Asked {
         let trial = self.distribution.trial(&self.node_name);
-        let answer = match self.with_token(token, &trial.path, &[]).await {
+        let answer = match servers.with_token(token, &trial.path, &[]).await {
             Ok(answer) => answer,
             Err(cause) => return Asked::CannotTell(cause),
         };
@@ -53,39 +65,16 @@ impl Inspector {
 
     /// Asks whether the cluster has another machine under this name; none where it does not, or where the request is not
     /// possible.
-    pub(super) async fn ask_for_name(&self, token: &Token) -> Option<Asked> {
+    pub(super) async fn ask_for_name(&self, token: &Token, servers: &Servers) -> Option<Asked> {
         let trial = self.distribution.name_trial(&self.root, &self.node_name)?;
-        let answer = self.with_token(token, &trial.path, &trial.headers).await.ok()?;
+        let answer = servers.with_token(token, &trial.path, &trial.headers).await.ok()?;
         // An answer with another status contains a certificate and its key: the inspector reads neither.
         (answer.status == 403).then_some(Asked::NameTaken(trial.advice))
     }
 
-    /// Asks the named servers, one after the other, until one answers.
-    async fn with_token(
-        &self,
-        token: &Token,
-        path: &str,
-        headers: &[(String, SecretString)],
-    ) -> Result<Answer, String> {
-        let known = self.authorities().await.map_err(|failure| failure.to_string())?;
-        let shared = token.shared();
-        let shown = match &shared {
-            Some(shared) => Shown::Password(AGENT_USER, &shared.password),
-            None => Shown::Token(token.whole()),
-        };
-        let mut last = "no server is named".to_owned();
-        for endpoint in &self.target.endpoints {
-            let api = Api::new(endpoint, Trust::Authorities(Arc::clone(&known.roots)), shown);
-            let asked = match api {
-                Ok(api) => api.get_as(path, headers, ASK_WITHIN).await,
-                Err(failure) => Err(failure),
-            };
-            match asked {
-                Ok(answer) => return Ok(answer),
-                Err(failure) => last = failure.to_string(),
-            }
-        }
-        Err(last)
+    /// The CAs of the target's servers.
+    pub(super) async fn any_server(&self) -> Result<Discovered, String> {
+        self.authorities().await.map_err(|failure| failure.to_string())
     }
 
     /// Asks for the Node with the kubelet's certificate.
@@ -123,6 +112,51 @@ impl Inspector {
         }
         Err(last)
     }
+}
+
+/// Servers that may be shown a token: those of these CAs, at these addresses.
+pub(super) struct Servers {
+    pub(super) roots: Arc<RootCertStore>,
+    pub(super) endpoints: Vec<Endpoint>,
+}
+
+impl Servers {
+    /// All servers of the target.
+    pub(super) fn of(known: &Discovered, target: &Target) -> Self {
+        Self { roots: Arc::clone(&known.roots), endpoints: target.endpoints.clone() }
+    }
+
+    /// Asks the servers, one after the other, until one answers.
+    async fn with_token(
+        &self,
+        token: &Token,
+        path: &str,
+        headers: &[(String, SecretString)],
+    ) -> Result<Answer, String> {
+        let shared = token.shared();
+        let shown = match &shared {
+            Some(shared) => Shown::Password(AGENT_USER, &shared.password),
+            None => Shown::Token(token.whole()),
+        };
+        let mut last = "no server is named".to_owned();
+        for endpoint in &self.endpoints {
+            let api = Api::new(endpoint, Trust::Authorities(Arc::clone(&self.roots)), shown);
+            let asked = match api {
+                Ok(api) => api.get_as(path, headers, ASK_WITHIN).await,
+                Err(failure) => Err(failure),
+            };
+            match asked {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => last = failure.to_string(),
+            }
+        }
+        Err(last)
+    }
+}
+
+/// True when the token names another cluster than the one with these CAs.
+pub(super) fn is_of_another(token: &Token, known: &Discovered) -> bool {
+    matches!((token.bundle(), known.bundle), (Some(said), Some(found)) if said != found)
 }
 
 /// True when a server of these CAs answers at this address.

@@ -456,3 +456,4 @@ fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_r
 }
 
 mod processes;
+mod tokens;

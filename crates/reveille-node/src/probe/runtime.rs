@@ -63,8 +63,8 @@ impl Probe {
             }
         }
         let at = held.as_ref().map(Holding::path).unwrap_or_default();
-        let client = reqwest::Client::builder().unix_socket(at).http2_prior_knowledge().no_proxy().build();
-        let client = match client {
+        let client = reqwest::Client::builder().unix_socket(at).http2_prior_knowledge().no_proxy();
+        let client = match client.redirect(reqwest::redirect::Policy::none()).build() {
             Ok(client) => client,
             Err(error) => return Reading::cannot_tell(format!("no client could be made: {error}")),
         };

@@ -60,3 +60,18 @@ async fn somebody_in_between_does_not_tell_the_pinned_authority_by_a_file_of_the
     let checks = checks_of(&target(&server.endpoint, &[ours.pin()])).await;
     assert_ne!(came(&checks, "ca-pin"), Came::Passed, "it told no authority at all");
 }
+
+/// A user of the machine listens on the kubelet's port before the kubelet does, and sends root's agent to a place that only
+/// root may ask. The metadata of a cloud is such a place on many machines.
+#[tokio::test]
+async fn what_listens_on_the_kubelets_port_sends_root_nowhere_else() {
+    let (listener, metadata) = listener().await;
+    let asked = tokio::spawn(async move { listener.accept().await.is_ok() });
+    let away = format!(
+        "HTTP/1.1 302 Found\r\nlocation: http://{metadata}/latest/meta-data\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+    );
+    let kubelet = plain(away.leak().as_bytes()).await;
+    let said = kubelet::healthz(&kubelet.endpoint, std::time::Duration::from_secs(5)).await;
+    assert!(!asked.is_finished(), "root asked what a user named: {said:?}");
+    assert_eq!(said.unwrap(), (302, String::new()));
+}

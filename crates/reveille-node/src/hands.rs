@@ -70,7 +70,9 @@ pub enum DeedError {
     #[error("the cluster's authority could not be learned: {0}")]
     Authority(String),
     /// Marks of a control plane appeared after the decision.
-    #[error("a control plane, or a member of etcd, is on this machine: nothing of it is taken away")]
+    #[error(
+        "a control plane, or a member of etcd, is on this machine, or a configuration that may name one cannot be read: nothing of it is taken away"
+    )]
     ControlPlane,
     /// Another join began after the decision.
     #[error("another join or reset is under way on this machine: nothing is done beside it")]

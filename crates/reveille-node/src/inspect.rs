@@ -195,9 +195,10 @@ impl Inspector {
         }
     }
 
-    /// True when the machine runs a control plane, or a member of etcd, of any cluster.
+    /// True when the machine runs a control plane, or a member of etcd, of any cluster, or when that cannot be told. The
+    /// configuration is read each time: it may have changed since this agent started.
     pub fn leads(&self) -> bool {
-        self.marks.of_control_plane(&self.root).next().is_some()
+        Marks::of_machine(&self.root).may_lead(&self.root)
     }
 
     /// Removes the temporary files of a killed join; a token is among them. Does not disturb a join that is under way.

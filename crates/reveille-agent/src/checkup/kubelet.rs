@@ -35,7 +35,11 @@ pub(super) fn leftovers(facts: &Facts) -> Found {
     let leading = || leads.iter().map(|path| format!("a control plane runs here: {path}"));
     let mend = |found: Found| {
         let found = found.lines(leading()).cause("leftover-state");
-        if leads.is_empty()
+        if let Reading::CannotTell(why) = &facts.join.control_plane {
+            found
+                .line(format!("whether a control plane runs here cannot be told: {why}"))
+                .advise("look at that file first, and do not reset this machine before you know that it is no control plane")
+        } else if leads.is_empty()
             && let Some(own) = &facts.supervised
         {
             found

@@ -129,17 +129,22 @@ fn a_kubelet_of_ones_own_and_files_of_ones_own_cluster_are_no_conflict() {
 
 #[test]
 fn a_control_plane_is_never_advised_to_reset() {
-    let mut facts = joined();
-    facts.join.control_plane = Read(vec!["/var/lib/etcd/member".to_owned()]);
-    aim(&mut facts).pins = vec!["sha256:cc".to_owned()];
-    facts.servers[0].authorities = Read(vec![Authority {
-        certificate: certificate("CN=kubernetes", "sha256:cc"),
-        from: "x".to_owned(),
-    }]);
-    let checks = checkup(&facts);
-    let failed = first_failed(&checks).unwrap();
-    assert_eq!(failed.id, "leftovers");
-    assert!(failed.advice.as_ref().unwrap().commands.is_empty(), "{failed:?}");
+    for seen in [
+        Read(vec!["/var/lib/etcd/member".to_owned()]),
+        Reading::cannot_tell("/etc/rancher/k3s/config.yaml cannot be read"),
+    ] {
+        let mut facts = joined();
+        facts.join.control_plane = seen;
+        aim(&mut facts).pins = vec!["sha256:cc".to_owned()];
+        facts.servers[0].authorities = Read(vec![Authority {
+            certificate: certificate("CN=kubernetes", "sha256:cc"),
+            from: "x".to_owned(),
+        }]);
+        let checks = checkup(&facts);
+        let failed = first_failed(&checks).unwrap();
+        assert_eq!(failed.id, "leftovers");
+        assert!(failed.advice.as_ref().unwrap().commands.is_empty(), "{failed:?}");
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ const WORDS_LOOKED_AT: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
     control_plane: Vec<String>,
+    /// The places of the configuration that cannot be read.
+    unread: Vec<String>,
     kubeconfigs: Vec<(Kind, String)>,
 }
 
@@ -35,29 +37,42 @@ impl Marks {
     pub fn of_machine(root: &Root) -> Self {
         let mut own = Self {
             control_plane: OF_KUBEADM.map(str::to_owned).to_vec(),
+            unread: Vec::new(),
             kubeconfigs: vec![(Kind::Kubeadm, KUBECONFIG.to_owned())],
         };
         for kind in [Kind::K3s, Kind::Rke2] {
-            let usual = format!("/var/lib/rancher/{kind}");
-            // A configuration that cannot be read changes no path; the usual path is checked in any case.
-            let told = AgentConfig::read(kind, root)
-                .map(|config| config.data_folder())
-                .unwrap_or_else(|_| usual.clone());
-            let mut folders = vec![usual];
-            if !folders.contains(&told) {
-                folders.push(told);
+            let mut folders = vec![format!("/var/lib/rancher/{kind}")];
+            for (config, whole) in
+                [AgentConfig::as_far_as_it_goes(kind, root), AgentConfig::of_server(kind, root)]
+            {
+                folders.push(config.data_folder());
+                own.unread.extend(whole.err().map(|error| error.place));
             }
+            folders.sort();
+            folders.dedup();
             for folder in folders {
                 own.control_plane.extend(OF_SERVERS.iter().map(|name| format!("{folder}/{name}")));
                 own.kubeconfigs.push((kind, format!("{folder}/agent/kubelet.kubeconfig")));
             }
         }
+        own.unread.dedup();
         own
     }
 
     /// The existing files of a control plane, or of a member of etcd.
     pub fn of_control_plane<'a>(&'a self, root: &'a Root) -> impl Iterator<Item = &'a str> {
         self.control_plane.iter().map(String::as_str).filter(|path| root.has(path))
+    }
+
+    /// The places of the configuration that cannot be read here: k3s and RKE2 may read it, and it may name the folder of a
+    /// control plane.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
+    }
+
+    /// True when the machine has a control plane or a member of etcd, or when that cannot be told: a reset cannot be undone.
+    pub fn may_lead(&self, root: &Root) -> bool {
+        !self.unread.is_empty() || self.of_control_plane(root).next().is_some()
     }
 
     /// The existing kubeconfigs of kubelets that another distribution joined.
@@ -114,9 +129,63 @@ mod tests {
             fs::create_dir_all(root.at("/etc/rancher/k3s")).unwrap();
             fs::write(root.at("/etc/rancher/k3s/config.yaml"), config).unwrap();
             let marks = Marks::of_machine(&root);
-            assert_eq!(marks.of_control_plane(&root).count(), 0);
+            assert!(!marks.may_lead(&root));
             fs::create_dir_all(root.at(mark)).unwrap();
             assert_eq!(marks.of_control_plane(&root).collect::<Vec<_>>(), [mark]);
+        }
+    }
+
+    /// k3s takes what our reader does not: an alias, a long comment. A broken file may have said where the folder is.
+    #[test]
+    fn a_control_plane_is_seen_though_one_file_of_its_configuration_cannot_be_read() {
+        let alias = "node-label: &all [a=b]\nnode-taint: *all\n".to_owned();
+        let long = format!("# {}\n", "x".repeat(5 << 20));
+        let own = "data-dir: /data/k3s\n";
+        for (first, second) in [
+            (own, alias.as_str()),
+            (own, "node-label: [\n"),
+            (own, &long),
+            ("", &format!("{own}node-label: [\n")),
+            ("node-label: [\n", own),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = Root::new(folder.path());
+            for (path, text) in [
+                ("/etc/rancher/k3s/config.yaml", first),
+                ("/etc/rancher/k3s/config.yaml.d/50.yaml", second),
+                ("/data/k3s/server/token", "K10x::server:x\n"),
+            ] {
+                fs::create_dir_all(root.at(path).parent().unwrap()).unwrap();
+                fs::write(root.at(path), text).unwrap();
+            }
+            let marks = Marks::of_machine(&root);
+            assert!(marks.may_lead(&root), "{first} {second:.40}");
+            let is_read = first == own;
+            assert_eq!(marks.of_control_plane(&root).count(), usize::from(is_read), "{first} {second:.40}");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_a_server_is_where_its_own_unit_says() {
+        for (unit, line) in [
+            (
+                "/etc/systemd/system/k3s.service",
+                "ExecStart=/usr/local/bin/k3s \\\n    server \\\n\t'--data-dir' \\\n\t'/data' \\\n",
+            ),
+            (
+                "/usr/local/lib/systemd/system/rke2-server.service",
+                "ExecStart=/usr/local/bin/rke2 server -d /data\n",
+            ),
+            ("/etc/systemd/system/k3s.service.env", "K3S_DATA_DIR=/data\n"),
+            ("/etc/default/rke2-server", "RKE2_DATA_DIR=/data\n"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = Root::new(folder.path());
+            fs::create_dir_all(root.at(unit).parent().unwrap()).unwrap();
+            fs::write(root.at(unit), line).unwrap();
+            fs::create_dir_all(root.at("/data/server/tls")).unwrap();
+            let marks = Marks::of_machine(&root);
+            assert_eq!(marks.of_control_plane(&root).collect::<Vec<_>>(), ["/data/server/tls"], "{unit}");
         }
     }
 }

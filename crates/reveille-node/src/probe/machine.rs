@@ -129,7 +129,12 @@ fn resolvers(root: &Root) -> Reading<Vec<IpAddr>> {
 }
 
 fn control_plane(root: &Root) -> Reading<Vec<String>> {
-    Reading::Read(Marks::of_machine(root).of_control_plane(root).map(str::to_owned).collect())
+    let marks = Marks::of_machine(root);
+    let found: Vec<String> = marks.of_control_plane(root).map(str::to_owned).collect();
+    match marks.unread() {
+        [place, ..] if found.is_empty() => Reading::cannot_tell(format!("{place} cannot be read")),
+        _ => Reading::Read(found),
+    }
 }
 
 fn cni(root: &Root, folders: &[String]) -> Reading<Vec<String>> {

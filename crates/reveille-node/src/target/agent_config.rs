@@ -63,13 +63,23 @@ impl AgentConfig {
 
     /// The readable part, and why it is not all: an unreadable file of one sort hides no settings of the others.
     pub(crate) fn as_far_as_it_goes(kind: Kind, root: &Root) -> (Self, Result<(), TargetError>) {
+        Self::of_service(kind, &format!("{kind}-agent"), root)
+    }
+
+    /// The same of this kind's server, which reads the same files, and whose unit and environment are others.
+    pub(crate) fn of_server(kind: Kind, root: &Root) -> (Self, Result<(), TargetError>) {
+        let service = if kind == Kind::Rke2 { "rke2-server".to_owned() } else { kind.to_string() };
+        Self::of_service(kind, &service, root)
+    }
+
+    fn of_service(kind: Kind, service: &str, root: &Root) -> (Self, Result<(), TargetError>) {
         let mut own = Self { kind, said: BTreeMap::new(), replaced: Vec::new() };
-        let environments = environments(kind).iter().try_for_each(|path| {
+        let environments = environments(kind, service).iter().try_for_each(|path| {
             own.environment(path, &text(root, path)?);
             Ok(())
         });
         let files = own.files(root);
-        let units = units(kind).iter().try_for_each(|path| {
+        let units = units_of(service).iter().try_for_each(|path| {
             own.arguments(path, &text(root, path)?);
             Ok(())
         });
@@ -318,19 +328,23 @@ fn files(kind: Kind, root: &Root) -> Result<Vec<String>, TargetError> {
     Ok(std::iter::once(first).chain(beside.map(|name| format!("{folder}/{name}"))).collect())
 }
 
-fn environments(kind: Kind) -> Vec<String> {
-    let usual = ["/etc/default", "/etc/sysconfig"].map(|folder| format!("{folder}/{kind}-agent"));
+fn environments(kind: Kind, service: &str) -> Vec<String> {
+    let usual = ["/etc/default", "/etc/sysconfig"].map(|folder| format!("{folder}/{service}"));
     let own = match kind {
-        Kind::Rke2 => "/usr/local/lib/systemd/system/rke2-agent.env".to_owned(),
-        Kind::Kubeadm | Kind::K3s => format!("/etc/systemd/system/{kind}-agent.service.env"),
+        Kind::Rke2 => format!("/usr/local/lib/systemd/system/{service}.env"),
+        Kind::Kubeadm | Kind::K3s => format!("/etc/systemd/system/{service}.service.env"),
     };
     usual.into_iter().chain([own]).collect()
 }
 
 /// The possible paths of the agent's unit.
 pub(crate) fn units(kind: Kind) -> Vec<String> {
+    units_of(&format!("{kind}-agent"))
+}
+
+fn units_of(service: &str) -> Vec<String> {
     let folders = ["/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/systemd/system"];
-    folders.iter().map(|folder| format!("{folder}/{kind}-agent.service")).collect()
+    folders.iter().map(|folder| format!("{folder}/{service}.service")).collect()
 }
 
 #[cfg(test)]

@@ -261,7 +261,8 @@ async fn what_a_machine_keeps_leads_it_back() {
     let mut keyring = Keyring::open(folder.path()).unwrap().unwrap();
     assert!(!keyring.is_due(Time::from_ms(1000)) && keyring.is_due(Time::from_ms(21 * 24 * 3600 * 1000)));
     let both = [keyring.kept.ca_pins.clone(), vec![format!("sha256:{}", "ab".repeat(32))]].concat();
-    assert!(!keyring.trust(keyring.kept.ca_pins.clone()).unwrap() && keyring.trust(both).unwrap());
+    let (own, known_by) = (keyring.kept.ca_pins.clone(), keyring.kept.ca_pins[0].parse().unwrap());
+    assert!(!keyring.trust(own, known_by).unwrap() && keyring.trust(both, known_by).unwrap());
     let keyring = Keyring::open(folder.path()).unwrap().unwrap();
     assert!(
         keyring.is_due(Time::from_ms(1000)),

@@ -31,7 +31,7 @@ use crate::peers::Circle;
 use crate::private;
 use crate::root::Root;
 
-use super::enrolling::{Anew, AnewError, counts_no_more, enrol};
+use super::enrolling::{Anew, AnewError, counts_no_more, enrol, refuses_key};
 use super::reports::Reports;
 use super::{AgentError, Setup, plan};
 
@@ -165,7 +165,7 @@ impl Courier {
             if began.elapsed() >= WELL {
                 pause = Pause::default();
             }
-            if matches!(failure.reason(), Some(Reason::CertificateRevoked)) && self.goes_back() {
+            if refuses_key(&failure) && self.goes_back(&failure) {
                 continue;
             }
             if counts_no_more(&failure) && self.enrol_anew().await {
@@ -188,12 +188,13 @@ impl Courier {
     }
 
     /// Uses the key of the last welcome instead of one that was never welcomed and is void. True where there is one.
-    fn goes_back(&mut self) -> bool {
-        match self.keyring.go_back() {
+    fn goes_back(&mut self, failure: &LinkError) -> bool {
+        match self.keyring.go_back(now()) {
             Ok(true) => {
                 tracing::warn!(
-                    "the server refused the renewed key of this machine before its first use: a copy of the machine's disk may \
-                     renew, too. The agent goes back to the key before, and renews again"
+                    "the renewed key of this machine did not count at its first use ({}): a copy of the machine's disk may \
+                     renew, too, or the server gave a certificate that is not its own. The agent goes back to the key before, and renews again",
+                    failure.with_causes()
                 );
                 self.circle.shows(&self.keyring);
                 true
@@ -276,7 +277,7 @@ impl Courier {
         let session = link.session(&self.keyring.credential, hello).await?;
         self.keyring.is_welcomed();
         let pins = session.welcome.ca_pins.iter().map(ToString::to_string).collect();
-        match self.keyring.trust(pins) {
+        match self.keyring.trust(pins, session.known_by) {
             Ok(true) => self.circle.shows(&self.keyring),
             Ok(false) => {}
             Err(failure) => tracing::warn!("the server's new pins cannot be kept: {failure}"),

@@ -145,6 +145,13 @@ pub(super) const fn counts_no_more(failure: &LinkError) -> bool {
     )
 }
 
+/// The server says that this certificate does not count, or not yet. Other failures say nothing about it: who stands between
+/// could else send the agent back to a certificate that ends sooner.
+pub(super) const fn refuses_key(failure: &LinkError) -> bool {
+    let LinkError::Refused(refused) = failure else { return false };
+    counts_no_more(failure) || matches!(refused.reason, Reason::CertificateNotYetValid)
+}
+
 /// Which failures are reported.
 #[derive(Debug)]
 struct Tries {
@@ -186,6 +193,21 @@ mod tests {
         let counts = |reason: Reason| !counts_no_more(&LinkError::refused(reason));
         assert!(counts(Reason::CertificateNotYetValid) && counts(Reason::Unavailable));
         assert!(!counts(Reason::CertificateUnknown) && !counts(Reason::CertificateExpired));
+    }
+
+    #[test]
+    fn a_server_that_refuses_the_next_key_for_whatever_reason_leads_back_to_the_key_before() {
+        for reason in [
+            Reason::CertificateUnknown,
+            Reason::CertificateExpired,
+            Reason::CertificateNotYetValid,
+            Reason::CertificateRevoked,
+        ] {
+            assert!(refuses_key(&LinkError::refused(reason)));
+        }
+        assert!(!refuses_key(&LinkError::refused(Reason::Unavailable)));
+        let (server, what) = ("10.0.0.1:9464".to_owned(), "a portal".to_owned());
+        assert!(!refuses_key(&LinkError::Tls { server, what }));
     }
 
     #[test]

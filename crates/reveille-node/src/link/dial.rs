@@ -22,19 +22,24 @@ use rustls::{ClientConfig, InvalidMessage};
 
 use super::http::{self, Line};
 use super::{Credential, Link, LinkError, STEP_WITHIN};
+use crate::certificate::Presented;
 use crate::pin::{self, PinMismatch};
 
 /// Connects, with the machine's certificate where there is one.
 pub(super) async fn dial(link: &Link, credential: Option<&Credential>) -> Result<Line, LinkError> {
     let tcp = connect(link).await?;
     let tls = shake_hands(link, credential, tcp).await?;
+    // The verifier found it in the same chain.
+    let chain = tls.get_ref().1.peer_certificates().unwrap_or_default();
+    let known_by = link.pins.find(chain).ok().and_then(|anchor| Presented::read(anchor).key);
+    let known_by = known_by.ok_or_else(|| link.broken("it showed no certificate"))?;
     let (sender, connection) =
         http1::handshake(TokioIo::new(tls)).await.map_err(|error| link.broken(error))?;
     let driven = tokio::spawn(async move {
         // The task that waits for the answer learns how the connection ended.
         drop(connection.with_upgrades().await);
     });
-    Ok(Line::new(link.clone(), sender, driven.abort_handle()))
+    Ok(Line::new(link.clone(), sender, driven.abort_handle(), known_by))
 }
 
 async fn connect(link: &Link) -> Result<TcpStream, LinkError> {

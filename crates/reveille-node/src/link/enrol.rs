@@ -8,17 +8,18 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair, PublicKeyData as _};
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::enrol::Pem;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Enrol, Enrolled, Facts, Identity, PROTOCOL, Reason, Renew, Secret, path};
 use thiserror::Error;
 
-use super::keyring::{Kept, welcomed};
+use super::keyring::{Kept, keep_known, welcomed};
 use super::{ANSWER_WITHIN, Credential, Keyring, KeyringError, Link, LinkError, dial};
 use crate::certificate::Presented;
 use crate::durable::replace;
+use crate::pin::Pin;
 use crate::private::{ENROLLING_PEM, RENEWING_PEM};
 
 /// A machine that asks to be enrolled.
@@ -76,7 +77,7 @@ impl Enrolment {
         };
         let mut line = dial::dial(link, None).await?;
         let enrolled: Enrolled = line.post(path::ENROL, Some(token), &wish, ANSWER_WITHIN).await?;
-        taken(link, &self.key, enrolled, now)
+        taken(link, line.known_by, &self.key, enrolled, now)
     }
 }
 
@@ -99,7 +100,7 @@ impl Link {
         let wish = Renew { protocol: PROTOCOL, csr: csr(key)? };
         let mut line = dial::dial(self, Some(credential)).await?;
         let enrolled: Enrolled = line.post(path::RENEW, None, &wish, ANSWER_WITHIN).await?;
-        taken(self, key, enrolled, now)
+        taken(self, line.known_by, key, enrolled, now)
     }
 }
 
@@ -165,19 +166,36 @@ fn csr(key: &KeyPair) -> Result<Pem, LinkError> {
     request.map(|pem| Pem::from(pem.as_str())).map_err(|error| LinkError::Key(error.to_string()))
 }
 
-fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(Credential, Kept), LinkError> {
+/// The answer, as far as an agent can live with it: it replaces what leads back to the server, so that one wrong answer must
+/// not end the link for good.
+fn taken(
+    link: &Link,
+    known_by: Pin,
+    key: &KeyPair,
+    enrolled: Enrolled,
+    now: Time,
+) -> Result<(Credential, Kept), LinkError> {
     let pem = format!("{}{}", key.serialize_pem(), enrolled.certificate.as_str());
-    let wrong =
-        |what: &str| LinkError::refused(Reason::BadFrame { place: "certificate".into(), what: what.into() });
+    let wrong_in = |place: &str, what: &str| {
+        LinkError::refused(Reason::BadFrame { place: place.into(), what: what.into() })
+    };
+    let wrong = |what: &str| wrong_in("certificate", what);
     let credential = Credential::read(&pem).ok_or_else(|| wrong("it cannot be read"))?;
     // The server may be wrong about when, and one wrong answer would leave the machine without the next certificate until this
     // one ends. How long it is valid needs no clock of ours.
     let own = credential.chain.first().map(Presented::read).ok_or_else(|| wrong("there is none"))?;
+    if own.key != Some(Pin::of_key(&key.subject_public_key_info())) {
+        return Err(wrong("it is of another key"));
+    }
+    let ca_pins: Vec<String> = enrolled.ca_pins.iter().map(ToString::to_string).collect();
+    if !keep_known(&ca_pins, known_by) {
+        return Err(wrong_in("ca_pins", "the server that told them is not known by them"));
+    }
     let lives_s = own.not_after_s.saturating_sub(own.not_before_s).clamp(0, i64::MAX / 1000);
     let after_s = i64::try_from(enrolled.renew_after_s).unwrap_or(i64::MAX).min(lives_s / 3 * 2);
     let kept = Kept {
         server: link.server.to_string(),
-        ca_pins: enrolled.ca_pins.iter().map(ToString::to_string).collect(),
+        ca_pins,
         machine: enrolled.machine,
         node_name: enrolled.node_name,
         renew_at: now + Span::from_s(after_s),
@@ -209,7 +227,8 @@ mod tests {
                 .unwrap(),
         );
         let server = Endpoint { host: "127.0.0.1".to_owned(), port: 1 };
-        let link = Link { server, pins: crate::pin::Pins::new(vec![pin.key.unwrap()]).unwrap() };
+        let known_by = pin.key.unwrap();
+        let link = Link { server, pins: crate::pin::Pins::new(vec![known_by]).unwrap() };
         let now = Time::from_ms(1_800_000_000_000);
         for (said_s, wanted_s) in [
             (u64::MAX, 20 * DAY),
@@ -222,13 +241,13 @@ mod tests {
                 machine: "m".into(),
                 certificate: Pem::from(certificate.as_str()),
                 authorities: Pem::from(certificate.as_str()),
-                ca_pins: reveille_wire::agent::text::List::default(),
+                ca_pins: reveille_wire::agent::text::List::first([Word::cut(&known_by.to_string())]),
                 node_name: "n".into(),
                 ttl_s: 30 * 86_400,
                 renew_after_s: said_s,
                 next: "".into(),
             };
-            let (_, kept) = taken(&link, &key, enrolled, now).unwrap();
+            let (_, kept) = taken(&link, known_by, &key, enrolled, now).unwrap();
             assert_eq!(
                 (kept.renew_at, kept.renew_after_s),
                 (now + Span::from_s(wanted_s), Some(wanted_s)),

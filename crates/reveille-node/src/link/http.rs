@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::{ANSWER_WITHIN, Link, LinkError};
+use crate::pin::Pin;
 
 /// A connection; it ends when this value is dropped.
 pub(super) struct Line {
@@ -25,6 +26,8 @@ pub(super) struct Line {
     sender: SendRequest<Full<Bytes>>,
     driven: AbortHandle,
     upgraded: bool,
+    /// The pin by which the server of this connection was known.
+    pub(super) known_by: Pin,
 }
 
 impl Drop for Line {
@@ -37,8 +40,13 @@ impl Drop for Line {
 }
 
 impl Line {
-    pub(super) const fn new(link: Link, sender: SendRequest<Full<Bytes>>, driven: AbortHandle) -> Self {
-        Self { link, sender, driven, upgraded: false }
+    pub(super) const fn new(
+        link: Link,
+        sender: SendRequest<Full<Bytes>>,
+        driven: AbortHandle,
+        known_by: Pin,
+    ) -> Self {
+        Self { link, sender, driven, upgraded: false, known_by }
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, LinkError> {

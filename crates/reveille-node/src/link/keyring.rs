@@ -21,6 +21,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Link;
+use crate::certificate::Presented;
 use crate::durable::replace;
 use crate::pin::{Pin, Pins};
 use crate::private::{LINK_PEM, WELCOMED_PEM};
@@ -163,29 +164,34 @@ impl Keyring {
     }
 
     /// This key is void, and was never welcomed: the last welcomed credential replaces it, and the next certificate is
-    /// due. False where there is none.
+    /// due. False where there is none, or where its time is over: the key that is refused now may count again, and that one
+    /// cannot.
     ///
     /// # Errors
     ///
     /// The file system refused.
-    pub fn go_back(&mut self) -> Result<bool, KeyringError> {
-        let Some(last) = self.welcomed.take() else { return Ok(false) };
+    pub fn go_back(&mut self, now: Time) -> Result<bool, KeyringError> {
+        let lasts = |last: &mut Credential| {
+            let ends_s = last.chain.first().map(|leaf| Presented::read(leaf).not_after_s);
+            ends_s.is_some_and(|ends_s| ends_s > now.ms / 1000)
+        };
+        let Some(last) = self.welcomed.take_if(lasts) else { return Ok(false) };
         write(paths(&self.directory).0, &last)?;
         std::fs::remove_file(welcomed(&self.directory)).ok();
         (self.credential, self.kept.renew_at) = (last, Time::default());
         self.write_kept().map(|()| true)
     }
 
-    /// Trusts the server by these keys from now on, as its welcome said. Unreadable pins change nothing. New pins mean
-    /// another authority, which signs the next certificate: it is due, because the authority before may be retired soon.
+    /// Trusts the server by these keys from now on, as its welcome said over a connection with this pin. Unreadable pins
+    /// change nothing, and neither do pins that leave that one out: no server that is in order shows a key that does not
+    /// count. New pins mean another authority, which signs the next certificate: it is due, because the authority before
+    /// may be retired soon.
     ///
     /// # Errors
     ///
     /// The file system refused.
-    pub fn trust(&mut self, ca_pins: Vec<String>) -> Result<bool, KeyringError> {
-        let readable = ca_pins.iter().map(|pin| pin.parse::<Pin>()).collect::<Result<Vec<_>, _>>();
-        let holds = readable.is_ok_and(|pins| Pins::new(pins).is_ok());
-        if !holds || ca_pins == self.kept.ca_pins {
+    pub fn trust(&mut self, ca_pins: Vec<String>, known_by: Pin) -> Result<bool, KeyringError> {
+        if !keep_known(&ca_pins, known_by) || ca_pins == self.kept.ca_pins {
             return Ok(false);
         }
         (self.kept.ca_pins, self.kept.renew_at) = (ca_pins, Time::default());
@@ -228,6 +234,12 @@ impl Keyring {
         let is_too_far = at > now + Span::from_s(after_s) + CLOCK_SLACK;
         now >= at || is_too_far || self.kept.authorities.is_empty()
     }
+}
+
+/// True when these pins can be read, and the server that told them stays known by them.
+pub(super) fn keep_known(ca_pins: &[String], known_by: Pin) -> bool {
+    let pins = ca_pins.iter().map(|pin| pin.parse::<Pin>()).collect::<Result<Vec<_>, _>>();
+    pins.ok().and_then(|pins| Pins::new(pins).ok()).is_some_and(|pins| pins.as_slice().contains(&known_by))
 }
 
 /// Writes key and certificate durably.

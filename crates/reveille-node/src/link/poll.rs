@@ -4,6 +4,7 @@
 //! first. A poll with a lost answer is repeated: the server sends the same frames again, and ignores frames that it has
 //! already taken by their numbers.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reveille_wire::agent::frame::Hello;
@@ -16,6 +17,7 @@ use tokio::sync::mpsc;
 
 use super::session::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
+use crate::pin::Pin;
 
 /// How often a failed poll is repeated, a second apart at first, before the session is given up.
 const REPEATED: u32 = 3;
@@ -27,14 +29,22 @@ pub(super) fn open(link: &Link, credential: &Credential, hello: Hello) -> Result
     let (into, taken) = mpsc::channel(FRAMES_MAX);
     let credential =
         Credential::read(credential.pem()).ok_or_else(|| LinkError::Key("it cannot be read".to_owned()))?;
-    let mut line =
-        Line { link: link.clone(), credential, session: None, sent: 0, got: 0, waiting: Vec::new() };
+    let known_by = Arc::default();
+    let mut line = Line {
+        link: link.clone(),
+        credential,
+        known_by: Arc::clone(&known_by),
+        session: None,
+        sent: 0,
+        got: 0,
+        waiting: Vec::new(),
+    };
     let task = tokio::spawn(async move {
         let over = line.exchange(hello, queue, &into).await;
         // The owner of the session has dropped it, so no task reads how it ended.
         drop(into.send(Err(over)).await);
     });
-    Ok(Wires { out, into: taken, task: task.abort_handle() })
+    Ok(Wires { out, into: taken, task: task.abort_handle(), known_by })
 }
 
 /// The event that came first.
@@ -46,6 +56,7 @@ enum Next {
 struct Line {
     link: Link,
     credential: Credential,
+    known_by: Arc<OnceLock<Pin>>,
     session: Option<u64>,
     sent: u64,
     /// The highest number of a server frame that was handed over.
@@ -65,7 +76,7 @@ impl Line {
         let mut failures = 0;
         loop {
             let next = {
-                let poll = ask(&self.link, &self.credential, self.poll());
+                let poll = ask(&self.link, &self.credential, self.poll(), &self.known_by);
                 tokio::pin!(poll);
                 tokio::select! {
                     polled = &mut poll => Next::Polled(polled),
@@ -139,8 +150,16 @@ impl Line {
     }
 }
 
-async fn ask(link: &Link, credential: &Credential, poll: Poll) -> Result<Polled, LinkError> {
+async fn ask(
+    link: &Link,
+    credential: &Credential,
+    poll: Poll,
+    known_by: &OnceLock<Pin>,
+) -> Result<Polled, LinkError> {
     let mut line = dial::dial(link, Some(credential)).await?;
     let within = ANSWER_WITHIN + Duration::from_secs(POLL_HOLD_S.into());
-    line.post(path::POLL, None, &poll, within).await
+    let polled = line.post(path::POLL, None, &poll, within).await?;
+    // The first answer brings the welcome. Of later ones nothing is set.
+    known_by.set(line.known_by).ok();
+    Ok(polled)
 }

@@ -9,12 +9,15 @@
 //! A refusal of the server counts for either carrier, and the agent does not try the other one. Any other failure of the
 //! upgrade, or of a socket's first frame, counts as a proxy that blocks WebSockets.
 
+use std::sync::{Arc, OnceLock};
+
 use reveille_wire::agent::frame::{Hello, Welcome};
 use reveille_wire::agent::{AgentFrame, Plan, Reason, ServerFrame};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::{Credential, Link, LinkError, poll, socket};
+use crate::pin::Pin;
 
 /// The number of received frames that may wait.
 pub(super) const FRAMES_MAX: usize = 256;
@@ -37,6 +40,8 @@ pub struct Session {
     pub welcome: Welcome,
     /// How its frames travel.
     pub carrier: Carrier,
+    /// The pin by which the server that sent the welcome was known.
+    pub known_by: Pin,
     out: mpsc::Sender<AgentFrame>,
     into: mpsc::Receiver<Result<ServerFrame, LinkError>>,
     task: AbortHandle,
@@ -54,6 +59,8 @@ pub(super) struct Wires {
     pub(super) out: mpsc::Sender<AgentFrame>,
     pub(super) into: mpsc::Receiver<Result<ServerFrame, LinkError>>,
     pub(super) task: AbortHandle,
+    /// The pin of the connection, before the first frame comes over it.
+    pub(super) known_by: Arc<OnceLock<Pin>>,
 }
 
 impl Link {
@@ -91,8 +98,9 @@ impl Link {
         let frame = first.map_err(|_| self.late("the welcome", super::ANSWER_WITHIN))?;
         match frame {
             Some(Ok(ServerFrame::Welcome(welcome))) => {
-                let Wires { out, into, task } = wires;
-                Ok(Session { welcome, carrier, out, into, task, link: self.clone() })
+                let Wires { out, into, task, known_by } = wires;
+                let known_by = known_by.get().copied().ok_or_else(|| self.broken("it is not known"))?;
+                Ok(Session { welcome, carrier, known_by, out, into, task, link: self.clone() })
             }
             Some(Ok(ServerFrame::Refuse(refused))) => Err(LinkError::Refused(Box::new(refused))),
             Some(Err(error)) => Err(error),

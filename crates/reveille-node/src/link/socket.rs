@@ -1,5 +1,6 @@
 //! A session's frames over a WebSocket.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -37,6 +38,7 @@ pub(super) async fn open(link: &Link, credential: &Credential, hello: Hello) -> 
         (SEC_WEBSOCKET_VERSION, "13".to_owned()),
         (SEC_WEBSOCKET_KEY, STANDARD.encode(nonce)),
     ];
+    let known_by = Arc::new(OnceLock::from(line.known_by));
     let answer = line.upgrade(path::SESSION, &headers).await?;
     let upgraded = timeout(STEP_WITHIN, hyper::upgrade::on(answer)).await;
     let upgraded =
@@ -56,7 +58,7 @@ pub(super) async fn open(link: &Link, credential: &Credential, hello: Hello) -> 
         // The owner of the session has dropped it, so no task reads how it ended.
         drop(sender.send(Err(over)).await);
     });
-    Ok(Wires { out, into, task: task.abort_handle() })
+    Ok(Wires { out, into, task: task.abort_handle(), known_by })
 }
 
 /// Exchanges frames until the session ends; returns the reason.

@@ -80,8 +80,8 @@ impl Probe {
 
     /// The same, with at most this much of each.
     pub async fn logs_within(&self, named: &[PathBuf], bytes_max: u64) -> Vec<Log> {
-        let journal = match self.program("journalctl", &JOURNAL).await {
-            Ok(text) => Log { name: "journalctl".to_owned(), text, note: None },
+        let journal = match self.program_end("journalctl", &JOURNAL).await {
+            Ok((text, note)) => Log { name: "journalctl".to_owned(), text, note },
             Err(why) => Log { name: "journalctl".to_owned(), text: String::new(), note: Some(why) },
         };
         let (root, known) = (self.root.clone(), self.known.clone());
@@ -127,8 +127,9 @@ fn tail(mut file: File, bytes_max: u64) -> io::Result<(String, Option<String>)> 
 }
 
 fn masked(log: Log, known: &Known) -> Log {
-    let text = known.clean(&log.text);
-    Log { text, ..log }
+    // A note may quote what a program said.
+    let (text, note) = (known.clean(&log.text), log.note.as_deref().map(|note| known.clean(note)));
+    Log { name: log.name, text, note }
 }
 
 #[cfg(test)]

@@ -305,27 +305,22 @@ impl Courier {
     /// Exchanges frames until the certificate was renewed.
     async fn speak(&mut self, session: &mut Session) -> Result<(), LinkError> {
         for report in self.reports.waiting() {
-            session.say(AgentFrame::Stage(report)).await?;
+            self.say(session, AgentFrame::Stage(report)).await?;
         }
         let beat_every = Duration::from_secs(u64::from(session.welcome.heartbeat_s.clamp(1, 300)));
         let mut beat_at = Instant::now();
         let mut renew_at = Instant::now() + Duration::from_secs(5);
         loop {
             tokio::select! {
-                frame = session.next() => if self.take(frame?).await.is_break() {
-                    return Err(LinkError::Key("the agent ends".to_owned()));
-                },
+                frame = session.next() => self.take(frame?).await?,
                 frame = self.out.frames.recv() => {
-                    let Some(frame) = frame else { return Err(LinkError::Key("the agent ends".to_owned())) };
-                    let frame = self.keep(frame);
-                    session.say(frame).await?;
+                    let frame = self.keep(frame.ok_or_else(ends)?);
+                    self.say(session, frame).await?;
                 }
-                Some(part) = self.out.evidence.recv() => {
-                    session.say(part).await?;
-                }
+                Some(part) = self.out.evidence.recv() => self.say(session, part).await?,
                 () = sleep_until(beat_at) => {
                     beat_at = Instant::now() + jittered(beat_every);
-                    session.say(AgentFrame::Heartbeat(self.beat.clone())).await?;
+                    self.say(session, AgentFrame::Heartbeat(self.beat.clone())).await?;
                 }
                 () = sleep_until(renew_at) => {
                     renew_at = Instant::now() + RENEW_AGAIN;
@@ -337,7 +332,15 @@ impl Courier {
         }
     }
 
-    async fn take(&mut self, frame: ServerFrame) -> std::ops::ControlFlow<()> {
+    /// Sends a frame, and takes those that come while there is no room for it.
+    async fn say(&mut self, session: &mut Session, frame: AgentFrame) -> Result<(), LinkError> {
+        while let Some(heard) = session.next_unless_room().await? {
+            self.take(heard).await?;
+        }
+        session.say(frame).await
+    }
+
+    async fn take(&mut self, frame: ServerFrame) -> Result<(), LinkError> {
         let heard = match frame {
             ServerFrame::Plan(plan) => {
                 self.held = Some(plan::held(&plan));
@@ -351,12 +354,9 @@ impl Courier {
             | ServerFrame::Rival(_)
             | ServerFrame::Welcome(_)
             | ServerFrame::Refuse(_)
-            | ServerFrame::Unknown => return std::ops::ControlFlow::Continue(()),
+            | ServerFrame::Unknown => return Ok(()),
         };
-        match self.heard.send(heard).await {
-            Ok(()) => std::ops::ControlFlow::Continue(()),
-            Err(_) => std::ops::ControlFlow::Break(()),
-        }
+        self.heard.send(heard).await.map_err(|_| ends())
     }
 
     /// A certificate that cannot be renewed now is renewed later: it has a third of its life left. True when it was
@@ -376,4 +376,9 @@ impl Courier {
         }
         false
     }
+}
+
+/// No task hears the link any more, or none says anything.
+fn ends() -> LinkError {
+    LinkError::Key("the agent ends".to_owned())
 }

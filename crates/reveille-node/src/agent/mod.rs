@@ -57,8 +57,11 @@ use desk::Desk;
 use evidence::Collector;
 use life::Life;
 
-/// The length of queues: frames and messages wait no longer than a step takes.
+/// The length of queues of this machine's own messages, which are small: they wait no longer than a step takes.
 const QUEUED: usize = 256;
+/// The length of the queue of messages from the link. A plan has up to a mebibyte, and takes a few when it is read.
+const HEARD_MAX: usize = 4;
+
 /// The settings with which an agent starts.
 #[derive(Debug)]
 pub struct Setup {
@@ -148,7 +151,7 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     private::folder(&setup.folder)?;
     let shelf = Shelf::within(&setup.folder);
     let (config, _) = setup.settings.check()?;
-    let (heard_in, mut heard) = mpsc::channel(QUEUED);
+    let (heard_in, mut heard) = mpsc::channel(HEARD_MAX);
     let (say, frames) = mpsc::channel(QUEUED);
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));

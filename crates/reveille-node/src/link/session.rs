@@ -19,8 +19,9 @@ use tokio::task::AbortHandle;
 use super::{Credential, Link, LinkError, poll, socket};
 use crate::pin::Pin;
 
-/// The number of received frames that may wait.
-pub(super) const FRAMES_MAX: usize = 256;
+/// The number of received frames that may wait. A frame has up to a mebibyte, and takes a few when it is read, so that few
+/// of them are the bound of bytes, too. What is beyond waits at the server.
+pub(super) const FRAMES_MAX: usize = 4;
 /// The number of frames that may wait to be sent: a frame of evidence has 64 KiB, and its sender waits for room.
 pub(super) const OUT_MAX: usize = 16;
 
@@ -119,13 +120,37 @@ impl Session {
         self.out.send(frame).await.map_err(|_| self.link.broken("the session is over"))
     }
 
+    /// Waits for room for a frame to send: none when there is room, or else the next frame, which came meanwhile. The owner of
+    /// a session that sends without taking frames would wait for ever: its carrier sends nothing while too many wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::next`].
+    pub async fn next_unless_room(&mut self) -> Result<Option<ServerFrame>, LinkError> {
+        let heard = tokio::select! {
+            biased;
+            room = self.out.reserve() => match room {
+                Ok(_) => return Ok(None),
+                // The carrier has ended; its last word is why.
+                Err(_) => self.into.recv().await,
+            },
+            heard = self.into.recv() => heard,
+        };
+        self.judge(heard).map(Some)
+    }
+
     /// The next frame.
     ///
     /// # Errors
     ///
     /// The reason why the session has ended. A refusal is an error, too: the session ends with it.
     pub async fn next(&mut self) -> Result<ServerFrame, LinkError> {
-        match self.into.recv().await {
+        let heard = self.into.recv().await;
+        self.judge(heard)
+    }
+
+    fn judge(&self, heard: Option<Result<ServerFrame, LinkError>>) -> Result<ServerFrame, LinkError> {
+        match heard {
             Some(Ok(ServerFrame::Refuse(refused))) => Err(LinkError::Refused(Box::new(refused))),
             Some(Ok(ServerFrame::Plan(plan))) if !is_whole(&plan) => {
                 Err(self.link.broken("a plan came whose checksum is another one"))

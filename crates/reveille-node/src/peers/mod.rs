@@ -13,6 +13,7 @@
 
 mod ask;
 mod listen;
+mod pace;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 
 use crate::durable::replace;
 use crate::link::Keyring;
+use pace::Pace;
 
 pub use listen::{Listener, own_address};
 
@@ -42,6 +44,13 @@ const ASKED_MAX: usize = 64;
 pub const FRESH: Duration = Duration::from_secs(30);
 /// Questions within this time do not cause another check.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The number of lists that are written at once, and the time after which one more is. A server says a list only when it has
+/// changed; one that was taken over may say a thousand in a second.
+const KEPT_AT_ONCE: u32 = 16;
+const KEPT_EVERY: Duration = Duration::from_secs(30);
+/// Addresses at which no machine can be are reported at most once in this time.
+const TOLD_EVERY: Duration = Duration::from_secs(10 * 60);
 
 /// A peer that can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +79,10 @@ pub struct Circle {
     /// The registration server is on this machine, as in a rig: then peers may be here, too.
     may_be_here: AtomicBool,
     seen: Mutex<Option<(bool, Instant)>>,
+    /// The list in the file, where this process wrote it, and when another one may be written.
+    kept: Mutex<(Vec<u8>, Pace)>,
+    /// When addresses at which no machine can be may be reported.
+    told: Mutex<Pace>,
     questions: mpsc::Sender<Question>,
     /// Questions for the driver of the machine's join; without a plan there is no driver.
     pub(crate) asked: tokio::sync::Mutex<mpsc::Receiver<Question>>,
@@ -109,19 +122,37 @@ impl Circle {
             shown: Mutex::new(None),
             may_be_here: AtomicBool::new(false),
             seen: Mutex::new(None),
+            kept: Mutex::new((Vec::new(), Pace::new(KEPT_AT_ONCE, KEPT_EVERY))),
+            told: Mutex::new(Pace::new(1, TOLD_EVERY)),
             questions,
             asked: tokio::sync::Mutex::new(asked),
         }
     }
 
-    /// Takes the peers that the server sent. They are remembered; a disk error costs only that memory.
+    /// Takes the peers that the server sent. They are remembered at a pace; a list that is not, and a disk error, cost only
+    /// that memory.
     pub fn know(&self, peers: &[Peer]) {
-        *lock(&self.known) = to_be_asked(peers);
         let is_kept = |peer: &&Peer| peer.answers_at.as_ref().is_none_or(|at| address(at, true).is_some());
         let kept: Vec<&Peer> = peers.iter().filter(is_kept).collect();
+        if let Some(first) = peers.iter().find(|peer| !is_kept(peer))
+            && lock(&self.told).may(Instant::now())
+        {
+            tracing::warn!(
+                "{} of {} peers are not asked, {} the first of them: no machine answers at their addresses",
+                peers.len() - kept.len(),
+                peers.len(),
+                first.node_name
+            );
+        }
+        *lock(&self.known) = to_be_asked(peers);
         let kept = serde_json::to_vec(&kept).unwrap_or_default();
-        if let Err(error) = replace(&self.file, &kept) {
-            tracing::warn!("peers cannot be remembered in {}: {error}", self.file.display());
+        let mut last = lock(&self.kept);
+        if last.0 == kept || !last.1.may(Instant::now()) {
+            return;
+        }
+        match replace(&self.file, &kept) {
+            Ok(()) => last.0 = kept,
+            Err(error) => tracing::warn!("peers cannot be remembered in {}: {error}", self.file.display()),
         }
     }
 
@@ -210,10 +241,7 @@ fn answer(saw: &Saw) -> PeerAnswer {
 fn to_be_asked(peers: &[Peer]) -> BTreeMap<NodeName, Known> {
     let known = |peer: &Peer| {
         let said = peer.answers_at.as_ref()?;
-        let at = address(said, true).or_else(|| {
-            tracing::warn!("{} is not asked: no machine answers at {said}", peer.node_name);
-            None
-        })?;
+        let at = address(said, true)?;
         let zone = peer.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
         let known = Known { machine: peer.machine.clone(), at, zone };
         (!peer.machine.is_empty()).then(|| (NodeName::from(peer.node_name.as_str()), known))

@@ -66,3 +66,26 @@ async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
         Circle::remembering(folder.path(), None).peers().keys().map(ToString::to_string).collect();
     assert_eq!(known, ["w-100", "w-101"]);
 }
+
+/// A registration server that was taken over sends lists as fast as the link takes them.
+#[tokio::test]
+async fn lists_of_peers_that_change_all_the_time_are_known_and_not_all_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let circle = Circle::remembering(folder.path(), None);
+    let kept = || std::fs::read_to_string(folder.path().join("peers.json")).unwrap_or_default();
+    let (mut writes, mut last) = (0, kept());
+    for number in 0..1000 {
+        circle.know(&[peer(number, "10.0.0.2:9465"), peer(2000, "169.254.169.254:80")]);
+        let now = kept();
+        writes += usize::from(now != last);
+        last = now;
+    }
+    assert!((1..=17).contains(&writes), "{writes} writes");
+    assert!(circle.peers().contains_key(&NodeName::from("w-999")), "the newest counts");
+    let told = |circle: &Circle| lock(&circle.told).may(Instant::now());
+    assert!(!told(&circle), "what is wrong with them was told once");
+    // The same list is written once.
+    let (circle, peers) = (Circle::remembering(folder.path(), None), [peer(1, "10.0.0.2:9465")]);
+    (0..100).for_each(|_| circle.know(&peers));
+    assert!(lock(&circle.kept).1.may(Instant::now()), "one write, and fifteen are left");
+}

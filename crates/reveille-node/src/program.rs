@@ -4,13 +4,14 @@
 //! asks a question gets no answer instead of waiting for ever.
 
 use std::collections::VecDeque;
+use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
 use reveille_core::diagnose::console::mask_secrets;
 use rustix::process::{Pid, Signal, kill_process_group};
 use thiserror::Error;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -19,6 +20,8 @@ use tokio::time::{Instant, timeout_at};
 const LINES_KEPT: usize = 40;
 /// The kept length of a longer line.
 const LINE_CHARACTERS_MAX: usize = 600;
+/// The part of a line that is read before secrets are masked in it: what is kept has none by half.
+const LINE_BYTES_MAX: usize = 16 * 1024;
 /// How long a program has to end after a request, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 /// The number of lines that wait for the reader.
@@ -122,14 +125,39 @@ pub async fn run(
 }
 
 async fn read(output: impl AsyncRead + Unpin, to: mpsc::Sender<String>) {
-    let mut lines = BufReader::new(output).split(b'\n');
-    while let Ok(Some(line)) = lines.next_segment().await {
-        let text = String::from_utf8_lossy(&line);
-        let text: String = text.trim_end().chars().take(LINE_CHARACTERS_MAX).collect();
-        if to.send(mask_secrets(&text).into_owned()).await.is_err() {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    while next_line(&mut output, &mut line).await.is_ok_and(|is_there| is_there) {
+        let masked = mask_secrets(&String::from_utf8_lossy(&line)).into_owned();
+        let text = masked.trim_end().chars().take(LINE_CHARACTERS_MAX).collect();
+        if to.send(text).await.is_err() {
             return;
         }
     }
+}
+
+/// Reads a line, and keeps its beginning: a line may have no end. False where there is none any more.
+async fn next_line(output: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let (mut is_there, mut is_cut) = (false, false);
+    loop {
+        let part = output.fill_buf().await?;
+        let end = part.iter().position(|byte| *byte == b'\n');
+        let (said, count) = (&part[..end.unwrap_or(part.len())], end.map_or(part.len(), |end| end + 1));
+        let room = LINE_BYTES_MAX - line.len();
+        line.extend_from_slice(&said[..said.len().min(room)]);
+        (is_there, is_cut) = (is_there || count > 0, is_cut || said.len() > room);
+        output.consume(count);
+        if end.is_some() || count == 0 {
+            break;
+        }
+    }
+    if is_cut {
+        // The last word may be half a secret, which no search recognises.
+        let whole = line.iter().rposition(u8::is_ascii_whitespace);
+        line.truncate(whole.unwrap_or(0));
+    }
+    Ok(is_there)
 }
 
 /// Asks the whole group to end, and kills it if it does not.
@@ -171,6 +199,24 @@ mod tests {
         assert_eq!(tail.len(), 3);
         assert_eq!(said.len(), 3);
         assert!(!tail.concat().contains("0123456789abcdef") && !said.concat().contains("0123456789abcdef"));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_not_kept_and_one_that_is_cut_shows_no_half_of_a_secret() {
+        let mut long = BufReader::new(tokio::io::AsyncReadExt::chain(
+            tokio::io::AsyncReadExt::take(tokio::io::repeat(b'x'), 64 << 20),
+            &b" y\nlast"[..],
+        ));
+        let mut line = Vec::new();
+        assert!(next_line(&mut long, &mut line).await.unwrap() && line.is_empty());
+        assert!(line.capacity() <= 2 * LINE_BYTES_MAX, "{} bytes", line.capacity());
+        assert!(next_line(&mut long, &mut line).await.unwrap() && line == b"last");
+        assert!(!next_line(&mut long, &mut line).await.unwrap());
+        for before in [LINE_CHARACTERS_MAX - 15, LINE_BYTES_MAX - 15] {
+            let words = "word ".repeat(before / 5);
+            let (_, said) = shell(&format!("echo '{words}abcdef.0123456789abcdef'"), 60_000).await;
+            assert!(said.len() == 1 && !said[0].contains("abcdef.01"), "{said:?}");
+        }
     }
 
     #[tokio::test]

@@ -134,7 +134,7 @@ impl Target {
 
     /// The token in a kubeadm configuration; `None` where it has none, or is not a configuration.
     pub(crate) fn token_of_config(text: &str) -> Option<Token> {
-        file::parse(text).ok()?.token
+        file::token(text)
     }
 
     /// The target identifies its cluster, so that no other server can pose as it.

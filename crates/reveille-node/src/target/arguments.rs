@@ -60,7 +60,7 @@ impl Arguments {
                     "one of the two",
                 ));
             }
-            let mut target = file::target(config)?;
+            let mut target = file::target(config, root)?;
             target.node_name = self.node_name.clone().or(target.node_name);
             target.cri_socket = self.cri_socket.clone().or(target.cri_socket);
             target.token = self.token(kind)?.or(target.token);
@@ -69,7 +69,8 @@ impl Arguments {
         let mut target = match &self.discovery_file {
             Some(path) => {
                 let path = path.display().to_string();
-                let mut target = file::of_discovery_file(&path)?;
+                // A path on the command line is the host's, as the operator's shell sees it.
+                let mut target = file::of_discovery_file(&path, &Root::default())?;
                 if !endpoints.is_empty() {
                     target.endpoints = endpoints;
                 }

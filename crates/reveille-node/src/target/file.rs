@@ -16,8 +16,8 @@ const GROUP: &str = "kubeadm.k8s.io/";
 const VERSIONS: [&str; 2] = ["kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"];
 const KIND: &str = "JoinConfiguration";
 
-/// The target in a file.
-pub(super) fn target(path: &Path) -> Result<Target, TargetError> {
+/// The target in a file. Files that it names are those of the machine below this root, on which kubeadm would read it.
+pub(super) fn target(path: &Path, root: &Root) -> Result<Target, TargetError> {
     let name = path.display().to_string();
     // A path on the command line is taken as the operator's shell sees it, not as the inspected machine does.
     let text = root::named(path).and_then(root::text_of).map_err(|error| match error.kind() {
@@ -28,14 +28,26 @@ pub(super) fn target(path: &Path) -> Result<Target, TargetError> {
         ),
         _ => unreadable(&name, &error),
     })?;
-    let mut target = parse(&text).map_err(|error| error.within(&name))?;
+    let mut target = parse(&text, root).map_err(|error| error.within(&name))?;
     target.told_by = ToldBy::File(path.to_owned());
     target.config_file = Some(path.to_owned());
     Ok(target)
 }
 
 /// The target in the text.
-pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
+pub(super) fn parse(text: &str, root: &Root) -> Result<Target, TargetError> {
+    of_document(document(text)?, root)
+}
+
+/// The token in the text; no file that the text names is read for it.
+pub(super) fn token(text: &str) -> Option<Token> {
+    let Document { discovery, .. } = document(text).ok()?;
+    let Discovery { bootstrap_token, tls_bootstrap_token, .. } = discovery.unwrap_or_default();
+    let text = tls_bootstrap_token.or(bootstrap_token.and_then(|discovery| discovery.token))?;
+    Token::parse("token", &SecretString::from(text)).ok()
+}
+
+fn document(text: &str) -> Result<Document, TargetError> {
     let heads = documents::<Head>(text)?;
     let is_join = |head: &Head| head.kind == KIND && head.api_version.starts_with(GROUP);
     let Some(head) = heads.iter().find(|head| is_join(head)) else {
@@ -58,15 +70,14 @@ pub(super) fn parse(text: &str) -> Result<Target, TargetError> {
     let documents = documents::<Document>(text)?;
     let join = documents.into_iter().find(|one| one.kind == KIND && one.api_version == head.api_version);
     // Both passes read the same text; a missing document is reported like an empty one.
-    let join = join.ok_or_else(|| TargetError::new("kind", "it holds no JoinConfiguration", "one"))?;
-    of_document(join)
+    join.ok_or_else(|| TargetError::new("kind", "it holds no JoinConfiguration", "one"))
 }
 
-fn of_document(join: Document) -> Result<Target, TargetError> {
+fn of_document(join: Document, root: &Root) -> Result<Target, TargetError> {
     let Discovery { bootstrap_token, file, tls_bootstrap_token } = join.discovery.unwrap_or_default();
     let mut target = match (bootstrap_token, file) {
         (Some(discovery), _) => of_token(discovery)?,
-        (None, Some(file)) => of_discovery_file(&file.kube_config_path.unwrap_or_default())?,
+        (None, Some(file)) => of_discovery_file(&file.kube_config_path.unwrap_or_default(), root)?,
         (None, None) => {
             return Err(TargetError::new(
                 "discovery",
@@ -105,8 +116,8 @@ fn of_token(discovery: BootstrapToken) -> Result<Target, TargetError> {
     Ok(Target { endpoints: vec![endpoint], pins, is_unpinned_on_purpose, token, ..nothing() })
 }
 
-/// The target in a kubeconfig that describes the cluster (`--discovery-file`).
-pub(super) fn of_discovery_file(path: &str) -> Result<Target, TargetError> {
+/// The target in a kubeconfig that describes the cluster (`--discovery-file`), below this root.
+pub(super) fn of_discovery_file(path: &str, root: &Root) -> Result<Target, TargetError> {
     if path.starts_with("http") {
         return Err(TargetError::new(
             "the discovery file",
@@ -114,7 +125,7 @@ pub(super) fn of_discovery_file(path: &str) -> Result<Target, TargetError> {
             "the path of a file: fetch it first, with what you trust its server by",
         ));
     }
-    let read = Kubeconfig::read(&Root::default(), path)?;
+    let read = Kubeconfig::read(root, path)?;
     let read = read.ok_or_else(|| {
         TargetError::new(
             "the discovery file",

@@ -132,18 +132,16 @@ fn a_join_configuration_is_read_in_both_versions_among_other_documents() {
         "nodeRegistration:\n  name: w-1\n  criSocket: unix:///run/x.sock\n  kubeletExtraArgs: {v: '4'}\n";
     let four = "nodeRegistration:\n  name: w-1\n  criSocket: unix:///run/x.sock\n  kubeletExtraArgs: [{name: v, value: '4'}]\ntimeouts: {discovery: 5m}\n";
     for (version, rest) in [("v1beta3", three), ("v1beta4", four)] {
-        let target = file::parse(&joined(version, &format!("{discovery}{rest}"))).unwrap();
+        let target = file::parse(&joined(version, &format!("{discovery}{rest}")), &Root::default()).unwrap();
         assert_eq!(target.endpoints[0].to_string(), "api.lan:6443");
         assert_eq!(target.node_name, Some(NodeName::from("w-1")));
         assert_eq!(target.cri_socket.as_deref(), Some("unix:///run/x.sock"));
         assert_eq!(target.token.unwrap().id(), "abcdef");
         assert!(!target.is_control_plane);
     }
-    let leads = file::parse(&joined(
-        "v1beta4",
-        &format!("{discovery}controlPlane:\n  localAPIEndpoint: {{bindPort: 1}}\n"),
-    ));
-    assert!(leads.unwrap().is_control_plane);
+    let leads =
+        joined("v1beta4", &format!("{discovery}controlPlane:\n  localAPIEndpoint: {{bindPort: 1}}\n"));
+    assert!(file::parse(&leads, &Root::default()).unwrap().is_control_plane);
 }
 
 #[test]
@@ -172,7 +170,7 @@ fn a_join_configuration_that_cannot_be_meant_is_refused_with_its_field() {
         (format!("kind: JoinConfiguration\n\t- {good}"), "line ", "cannot be read"),
         (joined("v1beta4", &format!("discovery: {good}\n")), "line ", "cannot be read"),
     ] {
-        let error = file::parse(&text).unwrap_err();
+        let error = file::parse(&text, &Root::default()).unwrap_err();
         assert!(error.place.contains(place) && error.wrong.contains(wrong), "{text}: {error:?}");
         assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
     }
@@ -306,4 +304,30 @@ fn what_a_unit_says_itself_cannot_be_said_otherwise_and_kubeadms_files_are_not_o
         ..arguments(&[])
     };
     assert!(Target::find(&of_file, &root).unwrap_err().wrong.contains("kubeadm"));
+}
+
+/// The configuration of a disk may name files of the host on which the disk is looked at.
+#[test]
+fn a_file_that_a_configuration_names_is_the_machines_and_not_the_hosts() {
+    let (folder, root) = empty();
+    let conf = |server: &str| format!("clusters:\n- name: ''\n  cluster: {{server: 'https://{server}'}}\n");
+    let host = tempfile::NamedTempFile::new().unwrap();
+    fs::write(host.path(), conf("of-the-host:6443")).unwrap();
+    fs::write(root.at("/etc/kubernetes/discovery.conf"), conf("of-the-disk:6443")).unwrap();
+    let config = folder.path().join("join.yaml");
+    let named = |path: &str| {
+        let discovery =
+            format!("discovery:\n  file: {{kubeConfigPath: {path}}}\n  tlsBootstrapToken: abcdef.{SECRET}\n");
+        fs::write(&config, joined("v1beta4", &discovery)).unwrap();
+        let text = fs::read_to_string(&config).unwrap();
+        assert!(
+            Target::token_of_config(&text)
+                .is_some_and(|token| token.whole().expose_secret().ends_with(SECRET))
+        );
+        Target::find(&Arguments { config: Some(config.clone()), ..Arguments::default() }, &root)
+    };
+    let disk = named("/etc/kubernetes/discovery.conf").unwrap().unwrap();
+    assert_eq!(disk.endpoints[0].to_string(), "of-the-disk:6443");
+    let refused = named(host.path().to_str().unwrap()).unwrap_err();
+    assert!(refused.to_string().contains("not there"), "{refused}");
 }

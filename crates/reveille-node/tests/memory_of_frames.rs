@@ -1,5 +1,5 @@
-//! An agent whose registration server speaks faster than the agent works: its memory, in a process of its own, and that the two do
-//! not wait for each other.
+//! An agent whose registration server speaks faster than the agent works: its memory, in a process of its own, and that
+//! the two do not wait for each other.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -117,7 +117,7 @@ async fn frames_that_wait_for_an_agent_fill_no_memory() {
     let (sent, _stream) = sends.await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let grew = status("VmHWM:") - before;
-    println!("{grew} KiB for {sent} frames that nobody has read");
+    println!("{grew} KiB for {sent} frames that no task has read");
     drop(session);
     assert!(grew < 24 * 1024, "{grew} KiB for {sent} frames that wait");
 }

@@ -145,8 +145,8 @@ pub(super) const fn counts_no_more(failure: &LinkError) -> bool {
     )
 }
 
-/// The server says that this certificate does not count, or not yet. Other failures say nothing about it: who stands between
-/// could else send the agent back to a certificate that ends sooner.
+/// The server says that this certificate does not count, or not yet. Other failures say nothing about it: a host that
+/// stands between could else send the agent back to a certificate that ends sooner.
 pub(super) const fn refuses_key(failure: &LinkError) -> bool {
     let LinkError::Refused(refused) = failure else { return false };
     counts_no_more(failure) || matches!(refused.reason, Reason::CertificateNotYetValid)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_refuses_the_next_key_for_whatever_reason_leads_back_to_the_key_before() {
+    fn a_server_that_refuses_the_next_key_for_one_of_four_reasons_leads_back_to_the_key_before() {
         for reason in [
             Reason::CertificateUnknown,
             Reason::CertificateExpired,

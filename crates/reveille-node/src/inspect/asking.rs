@@ -156,7 +156,7 @@ impl Servers {
 
 /// True when the token names another cluster than the one with these CAs.
 pub(super) fn is_of_another(token: &Token, known: &Discovered) -> bool {
-    matches!((token.bundle(), known.bundle), (Some(said), Some(found)) if said != found)
+    token.bundle().is_some_and(|said| known.bundle != Some(said))
 }
 
 /// True when a server of these CAs answers at this address.

@@ -4,7 +4,7 @@
 //! carries out any step. The agent runs the checks, so a compromised server can only write what a node is configured
 //! with. The server runs them when it reads the file of plans, so its author learns of a refused field at once. The
 //! checks compare paths name by name, and fields by their whole name. They do not inspect what a file holds, except for
-//! settings of the kernel: containerd's configuration names its own programs.
+//! settings of the kernel: so no place is taken whose files name programs, as containerd's `config.toml` does.
 
 mod config;
 mod grammar;
@@ -79,9 +79,15 @@ pub enum NotAllowed {
     },
 }
 
-/// Files are taken in these folders and those below them.
-const FOLDERS: [&str; 5] =
-    ["/etc/cni/net.d", "/etc/containerd", "/etc/kubernetes/cloud", "/etc/modules-load.d", "/etc/sysctl.d"];
+/// Files are taken in these folders and those below them. Of containerd's folder only the one of registries: its `config.toml`, and
+/// what that includes, name programs that it runs as root (`stream_processors`, `runtimes`, `proxy_plugins`).
+const FOLDERS: [&str; 5] = [
+    "/etc/cni/net.d",
+    "/etc/containerd/certs.d",
+    "/etc/kubernetes/cloud",
+    "/etc/modules-load.d",
+    "/etc/sysctl.d",
+];
 /// And these. Where the configurations of kubelets and of k3s and RKE2 lie, files are taken by name alone. Units of distributions
 /// read there what a kubelet is called with (`kubelet.env`, `config`), its configuration names a folder whose pods run unasked, a
 /// kubeconfig names programs, and k3s and RKE2 count a later file beside the plan's own. RKE2's `registries.yaml` is not among
@@ -293,6 +299,11 @@ mod tests {
             "/etc/rancher/rke2/rke2.yaml",
             // From where the image comes whose programs RKE2 runs as root.
             "/etc/rancher/rke2/registries.yaml",
+            // Programs that containerd runs as root, in its configuration and in what that includes.
+            "/etc/containerd/config.toml",
+            "/etc/containerd/conf.d/99-x.toml",
+            "/etc/containerd/certs.d",
+            "/etc/containerd/certs.d/../config.toml",
         ] {
             assert!(matches!(place(1, path), Err(NotAllowed::Place { .. })), "{path}");
         }

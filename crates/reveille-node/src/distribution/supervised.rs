@@ -26,7 +26,7 @@ use crate::discovery::{Discovered, DiscoveryError, judge_bundle};
 use crate::root::Root;
 use crate::target::agent_config::{AgentConfig, own_file, own_token_file};
 use crate::target::kubeconfig::Kubeconfig;
-use crate::target::{Endpoint, Kind, Target, TargetError};
+use crate::target::{Endpoint, Kind, Target, TargetError, documents};
 
 /// By this password a cluster recognises the machine that had the name before.
 pub(super) const NODE_PASSWORD: &str = "/etc/rancher/node/password";
@@ -102,9 +102,10 @@ impl Supervised {
     }
 }
 
-/// The plan's settings beside the server, as keys of the agent's configuration.
+/// The plan's settings beside the server, as keys of the agent's configuration. They are read with the bounds by which the
+/// agent reads its own file back: what is written stands in the way of no later plan.
 fn config(text: Option<&str>) -> serde_json::Map<String, Value> {
-    let read = text.and_then(|text| serde_saphyr::from_str::<Value>(text).ok());
+    let read = text.and_then(|text| documents::<Value>(text).ok()).and_then(|all| all.into_iter().next());
     match read {
         Some(Value::Object(map)) => map,
         _ => serde_json::Map::new(),

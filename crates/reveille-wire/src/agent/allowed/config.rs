@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::NotAllowed;
 use super::grammar::is_word;
 use crate::agent::words::Distribution;
+use crate::yaml;
 
 const NO_MAPPING: &str = "it is no mapping in YAML, in one document";
 
@@ -97,7 +98,7 @@ const PROXY: [&str; 4] = ["conntrack-max-per-core", "metrics-bind-address", "pro
 /// The text cannot be read, or holds a field that a plan may not set.
 pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Value, NotAllowed> {
     let refused = |(place, what)| NotAllowed::Config { step, place, what };
-    let mut map = match serde_saphyr::from_str::<Value>(text) {
+    let mut map = match yaml::plan::<Value>(text) {
         Ok(Value::Object(map)) => map,
         Ok(_) => return Err(refused(("config".to_owned(), NO_MAPPING.to_owned()))),
         Err(cause) => return Err(refused(("config".to_owned(), format!("{NO_MAPPING}: {cause}")))),
@@ -162,6 +163,7 @@ fn agent(map: &Map<String, Value>) -> Result<(), Refused> {
         return Err((key.clone(), format!("a plan may say {}", AGENT.join(", "))));
     }
     for (key, value) in map {
+        plain(key, value)?;
         let known: &[&str] = match key.trim_end_matches('+') {
             "kubelet-arg" => &KUBELET,
             "kube-proxy-arg" => &PROXY,
@@ -179,6 +181,19 @@ fn agent(map: &Map<String, Value>) -> Result<(), Refused> {
         }
     }
     Ok(())
+}
+
+/// An agent's setting is one value or a list of them. The agent reads its own file back: a long key of a mapping would be
+/// JSON that is no YAML, and the file would stand in the way of each later plan.
+fn plain(key: &str, value: &Value) -> Result<(), Refused> {
+    let list = match value {
+        Value::Array(list) => list.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    match list.iter().position(|one| one.is_object() || one.is_array()) {
+        Some(number) => Err((format!("{key}[{number}]"), "it is no single value".to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// Every value below is one word. The plan's own values replace those of kubeadm's discovery.

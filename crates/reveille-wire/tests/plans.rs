@@ -1,0 +1,63 @@
+//! Plans of a registration server that was taken over, held against what a plan may contain.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+use reveille_wire::agent::Distribution;
+use reveille_wire::agent::allowed;
+use reveille_wire::agent::plan::Step;
+use reveille_wire::agent::text::Content;
+
+/// The longest configuration that a plan carries.
+const CONTENT_BYTES_MAX: usize = 512 << 10;
+
+/// A plan is as long on the agent as on its way.
+#[test]
+fn aliases_in_a_configuration_of_a_plan_do_not_make_it_a_hundred_times_as_long() {
+    let word = "x".repeat(500 << 10);
+    let text = format!("node-label: [&a {word}{}]\n", ", *a".repeat(99));
+    assert!(text.len() <= CONTENT_BYTES_MAX);
+    let taken = allowed::config(0, Distribution::K3s, &text);
+    let bytes = taken.as_ref().map_or(0, |value| value.to_string().len());
+    println!("{} bytes of a plan are {bytes} bytes on the agent", text.len());
+    assert!(bytes <= 2 * CONTENT_BYTES_MAX, "{bytes} bytes of {}", text.len());
+}
+
+#[test]
+fn no_file_of_a_plan_names_a_program_of_containerd() {
+    let content = "version = 2\n[stream_processors.\"x\"]\n  accepts = [\"application/vnd.oci.image.layer.v1.tar+gzip\"]\n  \
+                   returns = \"application/vnd.oci.image.layer.v1.tar\"\n  path = \"/bin/sh\"\n  args = [\"-c\", \"id >/root/x; gzip -d\"]\n";
+    let step = Step::WriteFile {
+        path: "/etc/containerd/config.toml".into(),
+        mode: "0644".into(),
+        owner: None,
+        content: Content::cut(content),
+        secret: false,
+    };
+    let taken = allowed::step(0, &step);
+    assert!(taken.is_err(), "a plan of a server that was taken over runs a shell as root by containerd");
+}
+
+/// The agent tells this error to its log and to the server.
+#[test]
+fn a_configuration_that_cannot_be_read_is_refused_without_the_lines_around_the_place() {
+    let text = "kubelet-arg: [\"v=1\"]\ntoken: c4n4ry0123456789\nnode-label: [\n";
+    let refused = allowed::config(1, Distribution::K3s, text).unwrap_err().to_string();
+    println!("{refused}");
+    assert!(!refused.contains("c4n4ry"), "{refused}");
+}
+
+/// The agent reads its own file back: a setting of a plan is one value or a list, and no tree.
+#[test]
+fn a_setting_of_an_agent_in_a_plan_is_one_value_or_a_list_of_them() {
+    let long = "x".repeat(2_000);
+    for value in ["[[a]]".to_owned(), "{a: b}".to_owned(), "[{a: b}]".to_owned(), format!("[? {long}\n: b]")]
+    {
+        for key in ["node-label", "node-taint+", "snapshotter"] {
+            let text = format!("{key}: {value}\n");
+            assert!(allowed::config(0, Distribution::K3s, &text).is_err(), "{key}: {value:.40}");
+        }
+    }
+    for value in ["a", "1", "true", "[a, b]", "[]", ""] {
+        assert!(allowed::config(0, Distribution::K3s, &format!("node-label: {value}\n")).is_ok(), "{value}");
+    }
+}

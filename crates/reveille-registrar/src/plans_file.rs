@@ -29,6 +29,7 @@ use reveille_core::model::id::{PoolName, RosterName};
 use reveille_wire::agent::allowed::{self, NotAllowed};
 use reveille_wire::agent::text::{Content, List, Word};
 use reveille_wire::agent::{Distribution, Role, SERVER_FRAME_BYTES_MAX, Step, plan};
+use reveille_wire::yaml::{self, Unreadable};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -50,8 +51,8 @@ pub enum PlansError {
     Shape {
         /// The file.
         path: PathBuf,
-        /// The error, and its place.
-        source: Box<serde_saphyr::Error>,
+        /// The place and the error. It quotes no line and no value: a plan's file may hold a secret.
+        source: Unreadable,
     },
     /// A plan cannot be followed.
     #[error("{}, plan of pool {pool}: {what}", path.display())]
@@ -133,8 +134,8 @@ pub(crate) fn read_into(
 ) -> Result<(), PlansError> {
     read.files.insert(path.to_owned());
     let text = text(path)?;
-    let shape = |source| PlansError::Shape { path: path.to_owned(), source: Box::new(source) };
-    let file: File = serde_saphyr::from_str(&text).map_err(shape)?;
+    let shape = |source| PlansError::Shape { path: path.to_owned(), source };
+    let file: File = yaml::written(&text).map_err(shape)?;
     let mut seen = BTreeSet::new();
     for one in file.plans {
         let wrong = |what: String| PlansError::Plan { path: path.to_owned(), pool: one.pool.clone(), what };

@@ -1,4 +1,5 @@
-//! A plan that cannot be applied at once, or not at all, and a plan that comes beside another message of the server.
+//! A plan that cannot be applied at once, or not at all, a plan that comes beside another message of the server, and a mistake in
+//! a file of plans.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
@@ -8,6 +9,8 @@ mod agent;
 mod cluster;
 mod support;
 
+use std::collections::BTreeSet;
+use std::error::Error;
 use std::time::Duration;
 
 use cluster::Cluster;
@@ -16,6 +19,7 @@ use reveille_agent::model::Leaving;
 use reveille_node::agent::Setup;
 use reveille_node::memory_file::MemoryFile;
 use reveille_node::root::Root;
+use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Template, What};
 use reveille_wire::agent::plan::Step;
 use support::{site, template};
@@ -134,4 +138,44 @@ async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_
     tokio::time::timeout(Duration::from_secs(60), hearing).await.unwrap();
     drop(running);
     site.end().await;
+}
+
+/// The server logs the whole chain of this error, and prints it where it does not start.
+#[test]
+fn a_mistake_in_a_file_of_plans_is_told_without_the_lines_around_it() {
+    let content = "content: |\n      [Global]\n      application-credential-secret=c4n4ry0123\n";
+    for (rest, word) in [
+        (format!("{content}    ownr: root:root\n"), "ownr"),
+        // The mistake is the secret itself: a value of another sort, or one without its quote.
+        ("content: [c4n4ry0123]\n".to_owned(), "line 8"),
+        (format!("{content}    secret: c4n4ry0123\n"), "line 11"),
+        (format!("{content}  - c4n4ry0123\n"), "line 11"),
+        ("content: \"c4n4ry0123\n".to_owned(), "line "),
+        ("content: c4n4ry0123: x\n".to_owned(), "line 8"),
+    ] {
+        let told = told(&rest);
+        assert!(told.contains(word), "{rest}: {told}");
+        assert!(!told.contains("c4n4ry0123"), "{rest}: {told}");
+    }
+}
+
+/// All that is told of a file of plans whose file ends in this.
+fn told(rest: &str) -> String {
+    let text = format!(
+        "plans:\n- pool: workers\n  join: {{distribution: kubeadm, server: \"10.0.0.1:6443\", caPins: []}}\n  files:\n  \
+         - path: /etc/kubernetes/cloud.conf\n    mode: \"0600\"\n    secret: true\n    {rest}"
+    );
+    let text = if rest.contains("secret: c4n4ry") { text.replace("    secret: true\n", "\n") } else { text };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plans.yaml");
+    std::fs::write(&path, text).unwrap();
+    let error =
+        Watch::begin(path, BTreeSet::from([("prod".into(), "workers".into())])).map(drop).unwrap_err();
+    let mut told = error.to_string();
+    let mut cause: &dyn Error = &error;
+    while let Some(inner) = cause.source() {
+        told.push_str(&format!(": {inner}"));
+        cause = inner;
+    }
+    told
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::{SinkExt as _, StreamExt as _};
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 use reveille_node::link::Credential;
 use reveille_registrar::registry::{
     Event, InvitationId, NodeIds, NodeSaid, Reply, Settings, TokenHash, Wish,
@@ -278,5 +278,60 @@ async fn a_machine_that_comes_anew_after_each_burst_is_answered_at_the_pace_of_o
     let (machine, credential) = site.enrolled(2).await;
     let hello = machine.hello();
     site.link.session(&credential, hello).await.unwrap();
+    site.end().await;
+}
+
+/// Renewals give a machine a key more: the key before and four next ones count beside each other.
+#[tokio::test]
+async fn a_machine_with_several_keys_is_answered_at_the_pace_of_one() {
+    let site = site().await;
+    let (_, first) = site.enrolled(1).await;
+    let mut all = Vec::new();
+    for _ in 0..4 {
+        let (next, _) = site.link.renew(&first, Time::from_ms(0)).await.unwrap();
+        all.push(raw::shown(next));
+    }
+    all.push(raw::shown(first));
+    let poll = raw::post("/v1/poll", "", "{\"session\":1,\"ack\":0,\"frames\":[],\"hold_s\":0}");
+    let begun = Instant::now();
+    let asks = all.iter().map(async |shown| {
+        let mut stream = raw::tls13(&site.link, Some(shown)).await;
+        let (mut answered, mut part) = (0, [0; 4096]);
+        while begun.elapsed() < Duration::from_secs(3) {
+            stream.write_all(&poll).await.unwrap();
+            let count = stream.read(&mut part).await.unwrap();
+            assert!(count > 0);
+            answered += usize::from(!String::from_utf8_lossy(&part[..count]).contains("TOO_MANY"));
+        }
+        answered
+    });
+    let answered: Vec<usize> = futures::future::join_all(asks).await;
+    let all: usize = answered.iter().sum();
+    println!("{answered:?} answers in {:?}", begun.elapsed());
+    assert!((60..120).contains(&all), "{all} answers for one machine in {:?}: {answered:?}", begun.elapsed());
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_takes_no_turn_of_its_machine() {
+    const BURST: usize = 60;
+    let site = site().await;
+    let (machine, before) = site.enrolled(1).await;
+    let (key, _) = site.link.renew(&before, Time::from_ms(0)).await.unwrap();
+    let session = site.link.session(&key, machine.hello()).await.unwrap();
+    let poll = raw::post("/v1/poll", "", "{\"session\":1,\"ack\":0,\"frames\":[],\"hold_s\":0}");
+    for (shown, code) in [(raw::shown(before), "CERTIFICATE_REVOKED"), (raw::shown(key), "")] {
+        let mut stream = raw::tls13(&site.link, Some(&shown)).await;
+        let (begun, mut part) = (Instant::now(), [0; 4096]);
+        for _ in 0..BURST {
+            stream.write_all(&poll).await.unwrap();
+            let count = stream.read(&mut part).await.unwrap();
+            let answer = String::from_utf8_lossy(&part[..count]);
+            assert!(count > 0 && answer.contains(code), "{answer}");
+        }
+        // The turns of one burst come in six seconds, where they have to be waited for.
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+    drop(session);
     site.end().await;
 }

@@ -211,6 +211,12 @@ impl Registry {
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
     }
 
+    /// The key is one of its machine's, which may be removed.
+    pub fn counts(&self, peer: &Peer) -> bool {
+        let known = self.book.machine(&peer.machine);
+        !self.retired.contains(&peer.authority) && known.is_some_and(|known| known.has_key(&peer.key))
+    }
+
     /// The token is of an invitation that the book holds, open or not.
     pub fn knows(&self, id: &InvitationId, hash: &TokenHash) -> bool {
         self.book.invitation(id).is_some_and(|invitation| invitation.opens(hash))

@@ -3,6 +3,13 @@
 //! An agent makes one request on a connection, or polls twice a minute. A client that asks as fast as it gets answers
 //! would keep a core busy with one connection; with a pace it asks ten times a second. The pace counts for a machine over
 //! all its connections. Otherwise a machine that reconnects after each burst would have as many bursts as connections.
+//!
+//! ```text
+//!  request ─▶ turn of its key ─▶ the registry: is it the machine's? ─┬ yes ─▶ turn of the machine ─▶ answer
+//!                                                                    └ no ──▶ refusal
+//! ```
+//!
+//! A machine has up to five keys that count, and one pace for them all. A key that it replaced has only its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -46,22 +53,53 @@ impl Pace {
     }
 }
 
-/// The paces of machines, each with its key: a client with a key that the machine replaced takes no turn from the
-/// machine. An entry is kept until the whole burst is available again, so that a forgotten machine has none.
+/// The paces of keys, and those of machines over all keys that count. A client with a key that the machine replaced takes
+/// no turn from the machine.
 #[derive(Debug, Default)]
-pub(super) struct Paces(Mutex<BTreeMap<(MachineId, KeyHash), Instant>>);
+pub(super) struct Paces {
+    keys: Turns<(MachineId, KeyHash)>,
+    machines: Turns<MachineId>,
+}
 
 impl Paces {
-    /// Waits for the turn of one request of this machine.
-    pub(super) async fn turn(&self, peer: &Peer) -> Result<(), Reason> {
-        let wait = self.wait(peer, Instant::now()).ok_or(Reason::TooMany { of: "requests".into() })?;
+    /// Waits for the turn of one request with this key.
+    pub(super) async fn turn_of_key(&self, peer: &Peer) -> Result<(), Reason> {
+        self.keys.turn((peer.machine.clone(), peer.key)).await
+    }
+
+    /// Waits for the turn of one request of this machine, whose key counts.
+    pub(super) async fn turn_of_machine(&self, peer: &Peer) -> Result<(), Reason> {
+        self.machines.turn(peer.machine.clone()).await
+    }
+
+    /// Drops entries whose whole burst is available again.
+    pub(super) fn forget(&self) {
+        self.keys.forget();
+        self.machines.forget();
+    }
+}
+
+/// One pace for each of many. An entry is kept until the whole burst is available again, so that a forgotten machine has
+/// none.
+#[derive(Debug)]
+struct Turns<K>(Mutex<BTreeMap<K, Instant>>);
+
+impl<K> Default for Turns<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Ord> Turns<K> {
+    async fn turn(&self, of: K) -> Result<(), Reason> {
+        let wait = self.wait(of, Instant::now()).ok_or(Reason::TooMany { of: "requests".into() })?;
         sleep(wait).await;
         Ok(())
     }
 
-    fn wait(&self, peer: &Peer, now: Instant) -> Option<Duration> {
+    fn wait(&self, of: K, now: Instant) -> Option<Duration> {
         let mut paces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let free_at = paces.entry((peer.machine.clone(), peer.key)).or_insert(now);
+        let free_at = paces.entry(of).or_insert(now);
         let next = (*free_at).max(now) + EACH;
         let wait = next.saturating_duration_since(now + EACH * BURST);
         (wait <= EACH * WAITS_MAX).then(|| {
@@ -70,8 +108,7 @@ impl Paces {
         })
     }
 
-    /// Drops entries whose whole burst is available again.
-    pub(super) fn forget(&self) {
+    fn forget(&self) {
         let now = Instant::now();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, free_at| *free_at > now);
     }
@@ -79,34 +116,25 @@ impl Paces {
 
 #[cfg(test)]
 mod tests {
-    use reveille_core::model::time::Time;
-
     use super::*;
-    use crate::registry::AuthorityHash;
 
     #[test]
-    fn one_key_of_one_machine_has_one_pace_and_what_is_refused_takes_no_turn() {
-        let (paces, begun) = (Paces::default(), Instant::now());
-        let peer = |machine: &str, key| Peer {
-            machine: MachineId::new(machine),
-            key: KeyHash([key; 32]),
-            authority: AuthorityHash([0; 32]),
-            not_after: Time::from_ms(0),
-        };
-        let waits: Vec<_> = (0..1000).map_while(|_| paces.wait(&peer("m-1", 1), begun)).collect();
+    fn one_key_and_one_machine_has_one_pace_and_what_is_refused_takes_no_turn() {
+        let (turns, begun) = (Turns::default(), Instant::now());
+        let waits: Vec<_> = (0..1000).map_while(|_| turns.wait(("m-1", 1), begun)).collect();
         assert_eq!(waits.len(), usize::try_from(BURST + WAITS_MAX).unwrap());
-        assert!((0..1000).all(|_| paces.wait(&peer("m-1", 1), begun).is_none()));
-        for other in [peer("m-1", 2), peer("m-2", 1)] {
-            assert_eq!(paces.wait(&other, begun), Some(Duration::ZERO));
+        assert!((0..1000).all(|_| turns.wait(("m-1", 1), begun).is_none()));
+        for other in [("m-1", 2), ("m-2", 1)] {
+            assert_eq!(turns.wait(other, begun), Some(Duration::ZERO));
         }
-        let wait = paces.wait(&peer("m-1", 1), begun + EACH);
+        let wait = turns.wait(("m-1", 1), begun + EACH);
         assert_eq!(wait, Some(EACH * WAITS_MAX), "and it is as near as before");
-        paces.forget();
-        assert_eq!(paces.0.lock().unwrap().len(), 3);
+        turns.forget();
+        assert_eq!(turns.0.lock().unwrap().len(), 3);
         let rested = begun.checked_sub(EACH * 2 * (BURST + WAITS_MAX)).unwrap();
-        paces.0.lock().unwrap().values_mut().for_each(|free_at| *free_at = rested);
-        paces.forget();
-        assert!(paces.0.lock().unwrap().is_empty());
+        turns.0.lock().unwrap().values_mut().for_each(|free_at| *free_at = rested);
+        turns.forget();
+        assert!(turns.0.lock().unwrap().is_empty());
     }
 
     #[test]

@@ -247,12 +247,19 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
 
 /// The machine that shows the certificate, once its next request has its turn, or why the certificate does not count.
 async fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
-    match hall.doorman().who(visitor.shown.as_ref()) {
-        Shown::Machine(peer) => hall.paces.turn(&peer).await.map(|()| peer),
-        Shown::Expired => Err(Reason::CertificateExpired),
-        Shown::Early => Err(Reason::CertificateNotYetValid),
-        Shown::Nothing | Shown::Strange => Err(Reason::CertificateUnknown),
+    let peer = match hall.doorman().who(visitor.shown.as_ref()) {
+        Shown::Machine(peer) => peer,
+        Shown::Expired => return Err(Reason::CertificateExpired),
+        Shown::Early => return Err(Reason::CertificateNotYetValid),
+        Shown::Nothing | Shown::Strange => return Err(Reason::CertificateUnknown),
+    };
+    hall.paces.turn_of_key(&peer).await?;
+    let asked = peer.clone();
+    // A machine that renews has more than one key: they share its pace. A key that it replaced takes no turn from it.
+    if within(hall.hand.view(move |registry, _| registry.counts(&asked))).await? {
+        hall.paces.turn_of_machine(&peer).await?;
     }
+    Ok(peer)
 }
 
 fn spoken(protocol: u32) -> Result<(), Reason> {

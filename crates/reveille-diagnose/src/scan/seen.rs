@@ -17,6 +17,8 @@ const QUOTE_CHARACTERS_MAX: usize = 600;
 const TROUBLE_MAX: usize = 5;
 /// Sources of which names are kept; those after it share one place.
 const SOURCES_MAX: usize = 20_000;
+/// What these names may take, bytes. A member's name within archives within archives has thousands of them.
+const SOURCES_BYTES_MAX: usize = 8 << 20;
 /// Nodes of listings that are kept.
 const NODES_MAX: usize = 20_000;
 /// Pairs of signal and source that are kept.
@@ -82,6 +84,8 @@ pub struct Seen {
     pub platform: Option<String>,
     /// Names of the sources, in order.
     pub sources: Vec<String>,
+    /// What these names take, bytes.
+    sources_bytes: usize,
     /// By signal and source.
     pub sightings: BTreeMap<(usize, usize), Sighting>,
     /// Nodes by name in lower case, and whether every listing that names one calls it Ready at its end.
@@ -144,7 +148,10 @@ impl Seen {
     }
 
     pub(super) fn open(&mut self, source: &str) -> usize {
-        if self.sources.len() < SOURCES_MAX {
+        let bytes = self.sources_bytes + source.len();
+        let has_room = self.sources.len() < SOURCES_MAX && bytes <= SOURCES_BYTES_MAX;
+        if has_room || self.sources.is_empty() {
+            self.sources_bytes = bytes;
             self.sources.push(source.to_owned());
         }
         self.sources.len() - 1

@@ -38,6 +38,11 @@ const CASE_BYTES_MAX: u64 = 1 << 20;
 const MEMBERS_MAX: u64 = 100_000;
 /// A name that is longer is cut where it is shown.
 const NAME_CHARACTERS_MAX: usize = 1_000;
+/// What the list of sources may take, bytes: tens of thousands of members with names as people give them. An archive of a
+/// megabyte can have a hundred megabytes of names.
+const INPUTS_BYTES_MAX: usize = 8 << 20;
+/// The name of what is counted and not named.
+const OTHERS: &str = "further sources";
 /// Window of zstd, as a power of two: what is larger would need more memory than we allow ourselves.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
@@ -82,14 +87,19 @@ pub struct Intake<'r, 's> {
     limits: Limits,
     /// What all that is packed in the present source expanded to so far.
     expanded: Expanded,
-    /// What was taken in, in order.
+    /// What was taken in, in order; at the end, as one entry, what is too much to be named.
     pub inputs: Vec<Input>,
+    /// What the list takes, bytes.
+    inputs_bytes: usize,
+    /// How many sources are in its last entry.
+    others: u64,
 }
 
 impl<'r, 's> Intake<'r, 's> {
     /// Nothing was taken in yet.
     pub fn new(reader: &'r mut Reader<'s>, limits: Limits) -> Self {
-        Self { reader, limits, expanded: Expanded::default(), inputs: Vec::new() }
+        let expanded = Expanded::default();
+        Self { reader, limits, expanded, inputs: Vec::new(), inputs_bytes: 0, others: 0 }
     }
 
     /// Takes a source in, whatever it is.
@@ -109,7 +119,22 @@ impl<'r, 's> Intake<'r, 's> {
     }
 
     fn push(&mut self, name: &str, form: &str, lines: u64, note: Option<String>) {
-        self.inputs.push(Input { name: name.to_owned(), form: form.to_owned(), lines, note });
+        let note_bytes = note.as_ref().map_or(0, String::len);
+        let bytes = self.inputs_bytes + size_of::<Input>() + name.len() + form.len() + note_bytes;
+        if self.others == 0 && bytes <= INPUTS_BYTES_MAX {
+            self.inputs_bytes = bytes;
+            return self.inputs.push(Input { name: name.to_owned(), form: form.to_owned(), lines, note });
+        }
+        let before = if self.others > 0 { self.inputs.pop() } else { None };
+        self.others += 1;
+        let note =
+            format!("{} more, whose names are too many to be kept; what they hold was read", self.others);
+        self.inputs.push(Input {
+            name: OTHERS.to_owned(),
+            form: "several".to_owned(),
+            lines: lines + before.map_or(0, |before| before.lines),
+            note: Some(note),
+        });
     }
 
     fn unpack(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {

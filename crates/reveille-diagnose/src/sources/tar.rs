@@ -31,7 +31,8 @@ pub(super) fn each(
             return Err(io::Error::other("a header is damaged"));
         }
         let size = number(&header[124..136]).ok_or_else(|| io::Error::other("a size is no number"))?;
-        let padding = size.next_multiple_of(BLOCK as u64) - size;
+        let padded = size.checked_next_multiple_of(BLOCK as u64);
+        let padding = padded.ok_or_else(|| io::Error::other("a size is larger than any file"))? - size;
         match header[156] {
             b'L' | b'x' => {
                 let mut bytes = Vec::new();

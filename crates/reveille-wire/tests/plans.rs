@@ -61,3 +61,22 @@ fn a_setting_of_an_agent_in_a_plan_is_one_value_or_a_list_of_them() {
         assert!(allowed::config(0, Distribution::K3s, &format!("node-label: {value}\n")).is_ok(), "{value}");
     }
 }
+
+/// The agent logs each plan that it refuses.
+#[test]
+fn a_refusal_of_a_configuration_is_short_however_long_its_keys_and_values_are() {
+    let long = "x".repeat(100_000);
+    for text in [
+        format!("? {long}\n: a\n"),
+        format!("snapshotter: \"{long} y\"\n"),
+        format!("kubelet-arg: [{long}]\n"),
+        format!("kubelet-arg: [\"v=1,{long}\"]\n"),
+        format!("{long}\n"),
+    ] {
+        let refused = allowed::config(0, Distribution::K3s, &text).unwrap_err().to_string();
+        assert!(refused.len() < 5_000, "{:.60}: {}", text, refused.len());
+    }
+    let refused =
+        allowed::config(0, Distribution::K3s, "kubelet-arg: [config=/x]\n").unwrap_err().to_string();
+    assert!(refused.contains("system-reserved, v"), "the whole list is told: {refused}");
+}

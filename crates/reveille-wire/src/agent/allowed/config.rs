@@ -8,9 +8,12 @@ use serde_json::{Map, Value};
 
 use super::NotAllowed;
 use super::grammar::is_word;
+use crate::agent::text::Text;
 use crate::agent::words::Distribution;
 use crate::yaml;
 
+/// Each part of an error: the longest list of what is taken has 800 bytes.
+const TOLD_BYTES_MAX: usize = 2_000;
 const NO_MAPPING: &str = "it is no mapping in YAML, in one document";
 
 /// Fields of kubeadm's JoinConfiguration. The plan's own server, pins and token replace the content of `discovery`.
@@ -97,7 +100,8 @@ const PROXY: [&str; 4] = ["conntrack-max-per-core", "metrics-bind-address", "pro
 ///
 /// The text cannot be read, or holds a field that a plan may not set.
 pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Value, NotAllowed> {
-    let refused = |(place, what)| NotAllowed::Config { step, place, what };
+    let refused =
+        |(place, what): Refused| NotAllowed::Config { step, place: told(&place), what: told(&what) };
     let mut map = match yaml::plan::<Value>(text) {
         Ok(Value::Object(map)) => map,
         Ok(_) => return Err(refused(("config".to_owned(), NO_MAPPING.to_owned()))),
@@ -114,6 +118,11 @@ pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Val
 
 /// A place in the configuration that is refused, and the reason.
 type Refused = (String, String);
+
+/// A part of an error, which is logged: a key or a value may be as long as the whole plan.
+fn told(text: &str) -> String {
+    Text::<TOLD_BYTES_MAX, false>::cut(text).to_string()
+}
 
 fn known(map: &Map<String, Value>, above: &str, fields: &[&str]) -> Result<(), Refused> {
     match map.keys().find(|key| !fields.contains(&key.as_str())) {

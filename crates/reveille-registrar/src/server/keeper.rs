@@ -26,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::audit;
 use super::clock;
+use super::ear::Ear;
 use super::outlets::{Outgoing, Outlet, Outlets, pair};
 use super::store::Store;
 use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Registry, Reply};
@@ -194,7 +195,7 @@ pub(super) fn start(
         secrets: BTreeMap::new(),
         dropped: BTreeMap::new(),
         pins,
-        heard: heard_out,
+        ear: Ear::new(heard_out),
         mints: mints_out,
         beat_at: Time::default(),
         clocks: clock::Clocks::default(),
@@ -215,7 +216,7 @@ struct Keeper {
     /// The tokens to delete when the batch is durable.
     dropped: BTreeMap<MachineId, Vec<Secret>>,
     pins: Vec<String>,
-    heard: mpsc::Sender<Heard>,
+    ear: Ear,
     mints: mpsc::Sender<Mint>,
     beat_at: Time,
     clocks: clock::Clocks,
@@ -368,13 +369,7 @@ impl Keeper {
                 }
             }
             Effect::InvitationOver(over) => audit::over(&over),
-            Effect::Tell(heard) => {
-                if self.heard.try_send(heard).is_err() && !self.heard.is_closed() {
-                    tracing::warn!(
-                        "the controller does not keep up with the machines; a message of a machine was lost"
-                    );
-                }
-            }
+            Effect::Tell(heard) => self.ear.tell(heard),
         }
     }
 

@@ -21,6 +21,7 @@ mod audit;
 mod authority;
 mod clock;
 mod door;
+mod ear;
 mod gate;
 mod held;
 mod keeper;

@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep};
 use super::{Answer, Context};
 use crate::cli::collect::Collect;
 use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, printable};
 use crate::registration::{self, asked, evidence};
+use crate::render::output_style::one_line;
 
 /// The time between two reads of the folder.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -53,15 +54,43 @@ pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer,
 
 /// The page for people.
 pub(crate) fn page(report: &CollectedReport) -> String {
-    let node = crate::render::output_style::one_line(&report.node);
-    let says = report.says.trim_end();
+    let node = one_line(&report.node);
+    // The machine's own words: lines, and nothing that a terminal obeys.
+    let says = printable(&report.says.trim_end().replace('\t', "    ")).replace('\n', "\n  ");
     match &report.file {
         Some(file) => format!(
-            "{node}: {}, {} bytes\n  {file}\n  {}\nnext: reveille diagnose {file}\n",
+            "{node}: {}, {} bytes\n  {file}\n  {says}\nnext: reveille diagnose {file}\n",
             report.outcome,
             report.bytes.unwrap_or(0),
-            says.replace('\n', "\n  ")
         ),
-        None => format!("{node}: {}\n  {}\n", report.outcome, says.replace('\n', "\n  ")),
+        None => format!("{node}: {}\n  {says}\n", report.outcome),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reveille_core::model::time::Time;
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_machine_says_is_obeyed_by_a_terminal() {
+        for file in [None, Some("/state/1.tar.gz".to_owned())] {
+            let report = CollectedReport {
+                order: 1,
+                at: Time::default(),
+                machine: "m-1".to_owned(),
+                node: "w-1\u{1b}[2J".to_owned(),
+                instance: None,
+                outcome: "done".to_owned(),
+                says: "one\u{1b}]0;x\u{7}\r\u{202e}\ntwo\n".to_owned(),
+                file,
+                bytes: None,
+                sha256: None,
+            };
+            let page = page(&report);
+            assert!(!page.contains(|c| matches!(c, '\u{1b}' | '\u{7}' | '\r' | '\u{202e}')), "{page:?}");
+            assert!(page.contains("  one") && page.contains("\n  two\n"), "{page:?}");
+        }
     }
 }

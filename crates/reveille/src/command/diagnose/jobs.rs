@@ -19,6 +19,8 @@ use reveille_diagnose::Reader;
 use reveille_diagnose::scan::Scanner;
 use reveille_diagnose::sources::{Input, Intake, Limits};
 
+use super::walk;
+
 /// Reads in large pieces: a gigabyte in lines of a hundred bytes is ten million lines.
 const BUFFER_BYTES: usize = 256 * 1024;
 /// How many later sources may be read before an earlier one is finished.
@@ -31,7 +33,9 @@ const JOBS_MAX: usize = 8;
 pub(super) enum Source {
     /// Standard input.
     Stdin,
-    /// A file, its name in the output, and the platform that its folder shows.
+    /// A file that the command line names: it may be a pipe, or behind a link.
+    Named(String, PathBuf),
+    /// A file of a folder, its name in the output, and the platform that its folder shows.
     File(String, PathBuf, Option<&'static str>),
     /// A folder, and the name of its bundle.
     Folder(String, String),
@@ -43,7 +47,9 @@ impl Source {
     fn name(&self) -> &str {
         match self {
             Self::Stdin => "standard input",
-            Self::File(name, ..) | Self::Folder(name, _) | Self::Refused(name, _) => name,
+            Self::Named(name, _) | Self::File(name, ..) | Self::Folder(name, _) | Self::Refused(name, _) => {
+                name
+            }
         }
     }
 
@@ -58,14 +64,19 @@ impl Source {
                 intake.take(self.name(), &mut BufReader::with_capacity(BUFFER_BYTES, io::stdin().lock()));
             }
             Self::Folder(name, note) => intake.unpacked(name, note.as_str()),
-            Self::File(name, path, _) => match File::open(path) {
-                Ok(open) => intake.take(name, &mut BufReader::with_capacity(BUFFER_BYTES, open)),
-                Err(error) => intake.refuse(name, format!("cannot be opened: {error}")),
-            },
+            Self::Named(name, path) => take(&mut intake, name, File::open(path)),
+            Self::File(name, path, _) => take(&mut intake, name, walk::open(path)),
             Self::Refused(name, why) => intake.refuse(name, why.as_str()),
         }
         let inputs = std::mem::take(&mut intake.inputs);
         Read { reader, inputs }
+    }
+}
+
+fn take(intake: &mut Intake<'_, '_>, name: &str, open: io::Result<File>) {
+    match open {
+        Ok(open) => intake.take(name, &mut BufReader::with_capacity(BUFFER_BYTES, open)),
+        Err(error) => intake.refuse(name, format!("cannot be opened: {error}")),
     }
 }
 

@@ -95,6 +95,7 @@ fn placed(folder: &Path, found: Vec<(PathBuf, Option<String>)>) -> Vec<Source> {
         let name = printable(&file.display().to_string());
         match (said, told) {
             (Some(why), _) => Some(Source::Refused(name, why)),
+            (None, Some(_)) if file == folder => Some(Source::Named(name, file)),
             (None, Some(told)) => Some(Source::File(name + told, file, platform)),
             (None, None) => None,
         }

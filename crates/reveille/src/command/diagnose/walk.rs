@@ -3,7 +3,10 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 /// The most files that are read below one folder.
 const FILES_MAX: usize = 100_000;
@@ -44,9 +47,35 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<(PathBuf, Option<String>)>)
     Ok(())
 }
 
+/// Opens a file that was found below a folder. Since it was listed, the folder's owner may have put a link or a pipe in its
+/// place: a link is not followed, and a pipe is not waited for.
+pub(super) fn open(path: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no regular file any more"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_was_exchanged_since_it_was_listed_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("a"), "x").unwrap();
+        std::os::unix::fs::symlink(at("a"), at("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        assert!(open(&at("a")).is_ok());
+        for name in ["link", "pipe", "folder", "missing"] {
+            assert!(open(&at(name)).is_err(), "{name}");
+        }
+    }
 
     #[test]
     fn files_come_in_order_and_links_are_not_followed() {

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reveille_core::model::agent::{
     AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
@@ -96,7 +96,7 @@ pub(super) async fn carry(
         super::log(&told);
         keep_account(&mut accounts, &told);
         match &told.what {
-            What::Evidence(id, part) => gathering.take(*id, part),
+            What::Evidence(id, part) => gathering.take(Instant::now(), *id, part),
             What::Answered(id, done) if by_a_person(id) => {
                 let ending = gathering.done(clock::wall(), *id, &told.who, done);
                 keep_ending(&endings, ending);

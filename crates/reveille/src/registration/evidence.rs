@@ -16,6 +16,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +29,9 @@ use reveille_wire::report::CollectedReport;
 
 /// The most archives that are received at once.
 const AT_ONCE: usize = 4;
+/// An order of a person ends after ten minutes at most. An archive that began before gives its place away: the end of its
+/// order was lost, because the controller did not keep up.
+const BEGUN_MAX: Duration = Duration::from_mins(11);
 /// The limits for the orders that are kept: their number and their size.
 const KEPT_MAX: usize = 64;
 const KEPT_BYTES_MAX: u64 = 256 << 20;
@@ -40,6 +44,7 @@ pub(super) struct Gathering(BTreeMap<OrderId, Parts>);
 
 #[derive(Debug)]
 struct Parts {
+    begun: Instant,
     next: u32,
     of: u32,
     sha256: String,
@@ -55,10 +60,13 @@ pub(super) struct Ending {
 
 impl Gathering {
     /// Adds a part. The registry passes parts on in order, and not more than the limit.
-    pub(super) fn take(&mut self, id: OrderId, part: &EvidencePart) {
+    pub(super) fn take(&mut self, now: Instant, id: OrderId, part: &EvidencePart) {
+        if part.part == 0 {
+            self.0.retain(|_, parts| now.saturating_duration_since(parts.begun) < BEGUN_MAX);
+        }
         if part.part == 0 && self.0.len() < AT_ONCE {
             let (of, sha256) = (part.of, part.sha256.as_str().to_owned());
-            self.0.insert(id, Parts { next: 0, of, sha256, base64: String::new() });
+            self.0.insert(id, Parts { begun: now, next: 0, of, sha256, base64: String::new() });
         }
         let Some(parts) = self.0.get_mut(&id) else { return };
         if (part.part, part.of, part.sha256.as_str()) != (parts.next, parts.of, parts.sha256.as_str()) {
@@ -230,7 +238,7 @@ mod tests {
         for (wanted, spoil) in cases {
             let (mut gathering, mut sent) = (Gathering::default(), sent.clone());
             spoil(&mut sent);
-            sent.iter().for_each(|part| gathering.take(OrderId(1), part));
+            sent.iter().for_each(|part| gathering.take(Instant::now(), OrderId(1), part));
             let ending = end(&mut gathering, 1);
             assert_eq!(ending.report.outcome, wanted);
             assert!(!ending.report.says.contains("c4n4ry"), "{}", ending.report.says);
@@ -244,10 +252,23 @@ mod tests {
     fn four_archives_are_on_their_way_at_once_and_a_fifth_is_not_kept() {
         let mut gathering = Gathering::default();
         for id in 1..=5 {
-            gathering.take(OrderId(id), &parts(id, b"x")[0]);
+            gathering.take(Instant::now(), OrderId(id), &parts(id, b"x")[0]);
         }
         assert!(end(&mut gathering, 4).archive.is_some());
         assert!(end(&mut gathering, 5).archive.is_none());
+    }
+
+    #[test]
+    fn an_order_whose_end_was_lost_takes_no_place_for_ever() {
+        let (mut gathering, begun) = (Gathering::default(), Instant::now());
+        for id in 1..=4 {
+            gathering.take(begun, OrderId(id), &parts(id, b"x")[0]);
+        }
+        gathering.take(begun + BEGUN_MAX / 2, OrderId(5), &parts(5, b"x")[0]);
+        assert!(end(&mut gathering, 5).archive.is_none(), "the others may still come");
+        gathering.take(begun + BEGUN_MAX, OrderId(6), &parts(6, b"x")[0]);
+        assert!(end(&mut gathering, 6).archive.is_some());
+        assert!(gathering.0.is_empty());
     }
 
     #[test]
@@ -256,7 +277,7 @@ mod tests {
         let folder = folder.path();
         for id in 1..=6 {
             let mut gathering = Gathering::default();
-            gathering.take(OrderId(id), &parts(id, &[7; 1000])[0]);
+            gathering.take(Instant::now(), OrderId(id), &parts(id, &[7; 1000])[0]);
             keep(folder, end(&mut gathering, id)).unwrap();
         }
         let orders = || kept(folder).into_iter().map(|report| report.order).collect::<Vec<_>>();

@@ -11,8 +11,9 @@ use reveille_node::target::{Arguments, Kind, Target, Token};
 use reveille_wire::agent::allowed;
 use secrecy::ExposeSecret as _;
 
-/// The agent reads its own file back at each plan. A file that it cannot read would refuse them all, because the folder of the
-/// distribution is unknown: what is taken of a plan is at most what is read again, with the plan's own labels beside it.
+/// The agent reads its own file back at each plan. A file that it cannot read would refuse them all, because the folder
+/// of the distribution is unknown: what is taken of a plan is at most what is read again, with the plan's own labels
+/// beside it.
 #[test]
 fn a_plan_that_was_taken_stands_in_the_way_of_no_later_plan() {
     let deep = format!("node-label: {}{}\n", "[".repeat(30), "]".repeat(30));

@@ -1,5 +1,5 @@
-//! A plan that cannot be applied at once, or not at all, a plan that comes beside another message of the server, and a mistake in
-//! a file of plans.
+//! A plan that cannot be applied at once, or not at all, a plan that comes beside another message of the server, and a
+//! mistake in a file of plans.
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 

@@ -12,8 +12,8 @@
 //!
 //! The ledger and recordings are private to Reveille, and use the core's own types, which carry serde. The roster file,
 //! the reports and the agents' protocol are promises to others, and have types of their own here. A golden file or a
-//! table of messages checks each promise. [`yaml`] reads YAML of others with bounds. Nothing here decides, talks to a network or keeps state; only
-//! [`roster::read_file`] opens a file and asks for the home directory.
+//! table of messages checks each promise. [`yaml`] reads YAML of others with bounds. Nothing here decides, talks to a
+//! network or keeps state; only [`roster::read_file`] opens a file and asks for the home directory.
 
 pub mod agent;
 pub mod duration;

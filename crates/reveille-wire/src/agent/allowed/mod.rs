@@ -79,8 +79,9 @@ pub enum NotAllowed {
     },
 }
 
-/// Files are taken in these folders and those below them. Of containerd's folder only the one of registries: its `config.toml`, and
-/// what that includes, name programs that it runs as root (`stream_processors`, `runtimes`, `proxy_plugins`).
+/// Files are taken in these folders and those below them. Of containerd's folder only the one of registries: its
+/// `config.toml`, and what that includes, name programs that it runs as root (`stream_processors`, `runtimes`,
+/// `proxy_plugins`).
 const FOLDERS: [&str; 5] = [
     "/etc/cni/net.d",
     "/etc/containerd/certs.d",

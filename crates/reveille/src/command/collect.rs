@@ -89,7 +89,7 @@ mod tests {
                 sha256: None,
             };
             let page = page(&report);
-            assert!(!page.contains(|c| matches!(c, '\u{1b}' | '\u{7}' | '\r' | '\u{202e}')), "{page:?}");
+            assert!(!page.contains(['\u{1b}', '\u{7}', '\r', '\u{202e}']), "{page:?}");
             assert!(page.contains("  one") && page.contains("\n  two\n"), "{page:?}");
         }
     }

@@ -527,8 +527,8 @@ impl State {
         }
     }
 
-    /// The next rung, where the incident is still that of the call: its machine may have had another fault meanwhile, and this one
-    /// again, with a number of its own. A refusal that comes late gave that one up.
+    /// The next rung, where the incident is still that of the call: its machine may have had another fault meanwhile, and this
+    /// one again, with a number of its own. A refusal that comes late gave that one up.
     fn climb_from(&mut self, flight: &Flight, why: &str) {
         if self.by_number.contains_key(&flight.incident) {
             self.next_rung(&flight.key, why);

@@ -87,8 +87,8 @@ impl State {
         open.chain(closed).filter(boots).filter_map(|incident| incident.not_before).max()
     }
 
-    /// Until when a person has the machine kept for a look, where another fault takes the place of the one that it failed by: they
-    /// delete its Node, so that its kubelet registers again. Where it went out of sight meanwhile, it is kept as well.
+    /// Until when a person has the machine kept for a look, where another fault takes the place of the one that it failed by:
+    /// they delete its Node, so that its kubelet registers again. Where it went out of sight meanwhile, it is kept as well.
     pub(super) fn still_kept(&self, key: &IncidentKey) -> Option<Time> {
         let open = self.cases_of(&key.subject).filter_map(|other| Some(&self.cases.get(&other)?.incident));
         let closed = self.closed_lately(&key.subject).take_while(|closed| closed.verdict.leaves_the_fault());

@@ -189,8 +189,8 @@ impl State {
     /// who asked for a repair knows what was done before that.
     ///
     /// A process that is started again and again would never repair anything: after [`UNKNOWN_HOLD`] from the first such start a
-    /// further one says nothing more, but of a machine that the first listing lacks. What others do to the others, lists and the log of
-    /// actions tell.
+    /// further one says nothing more, but of a machine that the first listing lacks. What others do to the others, lists and the
+    /// log of actions tell.
     fn given_back_before(&self, cloud: &CloudName, is_first: bool) -> BTreeMap<InstanceId, Time> {
         let was_off = self.closed.iter().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
         let was_off = was_off.map(|closed| (&closed.incident.key, closed.watched_from));
@@ -209,9 +209,9 @@ impl State {
         given_back.collect()
     }
 
-    /// Others may have had these in hand until a moment ago. Each is given back when this process sees it for the first time, which
-    /// need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the time that it
-    /// is listed again.
+    /// Others may have had these in hand until a moment ago. Each is given back when this process sees it for the first time,
+    /// which need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the
+    /// time that it is listed again.
     fn give_back_unseen(&mut self, cloud: &CloudName) {
         let is_first = self.clouds.get(cloud).is_some_and(|view| view.first_listed() == Some(self.now));
         let (now, given_back) = (self.now, self.given_back_before(cloud, is_first));
@@ -225,8 +225,8 @@ impl State {
         }
     }
 
-    /// Machines that served before they went away, as an incident tells that was open for long when this process began. They are not
-    /// joining any more: with the deadline of a join, which counts from our own first sight, a process that is started again
+    /// Machines that served before they went away, as an incident tells that was open for long when this process began. They are
+    /// not joining any more: with the deadline of a join, which counts from our own first sight, a process that is started again
     /// every quarter of an hour would never repair one.
     fn served_before(&self, cloud: &CloudName) -> BTreeSet<InstanceId> {
         let is_so = |case: &&Case| {

@@ -61,8 +61,8 @@ impl State {
 
     /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
     /// drained, and its machine is not to come back by itself (seed 3453761). A pause and a wish to keep it stand without the
-    /// Node as well. A lock, a pause, a drain for maintenance and a stay apart from its pool may end while no process runs, and the
-    /// machine has the time of a boot then.
+    /// Node as well. A lock, a pause, a drain for maintenance and a stay apart from its pool may end while no process runs, and
+    /// the machine has the time of a boot then.
     pub(super) fn note_signs(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
@@ -183,8 +183,8 @@ impl State {
     }
 }
 
-/// It was set apart from its pool. A person takes the pool's mark off to save a machine, or lets its group put it into standby, and
-/// works on it. It goes back into service by way of a phase that new machines have as well.
+/// It was set apart from its pool. A person takes the pool's mark off to save a machine, or lets its group put it into standby,
+/// and works on it. It goes back into service by way of a phase that new machines have as well.
 fn is_apart(seen: &Seen) -> bool {
     let by_group = match hosting::group(seen).map(|group| group.phase) {
         Some(GroupPhase::Apart) => true,

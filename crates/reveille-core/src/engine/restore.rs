@@ -6,6 +6,8 @@
 //! machines, only the memory that they had joined comes back: the cluster and the clouds must say what they are now.
 //! `checkpoint` writes the records with which a rotated ledger begins.
 
+mod verdicts;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,14 +25,13 @@ use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::{Case, Others};
-use crate::plan::ladder::Class;
 use crate::record::{Domain, Joined, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung, ladder};
 
 use super::agents::Traced;
 use super::flights::may_be_allowed;
 use super::memory::memory_in;
-use super::proofs::{boots, must_be_proved};
+use super::proofs::boots;
 use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -283,8 +284,8 @@ impl Replay {
     }
 
     /// These went out of sight. A disk that was full for a moment has this said again of those that had gone before, and what is
-    /// known of them stays: a person had taken the marks off a machine and drained its Node, and it was repaired once they put the
-    /// marks back.
+    /// known of them stays: a person had taken the marks off a machine and drained its Node, and it was repaired once they put
+    /// the marks back.
     fn depart(&mut self, machines: Vec<MachineKey>, disowned: bool) {
         for key in machines {
             let before = memory_in(&mut self.state.departed, &key).map(std::mem::take).unwrap_or_default();
@@ -492,125 +493,6 @@ impl Replay {
     fn note(&mut self, intent: IntentId, change: impl FnOnce(&mut Attempt)) {
         if let Some(key) = self.open_intents.get(&intent) {
             self.state.note_attempt(key, intent, change);
-        }
-    }
-
-    /// It took effect: nothing to verify again. What has to be proved keeps its slot until its time is over, because how well the
-    /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.
-    fn held(&mut self, at: Time, intent: IntentId) {
-        // The clock may have gone back since.
-        let at = at.min(self.state.now);
-        let mut proving = false;
-        let patience = self.state.book.flights.get(&intent).map(|flight| self.state.patience(flight));
-        let wait = match self.state.book.flights.get_mut(&intent) {
-            Some(flight) if must_be_proved(flight) => {
-                proving = true;
-                let deadline = at + patience.unwrap_or_default();
-                flight.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };
-                patience.unwrap_or_default()
-            }
-            _ => {
-                self.state.book.flights.remove(&intent);
-                self.state.roster.timing.verify_within
-            }
-        };
-        // One that is still being proved may be judged once more: it took effect and did not help.
-        let key =
-            if proving { self.open_intents.get(&intent).cloned() } else { self.open_intents.remove(&intent) };
-        if let Some(case) = key.and_then(|key| self.state.cases.get_mut(&key)) {
-            case.incident.not_before = Some(at + wait);
-        }
-    }
-
-    /// The domain was widened, in a ledger that does not say by what: what closed its incident a moment before has helped, or
-    /// else the oldest intent that was being proved there, which need not be judged again.
-    fn proved(&mut self, at: Time, domain: &Domain) {
-        if let Some(landed) = self.landed.get_mut(domain).filter(|landed| **landed > 0) {
-            *landed -= 1;
-            return;
-        }
-        let proving = self.state.book.flights.iter().find(|(_, flight)| {
-            let is_proving = matches!(flight.phase, Phase::Proving { since, .. } if since <= at);
-            flight.domain.as_ref() == Some(domain) && is_proving
-        });
-        if let Some(intent) = proving.map(|(intent, _)| *intent) {
-            self.landed_proved(domain, intent);
-        }
-    }
-
-    /// This intent was proved, and need not be judged again. What closed its incident before has landed with that.
-    fn landed_proved(&mut self, domain: &Domain, intent: IntentId) {
-        self.open_intents.remove(&intent);
-        let Some(flight) = self.state.book.flights.remove(&intent) else {
-            if let Some(landed) = self.landed.get_mut(domain) {
-                *landed = landed.saturating_sub(1);
-            }
-            return;
-        };
-        if flight.rung == Rung::Replace {
-            // A successor joined, which proves no other: whatever was wrong with those before it is over.
-            let arrived = &mut self.state.arrived;
-            let successor = arrived.iter().find(|(_, of)| **of == domain.pool);
-            if let Some(successor) = successor.map(|(machine, _)| machine.clone()) {
-                arrived.remove(&successor);
-            }
-            self.state.forgive_faults(&domain.pool);
-        }
-    }
-
-    fn is_reboot(&self, intent: IntentId) -> bool {
-        self.state.book.flights.get(&intent).is_some_and(|flight| flight.rung.class() == Class::Reboot)
-    }
-
-    /// No answer came, and nothing was seen of it.
-    fn was_unmade(&self, intent: IntentId) -> bool {
-        let key = self.state.book.flights.get(&intent).map(|flight| &flight.key);
-        let attempt = key.and_then(|key| self.state.attempt(key, intent));
-        attempt.is_some_and(Attempt::came_to_nothing)
-    }
-
-    /// The controller never saw the call take effect, so it charges the change to no client yet. If the change shows later,
-    /// our call may have made it.
-    fn came_to_nothing(&mut self, at: Time, intent: IntentId) {
-        let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
-        if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
-            self.state.book.not_deleted(&flight.call);
-            if let (Call::Reboot(_), Some(case)) = (&flight.call, self.state.cases.get_mut(&flight.key)) {
-                // It may only be late.
-                case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
-            }
-            self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
-        }
-    }
-
-    /// A crash may have come between the verdict and the record of what it means for its domain.
-    fn cool_down(&mut self, at: Time, intent: IntentId) {
-        let domain = self.state.book.flights.get(&intent).and_then(|flight| flight.domain.clone());
-        if let Some(domain) = domain {
-            self.state.book.failed(&domain, at);
-        }
-    }
-
-    fn failed(&mut self, at: Time, intent: IntentId, tries: u32) {
-        let flight = self.state.book.flights.remove(&intent);
-        let (rung, of) = flight.map(|flight| (flight.rung, flight.incident)).unzip();
-        let timing = self.state.roster.timing;
-        if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
-            // Counted when the fault came back, or when another fault gave it back under a number of its own.
-            let is_counted = case.lapsed.contains(&intent) || of.is_some_and(|of| of != case.incident.id);
-            if tries > 0 && is_counted {
-                return;
-            }
-            let incident = &mut case.incident;
-            incident.tries = incident.tries.saturating_add(tries);
-            let doublings = incident.tries.saturating_sub(1);
-            incident.not_before = Some(at + timing.backoff_min.doubled(doublings, timing.backoff_max));
-            // The climb to the next rung is in no record: it follows from the tries, now as it did then.
-            // What was no try leads nowhere, however many there were before.
-            if tries > 0 && rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
-                incident.rung = incident.rung.saturating_add(1);
-                incident.tries = 0;
-            }
         }
     }
 

@@ -6,10 +6,10 @@
 //!  unproved ─ its lease is renewed, or it becomes Ready in our sight ─▶ note_joined: it is back
 //! ```
 //!
-//! A person drains a Node, deletes it and keeps the machine. A day later etcd is restored from a backup from before that: the same
-//! object is there again, uid, condition and all, as it was before the cordon, and no kubelet writes it. The backup says nothing
-//! of the machine, so what is known of it holds until something is written that only a kubelet writes. A restart forgets which
-//! object went, so a proof is asked for then, too: a kubelet that lives gives it within seconds.
+//! A person drains a Node, deletes it and keeps the machine. A day later etcd is restored from a backup from before that: the
+//! same object is there again, uid, condition and all, as it was before the cordon, and no kubelet writes it. The backup says
+//! nothing of the machine, so what is known of it holds until something is written that only a kubelet writes. A restart forgets
+//! which object went, so a proof is asked for then, too: a kubelet that lives gives it within seconds.
 
 use std::collections::BTreeMap;
 

@@ -30,8 +30,8 @@ impl Signs {
         Self { removal, paused: node.intent.paused, ..self }
     }
 
-    /// Others had the machine to themselves, by a pause or a lock, apart from its pool, or by the sign of a program that drains its
-    /// Node for them, and are done with it.
+    /// Others had the machine to themselves, by a pause or a lock, apart from its pool, or by the sign of a program that drains
+    /// its Node for them, and are done with it.
     pub fn ends_with(&self, next: &Self) -> bool {
         let over = |is: fn(&Self) -> bool| is(self) && !is(next);
         over(|it| it.paused) || over(|it| it.locked) || over(|it| it.apart) || over(Self::is_marked)

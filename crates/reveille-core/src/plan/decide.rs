@@ -309,8 +309,8 @@ fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time>
 }
 
 /// The controller saw the machine being created, and the machine never had a Node. For a machine older than the
-/// controller's watch, or one that came before a gap in it, that is unknown, so the controller treats it as one whose Node vanished: its agent is asked to rejoin
-/// first (DESIGN, invariant 3).
+/// controller's watch, or one that came before a gap in it, that is unknown, so the controller treats it as one whose Node
+/// vanished: its agent is asked to rejoin first (DESIGN, invariant 3).
 fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     case.incident.key.kind == FaultKind::NeverJoined && seen.is_some_and(|seen| seen.is_known_since_birth())

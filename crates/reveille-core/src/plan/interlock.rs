@@ -170,8 +170,8 @@ fn paused(desk: &Desk<'_>, case: &Case, pools: &[&PoolName], holds: &mut Vec<Hol
     }
 }
 
-/// No list has shown its Node yet, and the ledger says that a person paused it there. Its cloud is listed first at a start, or the
-/// API server is away: a person who cuts a machine off changes the groups of its port, and they were put back.
+/// No list has shown its Node yet, and the ledger says that a person paused it there. Its cloud is listed first at a start, or
+/// the API server is away: a person who cuts a machine off changes the groups of its port, and they were put back.
 fn paused_before<'a>(desk: &Desk<'_>, seen: &'a Seen) -> Option<&'a NodeName> {
     let name = seen.joined.as_ref().filter(|_| seen.signs.paused)?;
     (!desk.cluster.nodes.contains_key(name)).then_some(name)

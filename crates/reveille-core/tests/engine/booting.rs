@@ -67,8 +67,8 @@ fn machine_that_we_started_has_the_time_of_a_boot_although_its_node_is_deleted_m
     }
 }
 
-/// The same of one that we rebooted, where three repairs may run at the same time: its Node is deleted, made again by its kubelet,
-/// which falls silent at once, and deleted again.
+/// The same of one that we rebooted, where three repairs may run at the same time: its Node is deleted, made again by its
+/// kubelet, which falls silent at once, and deleted again.
 #[test]
 fn machine_that_we_rebooted_has_the_time_of_a_boot_although_its_node_comes_and_goes() {
     for times in [0, 1, 2, 3] {

@@ -31,9 +31,9 @@ fn perform_with_first_refused(field: &mut Field, out: Vec<Effect>) {
     assert_eq!(refused, 1);
 }
 
-/// The disk is full for a moment: what is told of these two machines is on its way, the first of these records is refused, and the
-/// others find room. The writer asks for a checkpoint then, or, where nothing is on its way any more, after the refused record
-/// comes again; a disk that is nearly full has no room for that one.
+/// The disk is full for a moment: what is told of these two machines is on its way, the first of these records is refused, and
+/// the others find room. The writer asks for a checkpoint then, or, where nothing is on its way any more, after the refused
+/// record comes again; a disk that is nearly full has no room for that one.
 fn disk_is_full_for_a_moment(field: &mut Field, checkpoint: bool) {
     let mut out = Vec::new();
     for id in ["i007", "i008"] {

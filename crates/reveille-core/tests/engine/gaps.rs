@@ -222,8 +222,8 @@ fn reboot_keeps_its_place_although_the_clock_was_set_ahead_before_a_restart() {
     }
 }
 
-/// A pool is rolled. Our clock, which was five hours ahead, is set right while no process runs: the pool is left alone for its half
-/// hour, and no longer.
+/// A pool is rolled. Our clock, which was five hours ahead, is set right while no process runs: the pool is left alone for its
+/// half hour, and no longer.
 #[test]
 fn rollout_is_waited_for_no_longer_although_the_clock_went_back_before_a_restart() {
     for is_known in [true, false] {

@@ -144,8 +144,8 @@ fn node_that_goes_after_a_night_without_us_or_in_a_short_gap_is_missed_as_any_ot
 }
 
 /// Etcd is restored from an old backup: six Nodes are missing from the list, and a seventh goes a few minutes later. The six are
-/// denied twice by their names; the seventh is back, as the next list (a relist or an audit) shows. We are restarted, and four more
-/// come back.
+/// denied twice by their names; the seventh is back, as the next list (a relist or an audit) shows. We are restarted, and four
+/// more come back.
 #[test]
 fn machines_that_were_lost_together_are_held_after_a_restart_although_a_list_ended_the_doubt() {
     for how in ["nothing", "restart", "rotation, restart"] {

@@ -6,10 +6,10 @@
 //!                                                               └─────────────────────────────────┘
 //! ```
 //!
-//! A checkpoint is what a later decision rests on, so that it is what must not depend on a restart. Left out is what follows from a
-//! restart itself (a gap in the sight of nodes, intents that have to be read back again); when a wait ends: restored waits are
-//! computed from the records, and have tests of their own; which pool a machine is of, which its marks tell the next process
-//! before it decides; and machines that are gone: only a cloud that errs could bring one back.
+//! A checkpoint is what a later decision rests on, so that it is what must not depend on a restart. Left out is what follows
+//! from a restart itself (a gap in the sight of nodes, intents that have to be read back again); when a wait ends: restored
+//! waits are computed from the records, and have tests of their own; which pool a machine is of, which its marks tell the next
+//! process before it decides; and machines that are gone: only a cloud that errs could bring one back.
 
 use std::collections::BTreeSet;
 

@@ -376,8 +376,8 @@ fn machine_whose_pause_ends_beside_another_sign_has_the_time_of_a_boot() {
     }
 }
 
-/// A person takes the pool's tag alone off a machine to save it (the cluster's stays), works on it, and puts the tag back: it boots
-/// then, or is off. They do so while we run, or while no process runs.
+/// A person takes the pool's tag alone off a machine to save it (the cluster's stays), works on it, and puts the tag back: it
+/// boots then, or is off. They do so while we run, or while no process runs.
 #[test]
 fn machine_whose_tag_of_the_pool_is_put_back_has_the_time_of_a_boot() {
     let mut early = Vec::new();
@@ -450,8 +450,8 @@ fn machine_that_leaves_standby_while_it_boots_has_the_time_of_a_boot() {
     }
 }
 
-/// A person has a Node drained by the Node Maintenance Operator, works on the machine, and ends the maintenance while it boots: it
-/// was silent by then, or reboots a moment later.
+/// A person has a Node drained by the Node Maintenance Operator, works on the machine, and ends the maintenance while it boots:
+/// it was silent by then, or reboots a moment later.
 #[test]
 fn machine_whose_maintenance_ends_while_it_boots_has_the_time_of_a_boot() {
     for is_silent in [true, false] {

@@ -402,8 +402,8 @@ fn node_that_was_seen_to_go_and_came_back_before_a_night_is_unwatched() {
     is_told_and_held(off(field, min(8 * 60)), "went, came back, went");
 }
 
-/// We see a machine being built, and sleep, or are stopped, for eight hours. It joins and serves meanwhile; a person drains its Node,
-/// deletes it, and keeps the machine. Some minutes later we are restarted once more.
+/// We see a machine being built, and sleep, or are stopped, for eight hours. It joins and serves meanwhile; a person drains its
+/// Node, deletes it, and keeps the machine. Some minutes later we are restarted once more.
 #[test]
 fn machine_that_was_built_before_a_night_without_us_may_have_served() {
     for (sleeps, again) in

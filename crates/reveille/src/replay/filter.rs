@@ -139,30 +139,12 @@ impl Sieve {
             Record::Returned { at, machines } => {
                 return self.kept(machines).map(|machines| Record::Returned { at: *at, machines });
             }
-            Record::Numbered {
-                at,
-                incident,
-                intent,
-                begun,
-                tidied,
-                deleted,
-                unseen_since,
-                unwatched_since,
-            } => {
-                let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
-                let (at, incident, intent) = (*at, *incident, *intent);
-                let (begun, tidied) = (begun.clone(), tidied.clone());
-                let (unseen_since, unwatched_since) = (*unseen_since, *unwatched_since);
-                return Some(Record::Numbered {
-                    at,
-                    incident,
-                    intent,
-                    begun,
-                    tidied,
-                    deleted,
-                    unseen_since,
-                    unwatched_since,
-                });
+            Record::Numbered { .. } => {
+                let mut numbered = record.clone();
+                if let Record::Numbered { deleted, .. } = &mut numbered {
+                    deleted.retain(|id| self.instances.contains(id));
+                }
+                return Some(numbered);
             }
             Record::Born { machine, .. }
             | Record::Arrived { machine, .. }

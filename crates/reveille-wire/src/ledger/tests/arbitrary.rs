@@ -421,6 +421,23 @@ fn opened() -> impl Strategy<Value = Record> {
     )
 }
 
+fn numbered() -> impl Strategy<Value = Record> {
+    let (incident, intent) = (any::<u64>().prop_map(IncidentId), any::<u64>().prop_map(IntentId));
+    (
+        at(),
+        incident,
+        intent,
+        vec(at(), 0..3),
+        vec(at(), 0..2),
+        vec(id(InstanceId::new), 0..3),
+        option::of(at()),
+        option::of(at()),
+    )
+        .prop_map(|(at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since)| {
+            Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since }
+        })
+}
+
 pub(crate) fn record() -> impl Strategy<Value = Record> {
     let incident = || any::<u64>().prop_map(IncidentId);
     let intent = || any::<u64>().prop_map(IntentId);
@@ -448,30 +465,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed)| {
                 Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
             }),
-        (
-            at(),
-            incident(),
-            intent(),
-            vec(at(), 0..3),
-            vec(at(), 0..2),
-            vec(id(InstanceId::new), 0..3),
-            option::of(at()),
-            option::of(at())
-        )
-            .prop_map(
-                |(at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since)| {
-                    Record::Numbered {
-                        at,
-                        incident,
-                        intent,
-                        begun,
-                        tidied,
-                        deleted,
-                        unseen_since,
-                        unwatched_since,
-                    }
-                }
-            ),
+        numbered(),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
         (at(), machine(), text(), option::of(incident()))
             .prop_map(|(at, machine, value, incident)| Record::Asked { at, machine, value, incident }),

@@ -84,11 +84,10 @@ impl State {
     /// by three hours a minute later. It has to count as this one does.
     pub(super) fn tell_unwatched(&mut self, before: Time) {
         let book = &self.book;
-        let waits = !(self.cases.is_empty() && self.closed.is_empty() && self.rolling.is_empty())
-            || !(self.others.is_empty() && self.handovers.is_empty() && self.let_go.is_empty())
-            || book.begun().next().is_some()
-            || !book.flights.is_empty();
-        if waits {
+        let holds_none = self.others.is_empty() && self.handovers.is_empty() && self.let_go.is_empty();
+        let is_idle =
+            self.cases.is_empty() && self.closed.is_empty() && self.rolling.is_empty() && holds_none;
+        if !is_idle || book.begun().next().is_some() || !book.flights.is_empty() {
             let numbered = self.numbered(Some(before));
             self.record(numbered);
         }

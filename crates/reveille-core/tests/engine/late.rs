@@ -170,6 +170,21 @@ fn reboot_without_an_answer_beside_one_of_a_person_that_the_cloud_never_ends_is_
     assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
 }
 
+/// Five minutes later we are restarted, or not: the reboot is known to be ours.
+fn is_followed_by_the_next_step(mut field: Field, restarts: bool, rotated: bool) {
+    field.run(min(5));
+    if rotated {
+        field.records = field.state.checkpoint();
+    }
+    let before = if restarts { 0 } else { 1 };
+    if restarts {
+        field = field.restarted(without_rejoin());
+    }
+    field.run_until(min(240), |field| field.calls.len() > before);
+    let what = format!("restarts: {restarts}, rotated: {rotated}");
+    assert!(field.calls.len() > before, "{what}: {}", field.held("i004", FaultKind::NotReady));
+}
+
 /// A gateway answers our reboot with 504, Nova takes it 40 s later, and its host is dead: it never ends.
 #[test]
 fn reboot_of_ours_that_comes_late_and_never_ends_is_followed_by_the_next_step() {
@@ -238,30 +253,13 @@ fn reboot_of_ours_without_a_request_id_that_never_ends_is_followed_by_the_next_s
 #[test]
 fn reboot_of_ours_that_comes_late_and_never_ends_is_known_to_the_next_process() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
-        let mut field = Field::new(without_rejoin()).populate(10);
-        field.run(min(20));
-        set(&mut field, "i004", Ready::Unknown);
-        field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: None });
-        field.run_until(min(20), |field| !field.calls.is_empty());
-        field.refuses = None;
-        let reboot = field.calls[0].clone();
+        let (mut field, reboot) = rebooted_with_504();
         field.run(Span::from_s(40));
         assert_eq!(field.calls.len(), 1);
         let at = field.cloud_time();
         field.made.push((reboot, at));
-        let instance = field.instances.get_mut("i004").unwrap();
-        (instance.state, instance.task) = (InstanceState::Rebooting, Some("reboot_started".into()));
-        field.run(min(5));
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
-        let before = if restarts { 0 } else { 1 };
-        if restarts {
-            field = field.restarted(without_rejoin());
-        }
-        field.run_until(min(240), |field| field.calls.len() > before);
-        let what = format!("restarts: {restarts}, rotated: {rotated}");
-        assert!(field.calls.len() > before, "{what}: {}", field.held("i004", FaultKind::NotReady));
+        never_ended(&mut field);
+        is_followed_by_the_next_step(field, restarts, rotated);
     }
 }
 
@@ -282,19 +280,8 @@ fn reboot_of_ours_without_a_request_id_that_never_ends_is_known_to_the_next_proc
         let call = field.calls[0].clone();
         let at = field.cloud_time();
         field.made.push((call, at));
-        let instance = field.instances.get_mut("i004").unwrap();
-        (instance.state, instance.task) = (InstanceState::Rebooting, Some("reboot_started".into()));
-        field.run(min(5));
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
-        let before = if restarts { 0 } else { 1 };
-        if restarts {
-            field = field.restarted(without_rejoin());
-        }
-        field.run_until(min(240), |field| field.calls.len() > before);
-        let what = format!("restarts: {restarts}, rotated: {rotated}");
-        assert!(field.calls.len() > before, "{what}: {}", field.held("i004", FaultKind::NotReady));
+        never_ended(&mut field);
+        is_followed_by_the_next_step(field, restarts, rotated);
     }
 }
 

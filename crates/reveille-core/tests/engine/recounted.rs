@@ -14,16 +14,37 @@ use super::steps::{made, min, roster_with, set, without_rejoin};
 
 const ONE: &str = "i004";
 
+/// A silent machine is rebooted, once.
+fn rebooted(how: &str) -> Field {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    set(&mut field, ONE, Ready::Unknown);
+    field.run_until(min(30), |field| !field.calls.is_empty());
+    assert_eq!(field.calls.len(), 1, "{how}");
+    field
+}
+
+fn is_judged_in_vain(field: &mut Field, how: &str) {
+    let in_vain = |field: &Field| {
+        field.records.iter().any(|record| matches!(record, Record::Judged { held: false, .. }))
+    };
+    field.run_until(min(30), in_vain);
+    assert!(in_vain(field), "{how}: {:?}", made(field));
+}
+
+fn is_power_cycled_next(mut field: Field, how: &str) {
+    let calls = field.calls.len();
+    field.run_until(min(60), |field| field.calls.len() > calls);
+    let is_power_cycle = matches!(field.calls.last(), Some(Call::Reboot(Reboot { hard: true, .. })));
+    assert!(is_power_cycle, "{how}: {:?}", made(&field));
+}
+
 /// A machine is rebooted, and its Node is deleted while it boots; it comes back, and is not Ready: the power cycle is next. The
 /// first reboot is judged to have been in vain, and we are restarted.
 #[test]
 fn reboot_that_was_in_vain_is_counted_once_by_the_next_process() {
     for how in ["nothing", "restart", "rotated"] {
-        let mut field = Field::new(without_rejoin()).populate(10);
-        field.run(min(20));
-        set(&mut field, ONE, Ready::Unknown);
-        field.run_until(min(30), |field| !field.calls.is_empty());
-        assert_eq!(field.calls.len(), 1, "{how}");
+        let mut field = rebooted(how);
         field.run(min(1));
         field.nodes.remove(ONE);
         field.run(min(2));
@@ -31,11 +52,7 @@ fn reboot_that_was_in_vain_is_counted_once_by_the_next_process() {
         field.nodes.insert(ONE.into(), node(ONE, Ready::False));
         field.run(min(2));
         assert!(field.case(ONE, FaultKind::NotReady).is_some());
-        let in_vain = |field: &Field| {
-            field.records.iter().any(|record| matches!(record, Record::Judged { held: false, .. }))
-        };
-        field.run_until(min(30), in_vain);
-        assert!(in_vain(&field), "{how}: {:?}", made(&field));
+        is_judged_in_vain(&mut field, how);
         let calls = field.calls.len();
         assert_eq!(calls, 1, "{how}: {:?}", made(&field));
         if how == "rotated" {
@@ -44,10 +61,7 @@ fn reboot_that_was_in_vain_is_counted_once_by_the_next_process() {
         if how != "nothing" {
             field = field.restarted(without_rejoin());
         }
-        let calls = field.calls.len();
-        field.run_until(min(60), |field| field.calls.len() > calls);
-        let is_power_cycle = matches!(field.calls.last(), Some(Call::Reboot(Reboot { hard: true, .. })));
-        assert!(is_power_cycle, "{how}: {:?}", made(&field));
+        is_power_cycled_next(field, how);
     }
 }
 
@@ -56,11 +70,7 @@ fn reboot_that_was_in_vain_is_counted_once_by_the_next_process() {
 #[test]
 fn reboot_that_lapsed_before_a_rotation_is_counted_once_by_the_next_process() {
     for how in ["nothing", "restart", "rotation, restart"] {
-        let mut field = Field::new(without_rejoin()).populate(10);
-        field.run(min(20));
-        set(&mut field, ONE, Ready::Unknown);
-        field.run_until(min(30), |field| !field.calls.is_empty());
-        assert_eq!(field.calls.len(), 1, "{how}");
+        let mut field = rebooted(how);
         field.run(min(2));
         field.boots(ONE);
         field.run(Span::from_s(30));
@@ -69,19 +79,12 @@ fn reboot_that_lapsed_before_a_rotation_is_counted_once_by_the_next_process() {
         if how.starts_with("rotation") {
             field.records = field.state.checkpoint();
         }
-        let in_vain = |field: &Field| {
-            field.records.iter().any(|record| matches!(record, Record::Judged { held: false, .. }))
-        };
-        field.run_until(min(30), in_vain);
-        assert!(in_vain(&field), "{how}: {:?}", made(&field));
+        is_judged_in_vain(&mut field, how);
         assert_eq!(field.calls.len(), 1, "{how}: {:?}", made(&field));
         if how.ends_with("restart") {
             field = field.restarted(without_rejoin());
         }
-        let calls = field.calls.len();
-        field.run_until(min(60), |field| field.calls.len() > calls);
-        let is_power_cycle = matches!(field.calls.last(), Some(Call::Reboot(Reboot { hard: true, .. })));
-        assert!(is_power_cycle, "{how}: {:?}", made(&field));
+        is_power_cycled_next(field, how);
     }
 }
 

@@ -5,25 +5,31 @@ use reveille_core::event::Event;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
-use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
 use super::steps::{made, min, roster_with, set, without_rejoin};
+
+/// Three machines fall silent, and the first of them comes back by its reboot.
+fn first_of_three_is_back(roster: Roster) -> Field {
+    let mut field = Field::new(roster).populate(20);
+    field.run(min(20));
+    for id in ["i001", "i002", "i003"] {
+        set(&mut field, id, Ready::Unknown);
+    }
+    field.run_until(min(30), |field| !field.calls.is_empty());
+    field.run(min(1));
+    field.boots("i001");
+    field
+}
 
 /// One machine came back by its reboot, a second one is rebooted, and a third one waits for it: one at once. The ledger is
 /// rotated, and we are restarted.
 #[test]
 fn reboot_under_way_keeps_its_place_over_a_rotation_although_another_one_was_proved_before() {
     for how in ["nothing", "restart", "rotation, restart"] {
-        let mut field = Field::new(without_rejoin()).populate(20);
-        field.run(min(20));
-        for id in ["i001", "i002", "i003"] {
-            set(&mut field, id, Ready::Unknown);
-        }
-        field.run_until(min(30), |field| !field.calls.is_empty());
-        field.run(min(1));
-        field.boots("i001");
+        let mut field = first_of_three_is_back(without_rejoin());
         field.run_until(min(30), |field| field.calls.len() > 1);
         assert_eq!(field.calls.len(), 2, "{how}: {:?}", made(&field));
         field.run(min(1));
@@ -52,14 +58,7 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_one_beside_it_was_p
         roster
     };
     for how in ["nothing", "restart", "rotation, restart"] {
-        let mut field = Field::new(wide()).populate(20);
-        field.run(min(20));
-        for id in ["i001", "i002", "i003"] {
-            set(&mut field, id, Ready::Unknown);
-        }
-        field.run_until(min(30), |field| !field.calls.is_empty());
-        field.run(min(1));
-        field.boots("i001");
+        let mut field = first_of_three_is_back(wide());
         field.run_until(min(30), |field| field.calls.len() > 2);
         field.run(min(1));
         field.boots("i002");

@@ -20,6 +20,7 @@ use crate::remedies::Rung;
 
 use super::super::proofs::must_be_proved;
 use super::Replay;
+
 impl Replay {
     /// It took effect: nothing to verify again. What has to be proved keeps its slot until its time is over, because how well the
     /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.

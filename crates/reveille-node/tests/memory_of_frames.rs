@@ -3,31 +3,20 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
+mod support;
+
 use std::fs;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use reveille_core::model::time::Time;
-use reveille_node::certificate::Presented;
-use reveille_node::link::{Carrier, Kept, Keyring, Session};
+use reveille_node::link::{Carrier, Session};
 use reveille_wire::agent::frame::{Heartbeat, Hello};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, PROTOCOL};
+use support::{authority, enrolled, listens, status};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::rustls::{self, ServerConfig};
 use tokio_rustls::server::TlsStream;
-
-/// Of this process, in KiB.
-fn status(name: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 /// A text frame of a server (RFC 6455 §5.2).
 fn frame(text: &str) -> Vec<u8> {
@@ -42,27 +31,11 @@ type Sends = JoinHandle<(usize, TlsStream<TcpStream>)>;
 
 /// A session with a server that sends this frame as often as it is taken, up to `most` times, and reads nothing meanwhile.
 async fn session(text: String, most: usize) -> (Session, Sends) {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let leaf =
-        CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![leaf.der().clone(), issuer.der().clone()],
-            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        )
-        .unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let issuer = authority();
+    let (listener, tls, port) = listens(&issuer).await;
     let sends = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
-        let mut stream = TlsAcceptor::from(Arc::new(config)).accept(stream).await.unwrap();
+        let mut stream = tls.accept(stream).await.unwrap();
         let _ = stream.read(&mut [0; 16 << 10]).await;
         let head = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -77,20 +50,7 @@ async fn session(text: String, most: usize) -> (Session, Sends) {
         (sent, stream)
     });
     let folder = tempfile::tempdir().unwrap();
-    let own = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::default().signed_by(&own, &issuer).unwrap().pem();
-    fs::write(folder.path().join("link.pem"), own.serialize_pem() + &certificate).unwrap();
-    let kept = Kept {
-        server: format!("127.0.0.1:{port}"),
-        ca_pins: vec![Presented::read(issuer.der()).key.unwrap().to_string()],
-        machine: "m-1".into(),
-        node_name: "w-1".into(),
-        renew_at: Time::default(),
-        renew_after_s: None,
-        authorities: issuer.pem(),
-    };
-    fs::write(folder.path().join("link.json"), serde_json::to_vec(&kept).unwrap()).unwrap();
-    let keyring = Keyring::open(folder.path()).unwrap().unwrap();
+    let keyring = enrolled(folder.path(), &issuer, port);
     let hello = Hello {
         protocol: PROTOCOL,
         identity: Identity::default(),

@@ -2,55 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
-use std::fs;
-use std::path::Path;
-use std::sync::Arc;
+mod support;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use std::fs;
+
+use rcgen::{CertificateParams, KeyPair};
 use reveille_core::model::time::Time;
 use reveille_node::certificate::Presented;
-use reveille_node::link::{Kept, Keyring};
+use reveille_node::link::Keyring;
 use reveille_wire::agent::frame::Hello;
 use reveille_wire::agent::{Facts, Identity, PROTOCOL};
 use serde_json::json;
+use support::{Issuer, authority, enrolled, listens, signed};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::rustls::{self, ServerConfig};
-
-type Issuer = CertifiedIssuer<'static, KeyPair>;
-
-fn authority() -> Issuer {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-fn signed(issuer: &Issuer, key: &KeyPair) -> String {
-    CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(key, issuer).unwrap().pem()
-}
 
 /// A registration server with this authority that gives one answer.
 async fn server(issuer: &Issuer, answer: serde_json::Value) -> u16 {
-    let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, issuer).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![leaf.der().clone(), issuer.der().clone()],
-            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        )
-        .unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let (listener, tls, port) = listens(issuer).await;
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         // Further connections are taken, and not answered.
-        let mut stream = TlsAcceptor::from(Arc::new(config)).accept(stream).await.unwrap();
+        let mut stream = tls.accept(stream).await.unwrap();
         let _ = stream.read(&mut [0; 16 << 10]).await;
         let body = answer.to_string();
         let head = format!(
@@ -63,23 +35,6 @@ async fn server(issuer: &Issuer, answer: serde_json::Value) -> u16 {
         while listener.accept().await.is_ok() {}
     });
     port
-}
-
-/// A machine that this authority enrolled, and that asks the server at this port.
-fn enrolled(folder: &Path, issuer: &Issuer, port: u16) -> Keyring {
-    let key = KeyPair::generate().unwrap();
-    fs::write(folder.join("link.pem"), key.serialize_pem() + &signed(issuer, &key)).unwrap();
-    let kept = Kept {
-        server: format!("127.0.0.1:{port}"),
-        ca_pins: vec![Presented::read(issuer.der()).key.unwrap().to_string()],
-        machine: "m-1".into(),
-        node_name: "w-1".into(),
-        renew_at: Time::default(),
-        renew_after_s: Some(60),
-        authorities: issuer.pem(),
-    };
-    fs::write(folder.join("link.json"), serde_json::to_vec(&kept).unwrap()).unwrap();
-    Keyring::open(folder).unwrap().unwrap()
 }
 
 fn answer(certificate: &str, issuer: &Issuer, pins: &[String]) -> serde_json::Value {

@@ -133,13 +133,17 @@ impl State {
         match (look, answer) {
             // An answer may have been on its way since before the machine was proved gone: only a listing brings it back.
             (Look::Instance(cloud, id), Answer::Instance(_)) if self.has_departed(cloud, id) => {}
-            (Look::Instance(cloud, _), Answer::Instance(Some(instance))) => {
+            (Look::Instance(cloud, id), Answer::Instance(Some(instance))) => {
                 let mut change = CloudChange::default();
-                let now = self.now;
+                let (now, mut is_new) = (self.now, false);
                 if let Some(view) = self.clouds.get_mut(cloud) {
+                    is_new = !view.instances.contains_key(id);
                     view.upsert(&self.roster, now, instance, &mut change);
                 }
                 self.remember_joined(cloud);
+                if is_new {
+                    self.give_back_unseen(cloud);
+                }
                 self.after_cloud_change(cloud, change);
             }
             (Look::Ports(cloud, instance), Answer::Ports(ports)) => {
@@ -266,6 +270,7 @@ impl State {
             let Some(view) = self.clouds.get_mut(cloud) else { return };
             view.insert_missing(self.now, id, &node, &pool);
             self.remember_joined(cloud);
+            self.give_back_unseen(cloud);
             self.deny(cloud, id, asked_at, ended);
             self.relink(&node);
             return;

@@ -164,7 +164,6 @@ impl State {
     /// Gives the machines what the engine remembers of them, as they are seen for the first time, or again.
     pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
         self.take_back();
-        self.give_back_unseen(cloud);
         if self.remembered.is_empty() {
             return;
         }
@@ -212,10 +211,15 @@ impl State {
     /// Others may have had these in hand until a moment ago. Each is given back when this process sees it for the first time,
     /// which need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the
     /// time that it is listed again.
-    fn give_back_unseen(&mut self, cloud: &CloudName) {
+    ///
+    /// It looks at every open incident: meant for a listing, and for a machine that is seen first, not for each read.
+    pub(super) fn give_back_unseen(&mut self, cloud: &CloudName) {
+        if !self.resumed {
+            return;
+        }
         let is_first = self.clouds.get(cloud).is_some_and(|view| view.first_listed() == Some(self.now));
         let (now, given_back) = (self.now, self.given_back_before(cloud, is_first));
-        let Some(view) = self.clouds.get_mut(cloud).filter(|_| self.resumed) else { return };
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, at) in given_back {
             let Some(seen) = view.instances.get_mut(&id) else { continue };
             if seen.first_seen == now && seen.instance.is_at_rest() {

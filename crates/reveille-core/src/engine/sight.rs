@@ -53,6 +53,7 @@ impl State {
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
+        self.give_back_unseen(name);
         if first && self.resumed {
             self.note_made_meanwhile(name);
         }

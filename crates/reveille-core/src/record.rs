@@ -283,10 +283,11 @@ pub enum Record {
         /// of it, or what went unseen is in the ledger.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unseen_since: Option<Time>,
-        /// Nothing was watched from then until `at`, by the sleep of a process, a clock that was set ahead, or because no process
-        /// ran: what was noted before has as long to go as it had then. `None`: no such gap ends here.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        unwatched_since: Option<Time>,
+        /// What our clock showed just before `at`. If that is earlier, nothing was watched in between, by the sleep of a process,
+        /// a clock that was set ahead, or because no process ran. If it is later, the clock was set back. What was noted before
+        /// has as long to go as it had then. `None`: the clock did not jump. Earlier ledgers tell of gaps only.
+        #[serde(default, skip_serializing_if = "Option::is_none", alias = "unwatchedSince")]
+        jumped_from: Option<Time>,
     },
     /// A recorded intent was not carried out after all, and why.
     Dropped {

@@ -14,6 +14,7 @@ use crate::effect::{Call, Outcome};
 use crate::event::AgentFact;
 use crate::model::agent::HoldKind;
 use crate::model::incident::{MachineKey, Subject};
+use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::model::trace::Trace;
 use crate::record::{AgentTold, Record};
@@ -248,6 +249,15 @@ impl Traced {
             ..Self::default()
         };
         Self { kept_leaving: known.is_leaving(), ..known }
+    }
+
+    /// Its times go over a jump.
+    pub(super) fn over(&mut self, jump: Jump) {
+        // The place follows from when it changed: `State::traces_go_back_to`, directly afterwards.
+        let Self { trace, changed, recorded, news: _, differs: _, kept_leaving: _, told: _, place: _ } = self;
+        trace.over(jump);
+        jump.stands([changed]);
+        jump.stands(recorded);
     }
 
     /// The clock went back.

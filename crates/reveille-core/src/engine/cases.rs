@@ -324,7 +324,7 @@ impl State {
             asked: None,
             kept_until,
         };
-        let (away_since, served_since) = self.away_since(&key);
+        let (away_since, served_since) = self.away_since(&key, at);
         let earlier = Some(away_since).filter(|since| *since < at);
         self.record(Record::Opened {
             at,

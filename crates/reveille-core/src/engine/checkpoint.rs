@@ -80,14 +80,15 @@ impl State {
         records
     }
 
-    /// How far everything that is counted has come, since when the nodes are not seen, and the gap that ends now.
-    pub(super) fn numbered(&self, unwatched_since: Option<Time>) -> Record {
+    /// How far everything that is counted has come, since when the nodes are not seen, and what our clock showed before it
+    /// jumped.
+    pub(super) fn numbered(&self, jumped_from: Option<Time>) -> Record {
         let (begun, tidied) = (self.book.begun().collect(), self.book.tidied().collect());
         let deleted = self.book.deleted().cloned().collect();
         let Numbers { incident, intent, .. } = self.numbers;
         let unseen_since = self.nodes_seen.unseen_since;
         let at = self.now;
-        Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since }
+        Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, jumped_from }
     }
 
     /// What the ledger says of the signs on a machine and its Node, and whether that Node is there.

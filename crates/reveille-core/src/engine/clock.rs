@@ -3,14 +3,14 @@
 //! ```text
 //!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of incidents start from zero (DESIGN, invariant 4)
 //!                          ├─ a gap: `over`, and the ledger is told: a deadline that passed during the gap proves nothing
-//!                          └─ back by so much: `over`; what still lies ahead after a restart counts as now
-//!  ledger ─▶ restore ─▶ each gap that it tells of, and the one since the last process: `over`
+//!                          └─ back by so much: `over`, and the ledger is told
+//!  ledger ─▶ restore ─▶ each jump that it tells of, and the one since the last process: `over`; what still lies ahead is now
 //! ```
 //!
 //! The controller cannot tell a jump forwards from a sleep. A sleep is the worse of the two, so the controller takes every
 //! jump forwards for one. It knows the length of a jump back within one process to the millisecond, so operations and reads
-//! keep their age. After a restart it does not know that length, and takes every time in the ledger that lies in the future
-//! as now.
+//! keep their age. Of a jump back between two processes it knows the least length, by when the last process was alive; a time
+//! in the ledger that lies in the future all the same counts as now.
 //!
 //! What becomes of each time stands beside its owner, in a function `over` (`model::jump`).
 
@@ -35,6 +35,7 @@ impl State {
         self.stepped = true;
         if let Some(by) = back {
             self.move_back(by);
+            self.tell_jump(before);
         }
         if (gap || back.is_some()) && stands(Guard::UnbrokenSight) {
             self.cluster.source.restart_sight(now);
@@ -66,8 +67,13 @@ impl State {
         self.roll_over(jump);
         self.let_go.over(jump);
         self.newcomers.over(jump);
+        self.remembered.values_mut().for_each(|memory| memory.over(jump));
+        self.departed.iter_mut().for_each(|(_, memory)| memory.over(jump));
+        self.traces.values_mut().for_each(|traced| traced.over(jump));
         // Two listings have to agree, some time apart.
         jump.counts(self.dead_hops.values_mut());
+        jump.stands(self.upgraded.values_mut());
+        jump.stands(self.route_limits.values_mut().map(|(at, _)| at));
     }
 
     /// The process slept, or its clock was set ahead.
@@ -77,17 +83,19 @@ impl State {
         self.over(jump);
         self.doubt_births_before(before);
         self.move_wakes(|why| matches!(why, Wake::Flight(_)), |at| jump.ends([at]));
-        self.tell_unwatched(before);
+        self.tell_jump(before);
     }
 
     /// The next process reads from the ledger when something was noted, and not what this one knows: that its clock was set ahead
-    /// by three hours a minute later. It has to count as this one does.
-    pub(super) fn tell_unwatched(&mut self, before: Time) {
+    /// by three hours a minute later, or back. It has to count as this one does.
+    pub(super) fn tell_jump(&mut self, before: Time) {
         let book = &self.book;
         let holds_none = self.others.is_empty() && self.handovers.is_empty() && self.let_go.is_empty();
         let is_idle =
             self.cases.is_empty() && self.closed.is_empty() && self.rolling.is_empty() && holds_none;
-        if !is_idle || book.begun().next().is_some() || !book.flights.is_empty() {
+        // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
+        let matters = !is_idle || book.begun().next().is_some() || !book.flights.is_empty();
+        if matters || self.now < before {
             let numbered = self.numbered(Some(before));
             self.record(numbered);
         }

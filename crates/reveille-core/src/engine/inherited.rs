@@ -15,10 +15,10 @@ use crate::remedies::ladder;
 use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
 
 impl State {
-    /// Since when the machine is away, where a fault of this kind opens now: another may be open, which closes after this one
-    /// opened. Its Node was not Ready for hours, and is deleted. And since when it had been seen to serve by then: the cluster
-    /// was in sight without a break, and no such fault of it was open.
-    pub(super) fn away_since(&self, key: &IncidentKey) -> (Time, Option<Time>) {
+    /// Since when the machine is away, where a fault of this kind opens at this time: another may be open, which closes after
+    /// this one opened. Its Node was not Ready for hours, and is deleted. And since when it had been seen to serve by then: the
+    /// cluster was in sight without a break, and no such fault of it was open.
+    pub(super) fn away_since(&self, key: &IncidentKey, at: Time) -> (Time, Option<Time>) {
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let others = others.filter_map(|other| self.cases.get(&other));
         let first = others.map(|case| (case.away_since, case.served_since)).min_by_key(|(since, _)| *since);
@@ -31,7 +31,7 @@ impl State {
         let back = self.closed_lately(&key.subject).find(|closed| closed.incident.key.kind.is_absence());
         let back = back.into_iter().chain(forgot).map(|closed| closed.at).max();
         let served = sighted.map(|since| back.map_or(since, |back| since.max(back)));
-        first.filter(|_| key.kind.is_absence()).unwrap_or((self.now, served))
+        first.filter(|_| key.kind.is_absence()).unwrap_or((at, served))
     }
 
     /// Where a new incident begins on its ladder, with how many tries of that step, and from when on something may be done.
@@ -75,7 +75,7 @@ impl State {
     /// Until when the machine may boot by what we did for another of its faults since it went away, be that one over or not. A
     /// reboot that was judged to have been in vain is over.
     fn boots_for_another(&self, key: &IncidentKey) -> Option<Time> {
-        let (away_since, _) = self.away_since(key);
+        let (away_since, _) = self.away_since(key, self.now);
         let open = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let open = open.filter_map(|other| Some(&self.cases.get(&other)?.incident));
         let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject && closed.at >= away_since;

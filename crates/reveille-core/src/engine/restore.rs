@@ -66,12 +66,24 @@ impl State {
             landed: BTreeMap::new(),
             born: BTreeMap::new(),
         };
-        replay.state.now = how.now;
+        let records: Vec<Record> = records.into_iter().collect();
+        // A time of the ledger that lies beyond this is one of no clock that is known.
+        replay.state.now = how.last_alive.map_or(how.now, |last| last.max(how.now)) + set_back(&records);
         for record in records {
             replay.take(record);
         }
         replay.finish(how)
     }
+}
+
+/// By how much the clock was set back over all of a ledger: when it began, the clock was ahead of the one that wrote its end by
+/// so much.
+fn set_back(records: &[Record]) -> Span {
+    let by = records.iter().map(|record| match record {
+        Record::Numbered { at, jumped_from: Some(before), .. } => before.since(*at),
+        _ => Span::ZERO,
+    });
+    by.fold(Span::ZERO, |all, by| all + by)
 }
 
 /// Since when things are so of an incident that is opened, as its record tells.
@@ -195,21 +207,17 @@ impl Replay {
                     self.state.book.count_earlier(rung, Tried { requested, verified });
                 }
             }
-            Record::Numbered {
-                at,
-                incident,
-                intent,
-                begun,
-                tidied,
-                deleted,
-                unseen_since,
-                unwatched_since,
-            } => {
+            Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, jumped_from } => {
                 let numbers = &mut self.state.numbers;
                 numbers.incident = numbers.incident.max(incident);
                 numbers.intent = numbers.intent.max(intent);
-                if let Some(before) = unwatched_since {
-                    self.state.over(Jump::Gap { before, now: at });
+                if let Some(before) = jumped_from {
+                    let jump = Jump::between(before, at);
+                    if let Jump::Back { by } = jump {
+                        self.state.now = self.state.now - by;
+                    }
+                    self.state.over(jump);
+                    jump.stands(self.born.values_mut());
                 }
                 self.state.book.set_begun(begun, tidied, deleted);
                 let since = std::mem::replace(&mut self.state.nodes_seen.unseen_since, unseen_since);
@@ -447,7 +455,7 @@ impl Replay {
         };
         let OpenedSince { away_since, served_since, watched_from, resumed_at } = since;
         // A checkpoint does not hold the earlier incident, which is closed by then.
-        let away_since = away_since.unwrap_or_else(|| self.state.away_since(&key).0).min(at);
+        let away_since = away_since.unwrap_or_else(|| self.state.away_since(&key, at).0).min(at);
         let case = Case {
             incident,
             away_since,
@@ -539,6 +547,15 @@ impl Replay {
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);
+        state.now = how.now;
+        match how.last_alive {
+            Some(before) if blind => {
+                state.over(Jump::between(before, how.now));
+                state.tell_jump(before);
+            }
+            Some(before) => state.wait_on(Jump::between(before, how.now)),
+            None => {}
+        }
         // The record of this start comes behind what is replayed here.
         for case in state.cases.values_mut() {
             case.resumed_at = Some(case.resumed_at.map_or(how.now, |at| at.min(how.now)));
@@ -547,14 +564,6 @@ impl Replay {
             for case in state.cases.values_mut() {
                 case.incident.counted_from = how.now;
             }
-        }
-        match how.last_alive.map(|before| Jump::Gap { before, now: how.now }) {
-            Some(gap @ Jump::Gap { before, .. }) if blind => {
-                state.over(gap);
-                state.tell_unwatched(before);
-            }
-            Some(short) => state.wait_on(short),
-            None => {}
         }
         state.forget_let_go(how.now);
         state.await_remembered_nodes();

@@ -9,17 +9,18 @@
 //! ```
 //!
 //! Each owner of times has one function `over` that takes all of its fields apart, without `..`: a new time does not compile
-//! before it is decided what becomes of it. A restart is a gap since the last process was alive; a clock that went back by an
-//! unknown length between two processes is no jump (`State::go_back_to`).
+//! before it is decided what becomes of it. A restart is a gap since the last process was alive. Where that lies ahead, the clock
+//! went back by so much at least: it counts as if no time had passed between the two processes.
 
 use super::attempt::{Attempt, Ending, Readback};
 use super::incident::{Asked, Incident};
 use super::time::{Span, Time};
+use super::trace::{Passage, Trace};
 
 /// A break in the controller's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// Within one process the clock went back by so much, which is known to the millisecond.
+    /// The clock went back by so much: within one process that is known to the millisecond.
     Back {
         /// By how much.
         by: Span,
@@ -34,6 +35,11 @@ pub enum Jump {
 }
 
 impl Jump {
+    /// Our clock showed `before`, and shows `now` directly afterwards.
+    pub fn between(before: Time, now: Time) -> Self {
+        if now < before { Self::Back { by: before.since(now) } } else { Self::Gap { before, now } }
+    }
+
     /// As far from now as it was from the moment before.
     pub fn along(self, at: Time) -> Time {
         match self {
@@ -109,6 +115,18 @@ impl Incident {
         jump.ends(kept_until);
         // Against the attempts and the log of the cloud, as these.
         jump.stands(asked.as_mut().map(|Asked { at, value: _ }| at));
+    }
+}
+
+impl Trace {
+    /// Its times go over a jump.
+    pub fn over(&mut self, jump: Jump) {
+        for passage in self.seen.iter_mut().chain(&mut self.said) {
+            let Passage { entered, left, stage: _, attempts: _, error: _ } = passage;
+            // For people.
+            jump.stands([entered]);
+            jump.stands(left);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::model::jump::Jump;
 
 use super::cloud::{CloudView, Left, Seen, Unlisted};
+use super::remembered::Remembered;
 
 impl CloudView {
     /// The times of its instances go over a jump, and when it was listed. Those of its source have their own rule: sight begins
@@ -12,6 +13,13 @@ impl CloudView {
         // The cloud's own clock at that time is known.
         jump.stands([&mut self.listed_at]);
         self.instances.values_mut().for_each(|seen| seen.over(jump));
+    }
+}
+
+impl Remembered {
+    /// Its times go over a jump.
+    pub fn over(&mut self, jump: Jump) {
+        jump.stands(self.left.as_mut().map(|left| &mut left.at));
     }
 }
 

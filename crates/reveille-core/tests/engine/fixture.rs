@@ -447,7 +447,7 @@ impl Field {
         if let Event::Recorded(id) = &event {
             self.witnessed.acknowledge(*id);
         }
-        self.ledger.hear(self.now, &event);
+        self.ledger.hear(&event);
         let effects = self.state.step(self.now, event);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
             panic!("{violation}");

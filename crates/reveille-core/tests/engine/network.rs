@@ -13,7 +13,7 @@ use reveille_core::plan::decide::decide;
 use reveille_core::remedies::{AddRules, SetPortGroups};
 
 use super::fixture::{CLOUD, Field, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::steps::{made, min, next, set, without_rejoin};
 
 #[test]
 fn a_lost_group_is_put_back_and_read_back() {
@@ -342,6 +342,40 @@ fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group
         }
         field.run(Span::from_min(240));
         assert_eq!(field.destructive_calls(), 0, "{how}: {:?}", field.calls);
+    }
+}
+
+/// A machine is away, our clock is set back by hours, perhaps while no process runs, and then the machine loses its group, which
+/// we may not put back. It did not serve without the group; later processes know it, too (hunt, seed 5102007).
+#[test]
+fn machine_that_lost_its_group_after_our_clock_went_back_has_not_served_without_it() {
+    for how in ["nothing", "restart", "rotated", "set back between two processes", "the same, rotated"] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.now = field.now + min(150);
+        field.cloud_behind = min(150);
+        field.run(min(60));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(2));
+        let last = field.now;
+        field.now = field.now - min(150);
+        field.cloud_behind = Span::ZERO;
+        if how.contains("between") || how.contains("same") {
+            field = next(field, without_rejoin(), last);
+        }
+        field.ports.get_mut("i004").unwrap().groups = Box::new([]);
+        field.denial = Some(Outcome::Denied { text: "403: policy".into() });
+        field.run(min(180));
+        assert!(field.case("i004", FaultKind::GroupMissing).is_some(), "{how}: its group is missing");
+        if how.ends_with("rotated") {
+            field.records = field.state.checkpoint();
+        }
+        if how != "nothing" {
+            let denial = field.denial.take();
+            field = field.restarted(without_rejoin());
+            field.denial = denial;
+        }
+        field.run(min(240));
+        assert_eq!(field.destructive_calls(), 0, "{how}: {:?}", made(&field));
     }
 }
 

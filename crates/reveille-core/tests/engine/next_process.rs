@@ -18,7 +18,7 @@ use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::roster::Roster;
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::Span;
 use reveille_core::record::{Joined, Record};
 
 use super::fixture::Field;
@@ -26,29 +26,27 @@ use super::fixture::Field;
 /// What a ledger holds, in the order of the writer, where it lost nothing and holds all that the state knows.
 pub struct Ledger {
     whole: Option<Vec<Record>>,
-    at: Time,
 }
 
 impl Ledger {
     pub const fn empty() -> Self {
-        Self { whole: Some(Vec::new()), at: Time::from_ms(0) }
+        Self { whole: Some(Vec::new()) }
     }
 
     /// Nothing is known of what was before, or a test writes another one.
     pub const fn unknown() -> Self {
-        Self { whole: None, at: Time::from_ms(0) }
+        Self { whole: None }
     }
 
     fn continued(&self, records: &[Record]) -> Self {
-        Self { whole: self.whole.is_some().then(|| records.to_vec()), at: self.at }
+        Self { whole: self.whole.is_some().then(|| records.to_vec()) }
     }
 
-    /// A record that was refused is missing, and no ledger tells by how much a clock went back.
-    pub fn hear(&mut self, now: Time, event: &Event) {
-        if now < self.at || matches!(event, Event::RecordFailed(_)) {
+    /// A record that was refused is missing.
+    pub fn hear(&mut self, event: &Event) {
+        if matches!(event, Event::RecordFailed(_)) {
             self.whole = None;
         }
-        self.at = now;
     }
 
     pub fn take(&mut self, effects: &[Effect]) {

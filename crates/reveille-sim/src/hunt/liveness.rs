@@ -120,7 +120,8 @@ pub fn left_lying(drive: &Drive) -> Vec<(&'static str, String)> {
 /// that rests on it, and says so. Until a person restarts the kubelets, the doubt itself is what the controller hands to the
 /// operator.
 fn is_told_of_restore(drive: &Drive) -> bool {
-    drive.state().desk().cluster.source.doubted().is_some() && drive.world.nodeless_since_restore() > 0
+    drive.state().desk().cluster.source.doubted().is_some()
+        && drive.world.nodeless_since_restore(Span::ZERO) > 0
 }
 
 /// Machines that are ill and in no case, and machines that are well and in a case of absence: the roll would lie.

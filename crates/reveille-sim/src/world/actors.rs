@@ -369,26 +369,30 @@ impl World {
             if !nodes.is_empty() {
                 self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByPerson);
             }
-            for name in nodes {
-                self.cluster.take(&name);
+            for name in &nodes {
+                self.cluster.take(name);
                 if !self.layout.lease_outlives_node {
-                    self.plan(Span::from_s(20), Task::CollectLease(name));
+                    self.plan(Span::from_s(20), Task::CollectLease(name.clone()));
                 }
             }
-            self.restored.insert(id.clone());
+            // One that had none came to no further harm.
+            if !nodes.is_empty() || !self.restored.contains_key(id) {
+                self.restored.insert(id.clone(), self.now);
+            }
             self.note_health(id);
             self.note_causes(id);
         }
     }
 
-    /// How many machines lost their Node with a restored store and have none since.
-    pub(crate) fn nodeless_since_restore(&self) -> usize {
-        self.restored.iter().filter(|id| self.lacks_node_since_restore(id)).count()
+    /// How many machines lost their Node with a restored store, so long ago or longer, and have none since.
+    pub(crate) fn nodeless_since_restore(&self, for_at_least: Span) -> usize {
+        let early = self.restored.iter().filter(|(_, at)| self.now.since(**at) >= for_at_least);
+        early.filter(|(id, _)| self.lacks_node_since_restore(id)).count()
     }
 
     /// The Node of this machine went with a restored store and has not come back.
     pub(crate) fn lacks_node_since_restore(&self, id: &InstanceId) -> bool {
-        self.restored.contains(id) && self.vms.contains_key(id) && self.nodes_of(id).is_empty()
+        self.restored.contains_key(id) && self.vms.contains_key(id) && self.nodes_of(id).is_empty()
     }
 
     /// The garbage collector takes the lease of a node that is not there.

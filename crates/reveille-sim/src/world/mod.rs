@@ -147,8 +147,8 @@ pub struct World {
     causes: BTreeMap<(InstanceId, Cause), Time>,
     /// Who deleted a machine's node, while it has none.
     node_deleted_by: BTreeMap<InstanceId, Cause>,
-    /// Machines whose Node went with a restored store.
-    restored: BTreeSet<InstanceId>,
+    /// Machines whose Node went with a restored store, and when.
+    restored: BTreeMap<InstanceId, Time>,
     agents: agents::Agents,
     provider: hosting::Provider,
     identity: identity::Changes,
@@ -270,7 +270,7 @@ impl World {
             reads: 0,
             causes: BTreeMap::new(),
             node_deleted_by: BTreeMap::new(),
-            restored: BTreeSet::new(),
+            restored: BTreeMap::new(),
             agents: agents::Agents::new(layout.seed),
             provider: hosting::Provider::default(),
             identity: identity::Changes::default(),

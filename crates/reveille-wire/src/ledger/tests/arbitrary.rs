@@ -433,8 +433,8 @@ fn numbered() -> impl Strategy<Value = Record> {
         option::of(at()),
         option::of(at()),
     )
-        .prop_map(|(at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since)| {
-            Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, unwatched_since }
+        .prop_map(|(at, incident, intent, begun, tidied, deleted, unseen_since, jumped_from)| {
+            Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, jumped_from }
         })
 }
 

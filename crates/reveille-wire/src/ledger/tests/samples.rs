@@ -344,7 +344,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         tidied,
         deleted,
         unseen_since,
-        unwatched_since: None,
+        jumped_from: None,
     });
     records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));

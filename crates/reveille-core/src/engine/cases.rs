@@ -497,7 +497,8 @@ impl State {
         self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
     }
 
-    fn dwell(&self, key: &IncidentKey) -> Span {
+    /// How long it has to look well until the incident is over.
+    pub(super) fn dwell(&self, key: &IncidentKey) -> Span {
         let pool = self.pool_of(key);
         // What is read back afresh needs no dwell of a machine's length, only one more look.
         match (key.kind.is_absence() || key.kind == FaultKind::Unreachable, pool) {

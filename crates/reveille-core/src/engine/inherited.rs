@@ -69,7 +69,21 @@ impl State {
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
         let before = self.boots_for_another(key);
-        closed.max(open).max(before).max(self.may_boot_late(key)).filter(|until| self.now < *until)
+        let late = self.boots_after_all(key).max(self.may_boot_late(key));
+        closed.max(open).max(before).max(late).filter(|until| self.now < *until)
+    }
+
+    /// Until when the machine may boot by a reboot that took effect within the dwell before its incident was over: it had come
+    /// right by itself before that, and goes away by our reboot (hunt, seed 5202307).
+    fn boots_after_all(&self, key: &IncidentKey) -> Option<Time> {
+        let late = |closed: &&Closed| {
+            let within = closed.at - self.dwell(&closed.incident.key);
+            let is_late = |tried: &Attempt| {
+                tried.may_boot() && tried.readback.as_ref().is_some_and(|it| it.held && it.at >= within)
+            };
+            closed.incident.attempts.last().is_some_and(is_late)
+        };
+        self.closed_lately(&key.subject).filter(late).filter_map(|closed| closed.incident.not_before).max()
     }
 
     /// Until when the machine may boot by what we did for another of its faults since it went away, be that one over or not. A

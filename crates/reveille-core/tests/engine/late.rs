@@ -309,3 +309,28 @@ fn reboot_of_ours_that_comes_late_and_never_ends_is_known_after_the_node_was_del
         );
     }
 }
+
+/// Its reboot gets no answer and comes three minutes later, when the machine has been well again by itself for two.
+#[test]
+fn machine_that_our_late_reboot_took_away_after_it_was_well_has_the_time_of_a_boot() {
+    for restarts in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.mute = Some(Vec::new());
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        let reboot = field.calls[0].clone();
+        set(&mut field, "i004", Ready::True);
+        field.run(min(3));
+        let at = field.cloud_time();
+        field.made.push((reboot, at));
+        field.run_until(min(3), |field| field.case("i004", FaultKind::NotReady).is_none());
+        assert!(field.case("i004", FaultKind::NotReady).is_none(), "it is over");
+        set(&mut field, "i004", Ready::Unknown);
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.run(min(12));
+        assert_eq!(field.calls.len(), usize::from(!restarts), "{restarts}: {:?}", made(&field));
+    }
+}

@@ -98,6 +98,11 @@ pub fn cause(catalogue: &Catalogue, name: &str) -> Option<&'static Cause> {
     causes(catalogue).find(|cause| cause.code().eq_ignore_ascii_case(name) || cause.label() == name)
 }
 
+/// On what it rests, and how to look at that, or do it, by hand.
+pub(crate) fn proof(cause: &Cause) -> Option<(&'static str, &'static [&'static str])> {
+    OWN.iter().find(|own| own.code == cause.code()).map(|own| (own.seen, own.commands))
+}
+
 /// Its page, as Markdown.
 pub fn page(cause: &Cause) -> String {
     let (code, label, stage) = (cause.code(), cause.label(), cause.stage());
@@ -105,14 +110,14 @@ pub fn page(cause: &Cause) -> String {
     let mut page = format!(
         "# {code}: {label}\n\n{says}. Usually stops a machine at `{stage}`.\n\n## What to do\n\n{remedy}.\n"
     );
-    let Some(own) = OWN.iter().find(|own| own.code == code) else { return page };
-    if !own.commands.is_empty() {
-        let _ = write!(page, "\n```console\n{}\n```\n", own.commands.join("\n"));
+    let Some((seen, commands)) = proof(cause) else { return page };
+    if !commands.is_empty() {
+        let _ = write!(page, "\n```console\n{}\n```\n", commands.join("\n"));
     }
     let _ = write!(
         page,
         "\n## What proves it\n\n{}\n\nReveille proves it itself, from what the cloud and the cluster say of their objects; no line of a log does.\n",
-        own.seen
+        seen
     );
     page
 }

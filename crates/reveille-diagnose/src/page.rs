@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use reveille_core::model::stage::Stage;
+
 use crate::catalogue::{Catalogue, Cause, Signal};
 use crate::finding::Confidence;
 use crate::own;
@@ -43,20 +45,54 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
 pub fn index(catalogue: &Catalogue) -> String {
     let mut page = "# Findings\n\nWhat `reveille diagnose` can tell, by the stage where it usually stops a machine, made from `catalogue/`; and, with a\n\
                     star, what Reveille proves itself from what the cloud and the cluster say of their objects.\n\n\
-                    | stage | code | cause | what is wrong |\n| --- | --- | --- | --- |\n"
+                    ## Stages\n\nEvery machine passes these, in this order.\n\n| stage | what happens there |\n| --- | --- |\n"
         .to_owned();
-    let read = catalogue.causes.iter().map(|cause| {
-        let Cause { stage, code, label, title, .. } = cause;
-        (*stage, code.as_str(), label.as_str(), title.as_str(), "")
-    });
-    let own =
-        own::causes(catalogue).map(|cause| (cause.stage(), cause.code(), cause.label(), cause.says(), " *"));
-    let mut rows: Vec<_> = read.chain(own).collect();
-    rows.sort();
-    for (stage, code, label, says, star) in rows {
+    for stage in Stage::ALL {
+        let _ = writeln!(page, "| `{stage}` | {} |", stage.says());
+    }
+    page.push_str("\n## Causes\n\n| stage | code | cause | what is wrong |\n| --- | --- | --- | --- |\n");
+    for Listed { stage, code, label, says, own } in causes(catalogue) {
+        let star = if own { " *" } else { "" };
         let _ = writeln!(page, "| {stage} | [{code}]({code}.md){star} | {label} | {says} |");
     }
     page
+}
+
+/// What happens at a stage, and which causes usually stop a machine there.
+pub fn stage(catalogue: &Catalogue, stage: Stage) -> String {
+    let (says, number, all) = (capital(stage.says()), stage.number(), Stage::ALL.len());
+    let mut page =
+        format!("# {stage}\n\nStage {number} of {all}. {says}.\n\nWhat usually stops a machine there:\n\n");
+    for Listed { code, label, says, .. } in causes(catalogue).filter(|cause| cause.stage == stage) {
+        let _ = writeln!(page, "* {code} {label}: {says}");
+    }
+    page
+}
+
+/// A cause in a list of all.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Listed<'a> {
+    pub(crate) stage: Stage,
+    pub(crate) code: &'a str,
+    label: &'a str,
+    says: &'a str,
+    /// The engine proves it itself.
+    own: bool,
+}
+
+/// All causes, by stage and code.
+pub(crate) fn causes(catalogue: &Catalogue) -> impl Iterator<Item = Listed<'_>> {
+    let read = catalogue.causes.iter().map(|cause| {
+        let Cause { stage, code, label, title, .. } = cause;
+        Listed { stage: *stage, code, label, says: title, own: false }
+    });
+    let own = own::causes(catalogue).map(|cause| {
+        let (code, label, says) = (cause.code(), cause.label(), cause.says());
+        Listed { stage: cause.stage(), code, label, says, own: true }
+    });
+    let mut rows: Vec<Listed<'_>> = read.chain(own).collect();
+    rows.sort();
+    rows.into_iter()
 }
 
 fn sign(catalogue: &Catalogue, signal: &Signal, page: &mut String) {

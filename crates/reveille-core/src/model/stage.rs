@@ -77,6 +77,28 @@ impl Stage {
         }
     }
 
+    /// What happens there, as a clause.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Provision => "the cloud makes the instance",
+            Self::Network => "its ports are wired, carry their security groups, and reach the network",
+            Self::OsBoot => "the operating system boots, and cloud-init runs",
+            Self::Runtime => "the container runtime starts",
+            Self::FetchConfig => "the machine gets its join configuration: user data, a plan, a token",
+            Self::Trust => "it verifies the certificate of the server that it joins",
+            Self::Authenticate => "the server accepts its token or its certificate",
+            Self::KubeletStart => "the kubelet starts and keeps running",
+            Self::Register => "its Node object is created",
+            Self::Approve => "its certificate requests are approved",
+            Self::CloudInitNode => {
+                "the cloud controller sets its addresses and provider ID, and takes its taint off"
+            }
+            Self::Cni => "its pod network starts",
+            Self::Ready => "its Node becomes Ready",
+            Self::Stay => "its Node stays Ready",
+        }
+    }
+
     /// The stage of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.name() == name)

@@ -145,7 +145,7 @@ pub(crate) enum Command {
     /// Find the cause in logs, command output or a support bundle
     #[command(after_long_help = DIAGNOSE_EXAMPLES)]
     Diagnose(Diagnose),
-    /// Explain a cause: what it means, what proves it, how to fix it
+    /// Explain a cause, or a stage: what it means, what proves it, how to fix it
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Print the version
@@ -207,13 +207,15 @@ pub(crate) struct Diagnose {
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   reveille explain RV117
-  reveille explain bootstrap-token-invalid";
+  reveille explain bootstrap-token-invalid
+  reveille explain cni                            what happens at a stage, and what stops machines there
+  reveille explain RV117 -o json | jq -r .remedy";
 
 /// `explain`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Explain {
-    /// Code or name of a cause
-    #[arg(value_name = "CODE")]
+    /// Code or name of a cause, or name of a stage
+    #[arg(value_name = "CODE|STAGE")]
     pub(crate) code: String,
 }
 

@@ -72,6 +72,9 @@ impl Context {
 
 /// Runs the command.
 pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
+    if let Some(name) = has_one_form(&command) {
+        context.has_no_format(name)?;
+    }
     match command {
         Command::Run(args) => on_runtime(run::run(context, &args)),
         Command::Status(args) => on_runtime(looking::status(context, &args)),
@@ -99,6 +102,30 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
             let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
             Ok(Answer::fine(rights))
         }
+    }
+}
+
+/// The name of a command that prints lines for people, or a file in the format of the program that takes it.
+const fn has_one_form(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Demo(_) => Some("demo"),
+        Command::Init(_) => Some("init"),
+        Command::Pause(_) => Some("pause"),
+        Command::Resume(_) => Some("resume"),
+        Command::Rbac(_) => Some("rbac"),
+        Command::Iam(_) => Some("iam"),
+        Command::AccessRules(_) => Some("access-rules"),
+        Command::Run(_)
+        | Command::Status(_)
+        | Command::Why(_)
+        | Command::Plan
+        | Command::Incidents(_)
+        | Command::Hot(_)
+        | Command::Simulate(_)
+        | Command::Replay(_)
+        | Command::Collect(_)
+        | Command::Invite(_)
+        | Command::Rancher(_) => None,
     }
 }
 

@@ -1,7 +1,9 @@
-//! `explain`: prints the page of a cause, from the catalogue or the engine, by its code or its name.
+//! `explain`: prints what is known of a cause, from the catalogue or the engine, by its code or its name, or what happens at a
+//! stage and which causes stop machines there.
 
 use anyhow::anyhow;
-use reveille_diagnose::own;
+use reveille_core::model::stage::Stage;
+use reveille_diagnose::{explained, own, page};
 
 use super::{Answer, Context};
 use crate::cli::Explain;
@@ -10,11 +12,16 @@ use crate::cli::failure::Failure;
 /// `explain`.
 pub(crate) fn explain(context: &Context, args: &Explain) -> Result<Answer, Failure> {
     let (catalogue, code) = (context.catalogue()?, args.code.as_str());
-    let read = catalogue.cause(code).map(|cause| reveille_diagnose::page::page(&catalogue, cause));
-    let own = || own::cause(&catalogue, code).map(own::page);
-    read.or_else(own).map(Answer::fine).ok_or_else(|| {
-        Failure::usage(anyhow!("unknown cause {code}")).next(
-            "give a code (RV117) or a name (bootstrap-token-invalid); docs/reference/findings lists them",
-        )
-    })
+    let text = if let Some(cause) = catalogue.cause(code) {
+        context.print_own(&explained::read(&catalogue, cause), || page::page(&catalogue, cause))?
+    } else if let Some(cause) = own::cause(&catalogue, code) {
+        context.print_own(&explained::proved(cause), || own::page(cause))?
+    } else if let Some(stage) = Stage::from_name(code) {
+        context.print_own(&explained::stage(&catalogue, stage), || page::stage(&catalogue, stage))?
+    } else {
+        return Err(Failure::usage(anyhow!("unknown cause {code}")).next(
+            "give a code (RV117), a name (bootstrap-token-invalid) or a stage (cni); docs/reference/findings lists them",
+        ));
+    };
+    Ok(Answer::fine(text))
 }

@@ -52,6 +52,7 @@ mod version;
 
 use std::io::Write as _;
 
+use anyhow::anyhow;
 use reveille_wire::report::{Document, Report};
 use serde::Serialize;
 use tracing_subscriber::filter::LevelFilter;
@@ -100,6 +101,17 @@ impl Context {
             Output::Table => Ok(page(&self.paper)),
             Output::Json => Document::from(report).to_json().map_err(fail),
             Output::Yaml => Document::from(report).to_yaml().map_err(fail),
+        }
+    }
+
+    /// For a command whose answer has one form: refuses to print it in another.
+    fn has_no_format(&self, command: &str) -> Result<(), Failure> {
+        match self.common.output {
+            Output::Table => Ok(()),
+            Output::Json | Output::Yaml => {
+                Err(Failure::usage(anyhow!("reveille {command} has no output for programs"))
+                    .next("leave --output out"))
+            }
         }
     }
 
@@ -155,16 +167,25 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     match command {
         #[cfg(feature = "controller")]
         Command::Controller(command) => controller::perform(context, command),
-        Command::Agent(args) => on_runtime(agent::agent(&args)),
+        Command::Agent(args) => {
+            context.has_no_format("agent")?;
+            on_runtime(agent::agent(&args))
+        }
         Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Explain(args) => explain::explain(context, &args),
         Command::Version => version::version(context),
         #[cfg(feature = "controller")]
-        Command::Completions(args) => Ok(manual::completions(args.shell)),
+        Command::Completions(args) => {
+            context.has_no_format("completions")?;
+            Ok(manual::completions(args.shell))
+        }
         #[cfg(feature = "controller")]
-        Command::Man(args) => manual::man(&args),
+        Command::Man(args) => {
+            context.has_no_format("man")?;
+            manual::man(&args)
+        }
     }
 }
 

@@ -26,6 +26,52 @@ fn help_is_an_answer_and_nonsense_is_wrong_usage() {
 }
 
 #[test]
+fn command_with_one_form_of_output_refuses_another() {
+    let bench = Bench::new();
+    let commands: [&[&str]; 7] = [
+        &["demo"],
+        &["rbac"],
+        &["access-rules"],
+        &["init"],
+        &["pause", "--reason", "an upgrade"],
+        &["man"],
+        &["completions", "bash"],
+    ];
+    for command in commands {
+        let ran = bench.run(&[command, &["-o", "json"]].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("no output for programs"), "{command:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn cause_is_explained_to_programs_too() {
+    let bench = Bench::new();
+    for (code, name, of_engine) in
+        [("RV117", "bootstrap-token-invalid", false), ("RV104", "security-group-missing", true)]
+    {
+        let ran = bench.run(&["explain", name, "-o", "json"]);
+        let said: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(said["code"], code);
+        assert_eq!(said["name"], name);
+        assert!(said["commands"][0].as_str().is_some_and(|command| !command.is_empty()), "{said}");
+        assert_eq!(said["restsOn"].is_string(), of_engine, "{said}");
+        assert_eq!(said["signs"].is_array(), !of_engine, "{said}");
+    }
+}
+
+#[test]
+fn stage_is_explained_with_what_stops_machines_there() {
+    let bench = Bench::new();
+    let ran = bench.run(&["explain", "cni"]);
+    assert!(ran.out.contains("Stage 12 of 14. Its pod network starts."), "{}", ran.out);
+    let ran = bench.run(&["explain", "cni", "-o", "yaml"]);
+    assert!(ran.out.contains("number: 12") && ran.out.contains("RV"), "{}", ran.out);
+    let ran = bench.run(&["explain", "nonsense"]);
+    assert!(ran.code == 64 && ran.err.contains("a stage (cni)"), "{}", ran.err);
+}
+
+#[test]
 fn a_missing_roster_tells_how_to_get_one() {
     let bench = Bench::new();
     let ran = bench.run(&["status", "--roster", "none.yaml"]);

@@ -209,7 +209,7 @@ Examples:
   reveille explain RV117
   reveille explain bootstrap-token-invalid
   reveille explain cni                            what happens at a stage, and what stops machines there
-  reveille explain RV117 -o json | jq -r .remedy";
+  reveille explain RV117 -o json | jq -r .says";
 
 /// `explain`.
 #[derive(Args, Clone, Debug)]

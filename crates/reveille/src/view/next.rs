@@ -63,7 +63,7 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
             (Mode::Act, Rung::Rejoin) if rejoin::ask(desk, case).is_ok() => {
                 return format!("asks its agent to {}", Ask::Rejoin.says());
             }
-            (_, Rung::Rejoin) => return format!("manual action: {}", rung.says()),
+            (_, Rung::Rejoin) => return format!("manual action: {}", asked(case, rung.says())),
             (Mode::Propose, _) => return format!("{} (proposed only)", rung.says()),
             (Mode::Act, _) => return rung.says().to_owned(),
         }
@@ -96,7 +96,10 @@ fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
 /// The next step on one line: when, what, and what for.
 pub(crate) fn line(next: &NextReport, when: &str) -> String {
     match &next.then {
-        Some(then) => format!("{when}{then}, if the problem persists ({})", next.what),
+        Some(then) => {
+            let then = then.trim_end_matches('.');
+            format!("{when}{then}, if the problem persists ({})", next.what)
+        }
         None => format!("{when}{}", next.what),
     }
 }

@@ -3,15 +3,18 @@
 //! Each check is a list of what is known to be harmless. Anything else is refused with its place, before the agent
 //! carries out any step. The agent runs the checks, so a compromised server can only write what a node is configured
 //! with. The server runs them when it reads the file of plans, so its author learns of a refused field at once. The
-//! checks compare paths name by name, and fields by their whole name. They do not inspect what a file holds, except for
-//! settings of the kernel: so no place is taken whose files name programs, as containerd's `config.toml` does.
+//! checks compare paths name by name, and fields by their whole name. What a file holds is looked at for settings of the kernel,
+//! registries of k3s and networks ([`contents`]); beside these no place is taken whose files name programs, as containerd's
+//! `config.toml` does.
 
 mod config;
+mod contents;
 mod grammar;
 
 use std::collections::BTreeMap;
 
 pub use config::config;
+use contents::{NETWORKS, OF_NETWORKS};
 pub use grammar::{Taint, taint};
 use grammar::{labels, server};
 use thiserror::Error;
@@ -67,6 +70,16 @@ pub enum NotAllowed {
         /// The key of the setting.
         key: String,
     },
+    /// A file of the plan holds what would have the program that reads it run or remove something.
+    #[error("files[{file}]: {path} is not taken: {what}")]
+    Content {
+        /// The number of the file.
+        file: usize,
+        /// The path of the file.
+        path: String,
+        /// What stands against it.
+        what: String,
+    },
     /// The plan's configuration holds a field or value that a plan may not set.
     #[error("step {step}, the join: {place} is not taken from a plan: {what}")]
     Config {
@@ -82,13 +95,8 @@ pub enum NotAllowed {
 /// Files are taken in these folders and those below them. Of containerd's folder only the one of registries: its
 /// `config.toml`, and what that includes, name programs that it runs as root (`stream_processors`, `runtimes`,
 /// `proxy_plugins`).
-const FOLDERS: [&str; 5] = [
-    "/etc/cni/net.d",
-    "/etc/containerd/certs.d",
-    "/etc/kubernetes/cloud",
-    "/etc/modules-load.d",
-    "/etc/sysctl.d",
-];
+const FOLDERS: [&str; 5] =
+    [NETWORKS, "/etc/containerd/certs.d", "/etc/kubernetes/cloud", "/etc/modules-load.d", "/etc/sysctl.d"];
 /// And these. Where the configurations of kubelets and of k3s and RKE2 lie, files are taken by name alone. Units of distributions
 /// read there what a kubelet is called with (`kubelet.env`, `config`), its configuration names a folder whose pods run unasked, a
 /// kubeconfig names programs, and k3s and RKE2 count a later file beside the plan's own. RKE2's `registries.yaml` is not among
@@ -104,26 +112,16 @@ const FILES: [&str; 9] = [
     "/etc/rancher/k3s/resolv.conf",
     "/etc/rancher/rke2/resolv.conf",
 ];
-/// The folder of the kernel's settings.
-const SETTINGS: &str = "/etc/sysctl.d/";
-/// Settings below `kernel` that nodes need and that name no program. `core_pattern`, `modprobe` and others name one.
-const OF_KERNEL: [&str; 9] = [
-    "kernel.dmesg_restrict",
-    "kernel.keys.maxbytes",
-    "kernel.keys.maxkeys",
-    "kernel.keys.root_maxbytes",
-    "kernel.keys.root_maxkeys",
-    "kernel.panic",
-    "kernel.panic_on_oops",
-    "kernel.pid_max",
-    "kernel.threads-max",
-];
 /// The most that a file's mode may allow: all users may read, only the owner may write, and no user may execute.
 const MODE_MOST: u32 = 0o644;
 
 /// The allowed places of a plan's files, as text for the error.
 fn places() -> String {
-    let folders = FOLDERS.iter().map(|folder| format!("{folder}/…"));
+    let of_folder = |folder: &&str| match *folder {
+        NETWORKS => format!("{NETWORKS}/NAME.conflist"),
+        folder => format!("{folder}/…"),
+    };
+    let folders = FOLDERS.iter().map(of_folder);
     FILES.iter().map(ToString::to_string).chain(folders).collect::<Vec<_>>().join(", ")
 }
 
@@ -168,47 +166,12 @@ pub fn aim(step: usize, to: &str, of: &BTreeMap<Word, Word>, taints: &[Word]) ->
     taints.iter().try_for_each(|one| taint(step, one).map(drop))
 }
 
-/// Checks the owner of a file, and its content where it holds kernel settings: root must own it, and it must not set
-/// anything that may name a program.
+/// Checks the owner of a file, which must be root, and its content.
 fn file(number: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
     if let Some(owner) = owner.filter(|owner| *owner != "root:root") {
         return Err(NotAllowed::Owner { file: number, path: path.to_owned(), owner: owner.to_owned() });
     }
-    if !path.starts_with(SETTINGS) {
-        return Ok(());
-    }
-    let lines =
-        content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    for key in lines.map(|line| unmarked(line.split_once('=').map_or(line, |(key, _)| key))) {
-        if !is_setting(key) {
-            return Err(NotAllowed::Setting { file: number, path: path.to_owned(), key: key.to_owned() });
-        }
-    }
-    Ok(())
-}
-
-/// The key without the dash that marks a setting that may fail.
-fn unmarked(key: &str) -> &str {
-    let key = key.trim();
-    key.strip_prefix('-').unwrap_or(key).trim()
-}
-
-/// Slashes or dots may separate the parts, and the first of them decides what the other one means: `eth0.100` is one name
-/// behind slashes. No part between two separators may be empty, so that no name is `.` or `..` in any reading. Patterns are
-/// allowed only below `net`, within one name and without a leading dot; brackets, braces and backslashes can stand for dots.
-fn is_setting(key: &str) -> bool {
-    let parts: Vec<&str> = key.split(['/', '.']).collect();
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let are_names = |wild: &[char]| {
-        parts.iter().all(|part| !part.is_empty() && part.chars().all(|c| is_name(c) || wild.contains(&c)))
-    };
-    match &parts[..] {
-        ["net", _, ..] => are_names(&['*', '?']),
-        ["fs", "binfmt_misc", ..] => false,
-        ["fs" | "vm" | "user", _, ..] => are_names(&[]),
-        ["kernel", ..] => OF_KERNEL.contains(&&*parts.join(".")),
-        _ => false,
-    }
+    contents::contents(number, path, content)
 }
 
 /// Checks that a plan may write to this path.
@@ -220,6 +183,9 @@ pub fn place(file: usize, path: &str) -> Result<(), NotAllowed> {
     let below = |folder: &&str| path.strip_prefix(*folder).and_then(|rest| rest.strip_prefix('/'));
     let is_name = |name: &str| !matches!(name, "" | "." | "..") && name.chars().all(|c| c.is_ascii_graphic());
     let is_below = FOLDERS.iter().filter_map(below).any(|rest| rest.split('/').all(is_name));
+    // Deeper, or with another ending, no runtime reads it, and a plugin may.
+    let is_network = |rest: &str| !rest.contains('/') && OF_NETWORKS.iter().any(|end| rest.ends_with(end));
+    let is_below = is_below && below(&NETWORKS).is_none_or(is_network);
     if is_below || FILES.contains(&path) {
         return Ok(());
     }
@@ -330,61 +296,5 @@ mod tests {
         }
         assert!(file(0, "/etc/kubernetes/cloud.conf", None, "kernel.core_pattern=|x").is_ok());
         assert!(matches!(file(0, path, Some("www:www"), ""), Err(NotAllowed::Owner { .. })));
-    }
-
-    #[test]
-    fn no_setting_of_a_plan_leads_out_of_its_part_however_it_is_written() {
-        for key in [
-            "net.bridge.bridge-nf-call-iptables",
-            "net/bridge/bridge-nf-call-ip6tables",
-            "-net.ipv4.ip_forward",
-            "- net.ipv4.ip_forward",
-            "net/ipv4/conf/eth0.100/rp_filter",
-            "net.ipv4.conf.eth0/100.rp_filter",
-            "net.ipv4.conf.lxc*.rp_filter",
-            "-net/ipv4/conf/*/rp_filter",
-            "net.ipv4.neigh.default.gc_thresh3",
-            "net.netfilter.nf_conntrack_max",
-            "vm.max_map_count",
-            "vm/overcommit_memory",
-            "fs.inotify.max_user_instances",
-            "fs.file-max",
-            "user.max_user_namespaces",
-            "kernel.panic_on_oops",
-            "kernel/keys/root_maxkeys",
-        ] {
-            assert!(is_setting(unmarked(key)), "{key}");
-        }
-        for key in [
-            "fs//binfmt_misc/register",
-            "fs/./binfmt_misc/register",
-            "fs/binfmt_misc/register",
-            "fs/{binfmt_misc,x}/register",
-            "net/../kernel/core_pattern",
-            "vm/../kernel/core_pattern",
-            "net/../kern*/core_pattern",
-            // A first dot makes sysctl read every dot as a slash, and every slash as a dot.
-            "net.//.kernel.core_pattern",
-            "net/.*/kernel/core_pattern",
-            "net/[.][.]/kernel/core_pattern",
-            "net/{.,x}{.,y}/kernel/core_pattern",
-            "net/\\.\\.\\/kernel/core_pattern",
-            "net/x/*/../../kernel/core_pattern",
-            "{net,kernel}/core_pattern",
-            "*/core_pattern",
-            "kern*/core_pattern",
-            "kernel/p?nic",
-            "/net/ipv4/ip_forward",
-            "net/ipv4/ip_forward/",
-            "net",
-            "net.",
-            ".net.x",
-            "net ipv4",
-            "--kernel.core_pattern",
-            "vm.*",
-            "",
-        ] {
-            assert!(!is_setting(unmarked(key)), "{key}");
-        }
     }
 }

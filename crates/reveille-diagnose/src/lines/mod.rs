@@ -46,12 +46,19 @@ fn fold(line: &str, out: &mut String, compare: bool) {
             rest = &rest[length..];
             continue;
         }
-        if compare
-            && c == '\\'
-            && let Some((letter, length)) = escaped(rest)
-        {
-            push(out, letter, compare);
-            rest = &rest[length..];
+        if compare && c == '\\' {
+            let slashes = rest.len() - rest.trim_start_matches('\\').len();
+            rest = match escaped(rest, slashes) {
+                Some((letter, length)) => {
+                    push(out, letter, compare);
+                    &rest[length..]
+                }
+                // Fewer of them stand for nothing either: looked at one by one, a line of them costs the square of its length.
+                None => {
+                    out.push_str(&rest[..slashes]);
+                    &rest[slashes..]
+                }
+            };
             continue;
         }
         // rsyslog writes control characters as an octal number behind a hash sign.
@@ -94,9 +101,9 @@ fn escape_sequence(text: &str) -> Option<usize> {
     ends.then(|| text.len() - codes.len() + digits + end.len_utf8())
 }
 
-/// What an escape of JSON or Go stands for, and its length: any number of backslashes before a quote are one quote.
-fn escaped(text: &str) -> Option<(char, usize)> {
-    let slashes = text.len() - text.trim_start_matches('\\').len();
+/// What an escape of JSON or Go that begins with so many backslashes stands for, and its length: any number of them before a quote
+/// are one quote.
+fn escaped(text: &str, slashes: usize) -> Option<(char, usize)> {
     let rest = &text[slashes..];
     match rest.chars().next()? {
         quote @ ('"' | '\'') => Some((quote, slashes + 1)),

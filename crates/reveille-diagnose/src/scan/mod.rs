@@ -180,11 +180,11 @@ impl<'s> Reader<'s> {
         self.seen.platform = Some(name.to_ascii_lowercase());
     }
 
-    /// Reads a source that is a text in memory.
+    /// Reads a source that is a text in memory; a line that is longer than the bound is cut.
     pub fn text(&mut self, source: &str, text: &str) {
         let mut open = self.open(source);
         for line in text.lines() {
-            open.line(line);
+            open.line(&line[..line.floor_char_boundary(LINE_BYTES_MAX)]);
         }
         open.close();
     }

@@ -1,7 +1,7 @@
 //! The processes of this machine: their names, and the sockets on which they listen.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read as _};
 
 use crate::root::Root;
 
@@ -9,6 +9,17 @@ use crate::root::Root;
 const KUBELETS: [&str; 6] = ["kubelet", "k3s", "k3s-server", "k3s-agent", "rke2", "kubelite"];
 /// On a machine with more processes than this, the search stops.
 const PROCESSES_MAX: usize = 100_000;
+
+/// No kernel writes a longer name. A disk has any file there, and as many links to it as it likes.
+const NAME_BYTES_MAX: u64 = 64;
+
+/// The name of the process.
+fn name_of(root: &Root, pid: &str) -> Option<String> {
+    let mut name = Vec::new();
+    let file = root.file(format!("/proc/{pid}/comm")).ok()??;
+    file.take(NAME_BYTES_MAX).read_to_end(&mut name).ok()?;
+    Some(String::from_utf8_lossy(&name).trim().to_owned())
+}
 
 /// The facts about a process.
 #[derive(Clone, Debug)]
@@ -37,11 +48,10 @@ impl Processes {
             .filter_map(|name| Some((name, name.parse::<u32>().ok()?)))
             .take(PROCESSES_MAX)
             // A process that ended in between does not count.
-            .filter_map(|(text, pid)| Some((text, pid, root.text(format!("/proc/{text}/comm")).ok()??)))
+            .filter_map(|(text, pid)| Some((text, pid, name_of(root, text)?)))
             .map(|(text, pid, name)| {
                 let theirs = files(text);
                 let is_of_this_machine = theirs.is_none() || own.is_none() || theirs == own;
-                let name = name.trim().to_owned();
                 // This is read for few processes: there may be thousands.
                 let is_kubelet =
                     is_of_this_machine && KUBELETS.contains(&name.as_str()) && is_roots(root, pid);

@@ -1,26 +1,42 @@
 //! Nodes that are there again of machines that had lost theirs: on purpose, together with others, or unwatched.
 //!
 //! ```text
-//!  a Node of such a machine ─┬─ another object than the one that went ────────────▶ its kubelet registered: it is back
-//!                            └─ the same one, or one of which that is not known ─▶ unproved
-//!  unproved ─ its lease is renewed, or it becomes Ready in our sight ─▶ note_joined: it is back
+//!  a Node of such a machine ─▶ unproved ─ its lease is renewed, and renewed again ─▶ note_joined: it is back
 //! ```
 //!
 //! A person drains a Node, deletes it and keeps the machine. A day later etcd is restored from a backup from before that: the
 //! same object is there again, uid, condition and all, as it was before the cordon, and no kubelet writes it. The backup says
-//! nothing of the machine, so what is known of it holds until something is written that only a kubelet writes. A restart forgets
-//! which object went, so a proof is asked for then, too: a kubelet that lives gives it within seconds.
+//! nothing of the machine, so what is known of it holds until something is written that only a kubelet writes. Neither another
+//! object than the one that went is that, nor one that becomes Ready in our sight: a backup brings back an older object where the
+//! kubelet had registered a second time, and a backup that is restored twice shows it Ready a second time. Another backup shows
+//! another lease as well, once. A kubelet that lives renews its lease each ten seconds, from its registration on.
 
 use std::collections::BTreeMap;
 
 use crate::model::id::NodeName;
 use crate::model::lease::Renewal;
-use crate::model::node::Ready;
 
 use super::State;
 
-/// The Nodes that are there and unproved, each with its lease as it was listed first.
-pub(super) type Unproved = BTreeMap<NodeName, Option<Renewal>>;
+/// So many renewals prove that a kubelet writes the lease: an etcd that is restored from a second backup shows one.
+const RENEWALS: u8 = 2;
+
+/// The Nodes that are there and unproved, each with its lease.
+pub(super) type Unproved = BTreeMap<NodeName, Watched>;
+
+/// A lease, as it was listed last, and how often it was another one than before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Watched {
+    listed: Option<Renewal>,
+    renewals: u8,
+}
+
+impl Watched {
+    fn note(&mut self, now: Renewal) {
+        let is_another = self.listed.replace(now).is_some_and(|before| before != now);
+        self.renewals = self.renewals.saturating_add(u8::from(is_another));
+    }
+}
 
 impl State {
     /// The machine of this Node had lost its Node, and nothing says yet that its kubelet lives. The Node is watched for that.
@@ -40,13 +56,8 @@ impl State {
         let machine = node.link.as_ref()?.machine();
         let (_, seen) = self.desk().seen(&machine)?;
         let is_away = seen.left.is_some() || self.cluster.lost_together.contains(&machine);
-        let registered = || seen.joined_uid.as_ref().is_some_and(|went| *went != node.node.uid);
-        let became_ready = || node.node.ready == Ready::True && node.ready_since > node.first_seen;
-        let renewed = || {
-            let listed = self.unproved.get(name).copied().flatten();
-            listed.is_some_and(|listed| self.cluster.renewal(name).is_some_and(|now| now != listed))
-        };
-        is_away.then(|| registered() || became_ready() || renewed())
+        let is_renewed = || self.unproved.get(name).is_some_and(|lease| lease.renewals >= RENEWALS);
+        is_away.then(is_renewed)
     }
 
     /// Leases were listed: which of these Nodes renew theirs.
@@ -56,11 +67,11 @@ impl State {
                 self.unproved.remove(&name);
                 continue;
             }
+            if let (Some(lease), Some(now)) = (self.unproved.get_mut(&name), self.cluster.renewal(&name)) {
+                lease.note(now);
+            }
             self.note_joined(&name);
-            let now = self.cluster.renewal(&name);
-            if let Some(listed) = self.unproved.get_mut(&name) {
-                *listed = listed.or(now);
-            } else {
+            if !self.unproved.contains_key(&name) {
                 self.mark_node(&name);
             }
         }

@@ -174,6 +174,8 @@ pub struct Field {
     pub in_use: BTreeSet<IpNet>,
     pub renewals: u64,
     pub silent: Vec<String>,
+    /// What the leases show that no kubelet renews.
+    pub renewal_of_silent: u64,
     /// Machines whose leases are renewed although the watch goes on showing their Nodes as silent.
     pub renews: Vec<String>,
     /// Machines whose agents report with every round, and what they say.
@@ -239,6 +241,7 @@ impl Field {
             in_use: BTreeSet::new(),
             renewals: 0,
             silent: Vec::new(),
+            renewal_of_silent: 0,
             renews: Vec::new(),
             agents: BTreeMap::new(),
             answers_ask: (Outcome::Accepted { request: None }, true),
@@ -381,7 +384,7 @@ impl Field {
         let leases = self.nodes.iter().map(|(id, node)| {
             let silent = node.ready != Ready::True && !self.renews.contains(id)
                 || self.silent.contains(&node.name.to_string());
-            (node.name.clone(), Renewal::nth(if silent { 0 } else { self.renewals }))
+            (node.name.clone(), Renewal::nth(if silent { self.renewal_of_silent } else { self.renewals }))
         });
         let unlisted = self.unlisted_leases.iter().map(|name| (name.clone(), Renewal::nth(self.renewals)));
         let leases = leases.chain(unlisted).collect();

@@ -5,7 +5,7 @@ use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::instance::InstanceState;
-use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::node::{Node, NodeEvent, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
@@ -280,6 +280,64 @@ fn machine_that_was_drained_is_left_alone_although_a_restored_etcd_brings_its_no
     }
 }
 
+/// The kubelet of a machine registered its Node a second time, as another object. A person drains that Node, deletes it and keeps
+/// the machine. Then etcd is restored from a backup from before the second registration: the first object is there again. It is
+/// another one than the one that went, and no kubelet wrote it.
+#[test]
+fn machine_that_was_drained_is_left_alone_although_a_backup_brings_back_an_older_object() {
+    for registered_twice in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        let backup = field.nodes["i004"].clone();
+        if registered_twice {
+            field.nodes.remove("i004");
+            field.run(Span::from_s(30));
+            let again = Node { uid: "uid-second".into(), ..backup.clone() };
+            field.nodes.insert("i004".into(), again);
+            field.run(min(20));
+        }
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(min(2));
+        field.nodes.remove("i004");
+        field.run(min(20));
+        assert_eq!(field.calls, []);
+        field.silent.push(backup.name.to_string());
+        field.nodes.insert("i004".into(), backup);
+        field.run(Span::from_s(50));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(120));
+        assert_eq!(made(&field), [""; 0], "registered twice: {registered_twice}");
+    }
+}
+
+/// The same object comes back and falls silent. The restore did not satisfy, and the same backup is restored a second time: it is
+/// Ready once more, as it was then, and no kubelet wrote that. Its lease is not renewed; that of another backup is another one.
+#[test]
+fn machine_that_was_drained_is_left_alone_although_its_backup_is_restored_twice() {
+    for (twice, another) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        let backup = field.nodes["i004"].clone();
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(min(2));
+        field.nodes.remove("i004");
+        field.run(min(20));
+        field.silent.push(backup.name.to_string());
+        field.nodes.insert("i004".into(), backup);
+        field.run(Span::from_s(50));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(Span::from_s(30));
+        if twice {
+            field.renewal_of_silent += u64::from(another);
+            set(&mut field, "i004", Ready::True);
+            field.run(Span::from_s(50));
+            set(&mut field, "i004", Ready::Unknown);
+        }
+        field.run(min(120));
+        assert_eq!(made(&field), [""; 0], "twice: {twice}, another: {another}");
+    }
+}
+
 /// The Nodes of four machines go together, and a newer backup brings them back: that of a machine which has been off since, too.
 #[test]
 fn machine_whose_node_was_lost_with_others_is_left_alone_although_a_restored_etcd_brings_it_back() {
@@ -328,7 +386,9 @@ fn machine_that_was_drained_is_repaired_once_its_kubelet_was_seen_to_live_again(
         }
         node.ready = if serves { Ready::True } else { Ready::False };
         field.nodes.insert("i004".into(), node);
+        field.renews.push("i004".into());
         field.run(min(2));
+        field.renews.clear();
         set(&mut field, "i004", Ready::Unknown);
         field.run_until(min(120), |field| !field.calls.is_empty());
         let what = format!("registers: {registers}, serves: {serves}, restarts: {restarts}");

@@ -114,7 +114,9 @@ impl State {
         let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(joined.map(|machines| Record::Joined { at, machines }));
         for (machine, memory) in known() {
-            if memory.born && memory.node.is_none() {
+            // When the first process saw it, and not when a ledger was rotated: whether it may have served in a gap that goes on
+            // depends on that.
+            if let Some(at) = memory.born.filter(|_| memory.node.is_none()) {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
             if memory.signs != Signs::default() || self.was_seen_to_go(&machine) {

@@ -175,8 +175,9 @@ impl State {
                 seen.joined = seen.joined.take().or(memory.node);
                 seen.left = seen.left.take().or(memory.left);
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
-                (seen.born_in_sight, seen.born_kept) = (memory.born, memory.born);
-                seen.may_have_served = memory.born && in_a_gap;
+                seen.born_in_sight = memory.born.is_some();
+                (seen.born_kept, seen.may_have_served) = (seen.born_in_sight, seen.born_in_sight && in_a_gap);
+                seen.known_since = memory.born.unwrap_or(seen.known_since);
                 seen.signs = memory.signs;
             }
         }

@@ -178,7 +178,8 @@ impl State {
             }
             self.record(Record::Departed { at, machines: vec![key.clone()], disowned: false });
             let (node, left) = (Some(node), left.map(Box::new));
-            self.depart(key, Remembered { node, left, born: true, ..Remembered::default() });
+            let born = Some(gone.first_seen);
+            self.depart(key, Remembered { node, left, born, ..Remembered::default() });
         }
     }
 }

@@ -52,8 +52,6 @@ struct Replay {
     open_intents: BTreeMap<IntentId, IncidentKey>,
     /// Repairs that were proved by the end of their incident, by domain, and whose trust is recorded next.
     landed: BTreeMap<Domain, u32>,
-    /// When machines that have not joined were seen being built.
-    born: BTreeMap<MachineKey, Time>,
 }
 
 impl State {
@@ -64,7 +62,6 @@ impl State {
             keys: BTreeMap::new(),
             open_intents: BTreeMap::new(),
             landed: BTreeMap::new(),
-            born: BTreeMap::new(),
         };
         let records: Vec<Record> = records.into_iter().collect();
         // A time of the ledger that lies beyond this is one of no clock that is known.
@@ -217,7 +214,6 @@ impl Replay {
                         self.state.now = self.state.now - by;
                     }
                     self.state.over(jump);
-                    jump.stands(self.born.values_mut());
                 }
                 self.state.book.set_begun(begun, tidied, deleted);
                 let since = std::mem::replace(&mut self.state.nodes_seen.unseen_since, unseen_since);
@@ -250,13 +246,13 @@ impl Replay {
                     memory.pool = pool;
                     (memory.left, memory.lost_together) = (None, false);
                     // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
-                    memory.born = false;
+                    memory.born = None;
                 }
             }
             Record::LostTogether { machines, .. } => machines.into_iter().for_each(|it| self.state.lose(it)),
             Record::Born { at, machine } => {
-                self.born.insert(machine.clone(), at);
-                self.memory_of(machine).born = true;
+                let at = at.min(self.state.now);
+                self.memory_of(machine).born = Some(at);
             }
             Record::Cordoned { machine, cordoned, sign, paused, locked, apart, gone, .. } => {
                 self.state.set_seen_to_go(&machine, gone);
@@ -310,11 +306,10 @@ impl Replay {
         if !State::was_long_gap(since, until) {
             return;
         }
-        let unborn =
-            |(machine, at): (&MachineKey, &Time)| State::was_long_gap(*at, until).then(|| machine.clone());
-        for machine in self.born.iter().filter_map(unborn).collect::<Vec<_>>() {
-            let memory = self.memory_of(machine);
-            memory.born &= memory.node.is_some();
+        let departed = self.state.departed.iter_mut().map(|(_, memory)| memory);
+        for memory in departed.chain(self.state.remembered.values_mut()) {
+            let is_young = |at: &Time| !State::was_long_gap(*at, until);
+            memory.born = memory.born.filter(|at| memory.node.is_some() || is_young(at));
         }
     }
 

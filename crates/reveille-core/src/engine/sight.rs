@@ -149,11 +149,11 @@ impl State {
             let is_known = seen.born_kept || seen.joined.is_some() || seen.pool().is_none();
             if seen.born_in_sight && !is_known {
                 seen.born_kept = true;
-                born.push(MachineKey::Instance(cloud.clone(), id.clone()));
+                born.push((seen.known_since, MachineKey::Instance(cloud.clone(), id.clone())));
             }
         }
-        for machine in born {
-            self.record(Record::Born { at: self.now, machine });
+        for (at, machine) in born {
+            self.record(Record::Born { at, machine });
         }
     }
 

@@ -95,13 +95,13 @@ impl State {
     /// never joined. Of one that came into sight within the last hour events would tell. Who has a Node now has joined.
     pub(super) fn doubt_births(&mut self) {
         let before = self.now - EVENTS_LIVE;
-        self.doubt_births_of(|seen| seen.first_seen < before);
+        self.doubt_births_of(|seen| seen.known_since < before);
         let (cluster, departed) =
             (&self.cluster, self.departed.iter_mut().map(|(key, memory)| (&*key, memory)));
         for (key, memory) in departed.chain(&mut self.remembered) {
             let MachineKey::Instance(_, id) = key else { continue };
             let has_node = !cluster.naming(id).is_empty() || !cluster.with_uuid(id).is_empty();
-            memory.born &= memory.node.is_some() || has_node;
+            memory.born = memory.born.filter(|_| memory.node.is_some() || has_node);
         }
     }
 

@@ -45,6 +45,8 @@ pub struct Seen {
     pub of_pool: Option<PoolName>,
     /// When the controller first saw it.
     pub first_seen: Time,
+    /// When the first process saw it of those that have watched it since; as long ago as it was, whatever was watched meanwhile.
+    pub known_since: Time,
     /// Its ports, as of the newest snapshot or fresh read.
     pub ports: Vec<Arc<Port>>,
     /// The nodes that stand for it, in order of name. More than one is a conflict.
@@ -150,6 +152,7 @@ impl Seen {
             claim,
             of_pool,
             first_seen: now,
+            known_since: now,
             ports: Vec::new(),
             nodes: Vec::new(),
             joined: None,
@@ -544,6 +547,7 @@ impl CloudView {
             // Of one that lies ahead nothing tells on which side of our reboot it lies.
             seen.rested_at = seen.rested_at.filter(|at| *at <= now);
             seen.first_seen = seen.first_seen.min(now);
+            seen.known_since = seen.known_since.min(now);
             if let Some(left) = &mut seen.left {
                 left.at = left.at.min(now);
             }

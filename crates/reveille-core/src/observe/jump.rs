@@ -19,7 +19,10 @@ impl CloudView {
 impl Remembered {
     /// Its times go over a jump.
     pub fn over(&mut self, jump: Jump) {
-        jump.stands(self.left.as_mut().map(|left| &mut left.at));
+        let Self { left, born, node: _, pool: _, signs: _, disowned: _, lost_together: _ } = self;
+        jump.stands(left.as_mut().map(|left| &mut left.at));
+        // Events live by the clock of the API server: against these times, as of a machine that is in sight.
+        jump.stands(born);
     }
 }
 
@@ -27,6 +30,7 @@ impl Seen {
     fn over(&mut self, jump: Jump) {
         let Self {
             first_seen,
+            known_since,
             left,
             state_since,
             silent_since,
@@ -52,6 +56,8 @@ impl Seen {
         } = self;
         // For how long the cloud may deny what is new to it.
         jump.counts([first_seen]);
+        // Against the time for which events live, by the clock of the API server.
+        jump.stands([known_since]);
         jump.stands(left.as_mut().map(|left| {
             let Left { at, sign: _ } = &mut **left;
             at

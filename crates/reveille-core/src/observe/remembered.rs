@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::model::id::{NodeName, PoolName};
 use crate::model::node::Node;
 use crate::model::signs;
+use crate::model::time::Time;
 
 use super::cloud::{Left, Seen};
 
@@ -52,8 +53,8 @@ pub struct Remembered {
     pub pool: Option<PoolName>,
     /// It left on purpose, and by which sign.
     pub left: Option<Box<Left>>,
-    /// It was seen being built, and watched since.
-    pub born: bool,
+    /// When it was seen being built, where it was watched since.
+    pub born: Option<Time>,
     /// What stood on it and on its Node when they were last seen.
     pub signs: Signs,
     /// It is there, and carries no marks of ours: an operator took them off.
@@ -67,7 +68,8 @@ impl Remembered {
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
         let (pool, signs) = (seen.pool().cloned(), seen.signs.clone());
-        Self { node, pool, left, born: seen.is_known_since_birth(), signs, ..Self::default() }
+        let born = seen.is_known_since_birth().then_some(seen.known_since);
+        Self { node, pool, left, born, signs, ..Self::default() }
     }
 }
 

@@ -118,7 +118,7 @@ fn facts(record: &Record) -> Vec<String> {
         Record::Departed { machines, disowned, .. } => {
             machines.iter().map(|it| format!("{it} is out of sight, unmarked: {disowned}")).collect()
         }
-        Record::Born { machine, .. } => vec![format!("{machine} was seen being built")],
+        Record::Born { at, machine } => vec![format!("{machine} was seen being built at {at:?}")],
         Record::Cordoned { machine, cordoned, sign, paused, locked, gone, .. } => {
             vec![format!(
                 "{machine}: cordoned {cordoned}, {sign:?}, paused {paused}, locked {locked}, gone {gone}"

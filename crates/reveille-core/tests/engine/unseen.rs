@@ -437,6 +437,63 @@ fn machine_that_was_built_before_a_night_without_us_may_have_served() {
     }
 }
 
+/// A machine was made in sight, and from then on we reach no API server for 65 minutes: it may have joined, served and been
+/// drained meanwhile. The ledger is rotated in that time, and we are restarted after it.
+#[test]
+fn machine_that_was_made_before_a_gap_may_have_served_although_the_ledger_was_rotated_in_it() {
+    let mut deleted = Vec::new();
+    for (rotated, restarts) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.add_machine("new", false);
+        field.instances.get_mut("new").unwrap().state = InstanceState::Building;
+        field.run(min(1));
+        field.instances.get_mut("new").unwrap().state = InstanceState::Active;
+        field.run(min(1));
+        for minute in 0..66 {
+            field.now = field.now + min(1);
+            field.list_cloud();
+            if rotated && minute == 50 {
+                field.records = field.state.checkpoint();
+            }
+        }
+        field.run(min(3));
+        if restarts {
+            field = field.restarted(without_rejoin());
+        }
+        field.run(min(180));
+        let is_deleted = made(&field).iter().any(|call| call.starts_with("delete instance new"));
+        if is_deleted {
+            deleted.push((rotated, restarts, made(&field)));
+        }
+    }
+    assert_eq!(deleted, []);
+}
+
+/// The same where we are restarted within that time: the machine is new to the next process, and was made before the gap.
+#[test]
+fn machine_that_was_made_before_a_gap_may_have_served_although_we_are_restarted_in_it() {
+    for rotated in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.add_machine("new", false);
+        field.run(min(1));
+        for minute in 0..66 {
+            field.now = field.now + min(1);
+            field.list_cloud();
+            if minute == 20 {
+                if rotated {
+                    field.records = field.state.checkpoint();
+                }
+                field = field.restarted(without_rejoin());
+            }
+        }
+        field.run(min(180));
+        let is_deleted = made(&field).iter().any(|call| call.starts_with("delete instance new"));
+        assert!(!is_deleted, "rotated: {rotated}: {:?}", made(&field));
+    }
+}
+
 /// A machine that is made once the cluster is seen again, or so lately that events would tell of its Node, has not served.
 #[test]
 fn machine_that_was_made_after_a_night_without_us_is_replaced_as_any_other() {

@@ -265,8 +265,8 @@ impl Replay {
                 self.memory_of(machine).left = Some(Box::new(left));
             }
             Record::Traced { at, machine, trace, told } => {
-                let hold = told.as_ref().and_then(|told| told.hold.clone());
-                self.state.agents.remember(machine.clone(), hold);
+                let heard = told.as_ref().map(|told| told.hold.clone());
+                self.state.agents.remember(machine.clone(), heard);
                 let traced = Traced::of_ledger(trace, told, at.min(self.state.now));
                 self.state.traces.insert(machine, traced);
             }

@@ -99,8 +99,9 @@ pub struct AgentsView {
     of: BTreeMap<MachineKey, BTreeSet<AgentId>>,
     /// Agents without a link, or with a weak one: looked at again whenever machines change.
     weak: BTreeSet<AgentId>,
-    /// What agents held before a restart of ours, until they are heard again.
-    held_before: BTreeMap<MachineKey, AgentHold>,
+    /// The machines of which the ledger names an agent that was heard before a restart of ours, and what it held, until it is
+    /// heard again.
+    told_before: BTreeMap<MachineKey, Option<AgentHold>>,
     /// How many agents have no link.
     unknown: usize,
     /// When those that have a link were heard, and how many of them may speak of an outage.
@@ -121,7 +122,7 @@ impl AgentsView {
             all: BTreeMap::new(),
             of: BTreeMap::new(),
             weak: BTreeSet::new(),
-            held_before: BTreeMap::new(),
+            told_before: BTreeMap::new(),
             unknown: 0,
             heard: HeardTimes::new(),
             listening_since: None,
@@ -268,21 +269,29 @@ impl AgentsView {
 
     /// For how long an agent of the machine may still come back to us, of whom nothing was heard since we began to listen: a
     /// machine in ERROR whose agent connects a minute after our restart lives (seen by reading; no list tells of agents).
+    ///
+    /// While no registration server listens, an agent of which the ledger tells is waited for, as the one that was heard last
+    /// before that: its kubelet was dead, we were restarted, the server stood still, and the machine was rebooted. Of the others
+    /// nothing tells that they have an agent.
     pub fn awaited(&self, now: Time, machine: &MachineKey) -> Option<Span> {
-        let since =
-            self.listening_since.filter(|_| self.deaf_since.is_none() && !self.of.contains_key(machine))?;
-        let left = self.silent_after.ms - now.since(since).ms;
+        if self.of.contains_key(machine) {
+            return None;
+        }
+        if self.deaf_since.is_some() {
+            let whole = Span::from_ms(self.silent_after.ms + 1);
+            return self.told_before.contains_key(machine).then_some(whole);
+        }
+        let left = self.silent_after.ms - now.since(self.listening_since?).ms;
         (left >= 0).then(|| Span::from_ms(left + 1))
     }
 
     /// Why the agent of the machine leaves it alone, by its last word, however long ago that was.
     pub fn hold(&self, machine: &MachineKey) -> Option<&AgentHold> {
+        let before = || self.told_before.get(machine)?.as_ref();
         match self.latest(machine) {
-            Some((_, seen)) if seen.report.unsaid => {
-                seen.report.hold.as_ref().or_else(|| self.held_before.get(machine))
-            }
+            Some((_, seen)) if seen.report.unsaid => seen.report.hold.as_ref().or_else(before),
             Some((_, seen)) => seen.report.hold.as_ref(),
-            None => self.held_before.get(machine),
+            None => before(),
         }
     }
 
@@ -291,11 +300,11 @@ impl AgentsView {
         self.hold(machine).filter(|hold| hold.kind == HoldKind::Leaving)
     }
 
-    /// What an earlier process of ours had heard.
-    pub fn remember(&mut self, machine: MachineKey, hold: Option<AgentHold>) {
-        match hold {
-            Some(hold) => self.held_before.insert(machine, hold),
-            None => self.held_before.remove(&machine),
+    /// Whether an earlier process of ours had heard an agent of this machine, and what that held.
+    pub fn remember(&mut self, machine: MachineKey, heard: Option<Option<AgentHold>>) {
+        match heard {
+            Some(hold) => self.told_before.insert(machine, hold),
+            None => self.told_before.remove(&machine),
         };
     }
 
@@ -385,7 +394,7 @@ impl AgentsView {
 
     /// The machine is no more, and what its agents said is of no use.
     pub fn forget(&mut self, machine: &MachineKey) {
-        self.held_before.remove(machine);
+        self.told_before.remove(machine);
         for agent in self.of.remove(machine).unwrap_or_default() {
             self.remove(&agent);
         }

@@ -21,7 +21,7 @@ impl Remembered {
     pub fn over(&mut self, jump: Jump) {
         let Self { left, born, node: _, pool: _, signs: _, disowned: _, lost_together: _ } = self;
         jump.stands(left.as_mut().map(|left| &mut left.at));
-        // Events live by the clock of the API server: against these times, as of a machine that is in sight.
+        // Against the time for which events live, as that of a machine in sight.
         jump.stands(born);
     }
 }

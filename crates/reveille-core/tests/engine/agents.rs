@@ -19,6 +19,7 @@ use reveille_core::remedies::AskAgent;
 
 use super::fixture::{CLOUD, Field, roster};
 use super::restart::{restarted, restarted_with};
+use super::steps::{made, min, set};
 
 const OLD: &str = "i004";
 
@@ -488,4 +489,34 @@ fn word_of_an_agent_that_was_taken_back_after_a_restart_holds_no_machine_after_t
     field = field.restarted(roster());
     field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
     assert!(!field.calls.is_empty(), "{}", field.held(OLD, FaultKind::NotReady));
+}
+
+/// A machine whose agent is heard has a dead kubelet. We are restarted, and the registration server cannot listen: no agent is
+/// heard, and that says nothing of the machine. In one process it holds for as long as that lasts.
+#[test]
+fn machine_whose_agent_was_heard_is_left_alone_by_a_process_that_cannot_listen() {
+    let mut acted = Vec::new();
+    for (restart, listens) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(roster()).populate(10).with_agents(&["i004", "i005"]);
+        field.run(min(5));
+        field.agents.values_mut().for_each(|report| report.may = [].into());
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(8));
+        assert_eq!(field.calls, [], "its agent is heard");
+        if restart {
+            field = field.restarted(roster());
+        }
+        field.agents.clear();
+        if listens {
+            field.feed(Event::Agent(AgentFact::Listening));
+            field.run(Span::from_s(20));
+        }
+        let (kind, text) = (ReadErrorKind::Unavailable, "the server stands still".into());
+        field.feed(Event::Agent(AgentFact::Deaf(ReadError { kind, text, retry_after: None })));
+        field.run(min(60));
+        if !field.calls.is_empty() {
+            acted.push((restart, listens, made(&field)));
+        }
+    }
+    assert_eq!(acted, []);
 }

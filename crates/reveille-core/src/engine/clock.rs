@@ -63,6 +63,7 @@ impl State {
         self.closed.iter_mut().for_each(|closed| closed.over(jump));
         self.book.over(jump);
         self.clouds.values_mut().for_each(|cloud| cloud.over(jump));
+        self.cluster.over(jump);
         self.others.values_mut().chain(self.handovers.values_mut()).for_each(|others| others.over(jump));
         self.roll_over(jump);
         self.let_go.over(jump);
@@ -120,9 +121,6 @@ impl State {
         let moved = |at: Time| jump.along(at);
         self.over(jump);
         self.move_unseen(moved);
-        for seen in self.cluster.nodes.values_mut() {
-            seen.last_answer = seen.last_answer.map(moved);
-        }
         self.move_looks(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
         let theirs =

@@ -15,6 +15,7 @@ use ipnet::IpNet;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::incident::MachineKey;
+use crate::model::jump::Jump;
 use crate::model::lease::{Leases, Renewal};
 use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::roster::Network;
@@ -95,6 +96,34 @@ impl NodeSeen {
         self.found_asking &= self.node.intent.asks == node.intent.asks;
         self.node = node.clone();
         self.lost = false;
+    }
+
+    /// Its times go over a jump.
+    fn over(&mut self, jump: Jump) {
+        let Self {
+            ready_since,
+            first_seen,
+            last_answer,
+            marked,
+            node: _,
+            link: _,
+            lost: _,
+            unmarked: _,
+            found: _,
+            denied_by: _,
+            found_asking: _,
+            left_over: _,
+        } = self;
+        // For how long a cloud may deny the instance of a new Node: our clock was set back by three hours, and no person was told
+        // of a left-over Node until it had come as far again.
+        jump.counts([first_seen]);
+        // Their deadlines are counted from the first sight after a jump at the earliest (`Witness::cluster_since`).
+        jump.stands([ready_since]);
+        if let Some(Marked { taints, leaving }) = marked.as_deref_mut() {
+            jump.stands(taints);
+            jump.stands(leaving);
+        }
+        jump.stands(last_answer);
     }
 
     /// How often every one of these clouds has denied its instance.
@@ -263,14 +292,12 @@ impl ClusterView {
         self.source.go_back_to(now);
         self.leases.go_back_to(now);
         self.by_name = ByName::default();
-        for seen in self.nodes.values_mut() {
-            seen.ready_since = seen.ready_since.min(now);
-            seen.last_answer = seen.last_answer.map(|at| at.min(now));
-            if let Some(marked) = &mut seen.marked {
-                marked.leaving = marked.leaving.map(|at| at.min(now));
-                marked.taints.iter_mut().for_each(|at| *at = (*at).min(now));
-            }
-        }
+    }
+
+    /// The times of its nodes go over a jump. Those of its source have their own rule: sight begins from zero
+    /// (`Source::restart_sight`). A lease that was renewed ahead of now has its whole time again ([`Self::go_back_to`]).
+    pub fn over(&mut self, jump: Jump) {
+        self.nodes.values_mut().for_each(|seen| seen.over(jump));
     }
 
     /// Takes in one node.

@@ -11,6 +11,7 @@ use reveille_core::remedies::DeleteNode;
 
 use super::fixture::{CLOUD, Field, instance, node, roster};
 use super::restart::{restarted, restarted_with};
+use super::steps::min;
 
 /// A fleet whose machine `i004` went while Reveille was down, as its last process left the ledger.
 fn went_unseen(ready: Ready, change: impl FnOnce(&mut Field)) -> Field {
@@ -285,5 +286,24 @@ fn left_over_node_that_a_person_paused_stays_for_as_long() {
         field.nodes.get_mut(paused).unwrap().intent.paused = false;
         field.run(Span::from_min(60));
         assert!(!field.nodes.contains_key(paused), "{second}: {:?}", field.calls);
+    }
+}
+
+/// A Node names an instance that its cloud does not know, on EC2, where a young one may be denied. Our clock is set back by three
+/// hours: the Node counts as young for as long, and no person is told of it.
+#[test]
+fn left_over_node_is_told_although_the_clock_is_set_back() {
+    for back in [0, 180] {
+        let mut settling = roster();
+        settling.settles.insert(CLOUD.into(), min(5));
+        let mut field = Field::new(settling).populate(10);
+        field.run(min(20));
+        field.nodes.insert("gone".into(), node("gone", Ready::Unknown));
+        field.run(Span::from_s(30));
+        field.now = field.now - min(back);
+        field.run(min(60));
+        let subject = Subject::Machine(MachineKey::Node("node-gone".into()));
+        let key = IncidentKey { subject, kind: FaultKind::Ghost };
+        assert!(field.state.desk().cases.contains_key(&key), "set back by {back} min");
     }
 }

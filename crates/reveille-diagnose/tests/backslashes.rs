@@ -1,4 +1,4 @@
-//! The time that a line of backslashes costs: whoever writes a log, a disk or a bundle can write one.
+//! The time that a line of backslashes costs: a process that writes a log, a disk or a bundle can write one.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ fn a_text_in_memory_is_read_line_by_line_within_the_bound_of_a_line() {
     );
 }
 
-/// The controller judges the console of each machine that does not come. Of a console 64 KiB are kept: 16 times the time of these.
+/// The controller judges the console of each machine that does not come. Of a console 64 KiB are kept, four times as much.
 #[test]
 fn a_console_of_backslashes_costs_the_controller_not_many_times_what_another_does() {
     let judge = reveille_diagnose::Judge::built_in().unwrap();

@@ -34,7 +34,7 @@ fn no_registry_of_a_plan_writes_a_program_into_the_configuration_of_containerd_t
     );
 }
 
-/// k3s removes the folder of each key of `mirrors` below its folder of registries, and makes it anew
+/// k3s removes the folder of each key of `mirrors` below its folder of registries, and makes it again
 /// (`pkg/agent/containerd/config.go`, `cleanContainerdHosts`: `os.RemoveAll(filepath.Join(dir, host))`).
 #[test]
 fn no_registry_of_a_plan_has_k3s_remove_a_folder_of_the_machine() {

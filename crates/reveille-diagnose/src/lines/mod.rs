@@ -101,8 +101,8 @@ fn escape_sequence(text: &str) -> Option<usize> {
     ends.then(|| text.len() - codes.len() + digits + end.len_utf8())
 }
 
-/// What an escape of JSON or Go that begins with so many backslashes stands for, and its length: any number of them before a quote
-/// are one quote.
+/// What an escape of JSON or Go that begins with so many backslashes stands for, and its length: any number of them before a
+/// quote are one quote.
 fn escaped(text: &str, slashes: usize) -> Option<(char, usize)> {
     let rest = &text[slashes..];
     match rest.chars().next()? {

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  /etc/sysctl.d/*                   the kernel's settings that name no program
-//!  /etc/rancher/k3s/registries.yaml  hosts and plain words: k3s writes them into containerd's configuration as they are, and removes
-//!                                    the folder that is called as a mirror
-//!  /etc/cni/net.d/*.conflist         plugins of the network that start no further program and write where nobody says
+//!  /etc/rancher/k3s/registries.yaml  hosts and plain words: k3s writes them into containerd's configuration as they are, and
+//!                                    removes the folder that is called as a mirror
+//!  /etc/cni/net.d/*.conflist         plugins of the network that start no further program and write where they always do
 //! ```
 //!
 //! The sources are containerd's template and `cleanContainerdHosts` of k3s (`pkg/agent/templates/templates_linux.go`,
@@ -37,8 +37,8 @@ const OF_KERNEL: [&str; 9] = [
     "kernel.threads-max",
 ];
 
-/// Plugins that read no credential and start no program but those of their own list. Calico, Multus, Whereabouts and others read a
-/// kubeconfig, which names a program that root runs; their own installers write their files.
+/// Plugins that read no credential and start no program but those of their own list. Calico, Multus, Whereabouts and others read
+/// a kubeconfig, which names a program that root runs; their own installers write their files.
 const PLUGINS: [&str; 17] = [
     "bandwidth",
     "bridge",

@@ -160,11 +160,11 @@ impl State {
         for closed in &mut self.closed {
             (closed.at, closed.watched_from) = (closed.at.min(now), closed.watched_from.min(now));
         }
-        self.book.go_back_to(now, longest);
         // What was done may take longer than any backoff: bare metal boots for an hour, and a machine may have been moved there.
         let pools = self.roster.pools.values().map(|pool| pool.deadlines);
         let patience = pools.map(|it| it.build_within.max(it.boot_patience())).max();
-        let patience = now + patience.map_or(Span::ZERO, |it| it + it);
+        let slowest = longest.max(now + patience.map_or(Span::ZERO, |it| it + it));
+        self.book.go_back_to(now, longest, slowest);
         for case in self.cases.values_mut() {
             let incident = &mut case.incident;
             incident.first_seen = incident.first_seen.min(now);
@@ -179,7 +179,7 @@ impl State {
                 asked.at = now - Span::from_ms(1);
             }
             let pool = incident.pool.as_ref().and_then(|name| self.roster.pools.get(name));
-            incident.not_before = incident.not_before.map(|at| at.min(longest.max(patience)));
+            incident.not_before = incident.not_before.map(|at| at.min(slowest));
             if let (Some(until), Some(keep)) = (&mut incident.kept_until, pool.and_then(|pool| pool.keep)) {
                 *until = (*until).min(now + keep.within);
             }

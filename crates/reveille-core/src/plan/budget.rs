@@ -374,14 +374,15 @@ impl Book {
         all.or_else(|| share().filter(|_| rung == Rung::Cleanup))
     }
 
-    /// The clock went back: what was begun was not begun later than now, and no pause is longer than this.
-    pub fn go_back_to(&mut self, now: Time, longest: Time) {
+    /// The clock went back: what was begun was not begun later than now, and no pause is longer than this. A machine that boots
+    /// after all keeps its place for longer than any pause, up to the slowest: bare metal boots for an hour.
+    pub fn go_back_to(&mut self, now: Time, longest: Time, slowest: Time) {
         self.begun.iter_mut().for_each(|begun| begun.at = begun.at.min(now));
         for width in self.widths.values_mut() {
             width.not_before = width.not_before.map(|at| at.min(longest));
             width.since = width.since.min(now);
         }
-        self.places.end_by(longest);
+        self.places.end_by(slowest);
     }
 
     /// Its times go over a jump. An hour on the clock is not an hour of watching: calls begun before a gap count for as long as

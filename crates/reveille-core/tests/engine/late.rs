@@ -7,6 +7,7 @@ use reveille_core::event::{CloudFact, ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Span;
 
 use super::fixture::{CLOUD, Field};
@@ -332,5 +333,37 @@ fn machine_that_our_late_reboot_took_away_after_it_was_well_has_the_time_of_a_bo
         }
         field.run(min(12));
         assert_eq!(field.calls.len(), usize::from(!restarts), "{restarts}: {:?}", made(&field));
+    }
+}
+
+/// The reboot of `i004` is answered with 504, and comes half a minute later: the log of actions shows it, and it boots.
+pub fn boots_late(roster: Roster) -> Field {
+    let mut field = Field::new(roster).populate(10);
+    field.run(min(20));
+    set(&mut field, "i004", Ready::Unknown);
+    field.refuses = Some(Outcome::Failed { text: "504".into(), retry_after: None });
+    field.run_until(min(20), |field| !field.calls.is_empty());
+    field.refuses = None;
+    let reboot: Call = field.calls[0].clone();
+    field.run(Span::from_s(20));
+    let at = field.cloud_time();
+    field.made.push((reboot, at));
+    field.run(min(2));
+    assert_eq!(field.calls.len(), 1, "{:?}", made(&field));
+    field
+}
+
+/// The same where bare metal boots for an hour, and time synchronisation sets our clock back by a minute meanwhile.
+#[test]
+fn reboot_that_came_late_keeps_its_place_although_the_clock_is_set_back() {
+    for back in [Span::ZERO, min(1)] {
+        let mut slow = without_rejoin();
+        slow.pools.values_mut().for_each(|pool| pool.deadlines.join_within = Some(min(60)));
+        let mut field = boots_late(slow);
+        field.now = field.now - back;
+        field.run(Span::from_s(60));
+        set(&mut field, "i005", Ready::Unknown);
+        field.run(min(50));
+        assert_eq!(field.calls.len(), 1, "set back by {back}: {:?}", made(&field));
     }
 }

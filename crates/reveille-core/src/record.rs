@@ -261,6 +261,10 @@ pub enum Record {
         /// Tries that held and did not last: each was counted then.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lapsed: Vec<IntentId>,
+        /// The place among the repairs at once that it keeps although nothing of it is under way. `None`: as the answers to its
+        /// calls say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<Place>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
     /// forgotten, and no number is given twice. Also after a gap or a jump of the clock, because what was begun counts on, and
@@ -426,6 +430,19 @@ pub struct AgentTold {
     /// Why it leaves its machine alone, where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<AgentHold>,
+}
+
+/// A place that a call keeps which was answered as failed: it may only be late, or came late, and its machine boots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Place {
+    /// Where its trust is earned; none where the ledger does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Domain>,
+    /// A fresh read of before this tells nothing.
+    pub settled: Time,
+    /// It is free from then on, whatever was read.
+    pub until: Time,
 }
 
 /// Where trust is earned: machines of one pool, in one zone, with one kind of fault.

@@ -338,9 +338,15 @@ impl State {
             resumed_at: None,
         });
         if (rung, tries, not_before) != (0, 0, None) {
-            let (unconfirmed, lapsed) = (None, Vec::new());
-            let stands = Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed, lapsed };
-            self.record(stands);
+            self.record(Record::CarriedOver {
+                incident: id,
+                rung,
+                tries,
+                not_before,
+                unconfirmed: None,
+                lapsed: Vec::new(),
+                place: None,
+            });
         }
         if let Some(until) = kept_until {
             self.kept.insert(key.clone());

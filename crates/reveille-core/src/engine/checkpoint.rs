@@ -219,7 +219,8 @@ impl State {
         let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
         let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
         let Incident { id: incident, rung, tries, not_before, .. } = *incident;
-        Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
+        let place = self.book.places.of(incident, self.now).cloned();
+        Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place }
     }
 
     /// What people want of it, and that it was given up. These follow the record of where it stands: on replay, that one takes

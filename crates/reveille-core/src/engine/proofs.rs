@@ -26,7 +26,7 @@ use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::decide::EVIDENCE_WITHIN;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
-use crate::record::{Domain, Record, Verdict};
+use crate::record::{Domain, Place, Record, Verdict};
 use crate::remedies::{AddRules, DeleteInstance, DeleteNode, Effectiveness, Reboot, Rung};
 
 use super::{LookFor, State, Wake};
@@ -183,7 +183,8 @@ impl State {
             _ => return,
         };
         self.book.places.forget_free(self.now);
-        self.book.places.keep(flight.incident, flight.domain.clone(), settled, until);
+        let place = Place { domain: flight.domain.clone(), settled, until };
+        self.book.places.keep(flight.incident, place);
     }
 
     /// A reboot that was not confirmed happened after all: the machine is on its way up, and has its whole patience.
@@ -199,8 +200,9 @@ impl State {
         if stands(Guard::UnseenPatience) {
             case.incident.not_before = case.incident.not_before.max(Some(until));
         }
-        // Another machine is not rebooted beside it while it boots.
-        self.book.places.keep(incident, domain, until, until);
+        // Another machine is not rebooted beside it while it boots, also by the next process: no record of an act tells it.
+        self.book.places.keep(incident, Place { domain, settled: until, until });
+        self.record_ladder(key);
     }
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.

@@ -168,7 +168,10 @@ impl Replay {
                     found.attempts.push(attempt);
                 });
             }
-            Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed } => {
+            Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place } => {
+                if let Some(place) = place {
+                    self.state.book.places.keep(incident, place);
+                }
                 if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
                     case.gathered.unconfirmed = unconfirmed;
                     case.lapsed = lapsed;
@@ -377,6 +380,8 @@ impl Replay {
                     phase,
                     counted: None,
                 };
+                // It is tried once more.
+                state.book.places.free(incident);
                 state.note_begun(&key, incident, intent);
                 state.book.flights.insert(intent, flight);
                 self.open_intents.insert(intent, key);
@@ -522,6 +527,9 @@ impl Replay {
         });
         if let Some(domain) = landed.and_then(|(_, flight)| flight.domain.clone()) {
             *self.landed.entry(domain).or_default() += 1;
+        }
+        if verdict == Verdict::SubjectGone && !self.state.book.is_of(id) {
+            self.state.book.places.free(id);
         }
         self.state.book.flights.retain(|_, flight| flight.incident != id || keeps(flight));
         if matches!(verdict, Verdict::Mended | Verdict::Recovered) {

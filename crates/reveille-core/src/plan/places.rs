@@ -15,18 +15,7 @@ use std::collections::BTreeMap;
 use crate::model::id::IncidentId;
 use crate::model::jump::Jump;
 use crate::model::time::Time;
-use crate::record::Domain;
-
-/// One place.
-#[derive(Clone, Debug)]
-struct Place {
-    /// Where its trust is earned; none where the ledger does not say.
-    domain: Option<Domain>,
-    /// A fresh read of before this tells nothing.
-    settled: Time,
-    /// It is free from then on, whatever was read.
-    until: Time,
-}
+use crate::record::{Domain, Place};
 
 /// The places of calls whose effect may only be late, by incident.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +24,13 @@ pub struct Places(BTreeMap<IncidentId, Place>);
 impl Places {
     /// The incident keeps its place until then. A fresh read that shows nothing frees it, if it was asked for when that could
     /// have been seen.
-    pub fn keep(&mut self, incident: IncidentId, domain: Option<Domain>, settled: Time, until: Time) {
-        self.0.insert(incident, Place { domain, settled, until });
+    pub fn keep(&mut self, incident: IncidentId, place: Place) {
+        self.0.insert(incident, place);
+    }
+
+    /// The place that the incident keeps, for the next process.
+    pub fn of(&self, incident: IncidentId, now: Time) -> Option<&Place> {
+        self.0.get(&incident).filter(|place| now < place.until)
     }
 
     /// It took effect, helped, or is tried once more: it has no place here any more.

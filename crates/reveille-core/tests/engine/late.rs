@@ -337,7 +337,7 @@ fn machine_that_our_late_reboot_took_away_after_it_was_well_has_the_time_of_a_bo
 }
 
 /// The reboot of `i004` is answered with 504, and comes half a minute later: the log of actions shows it, and it boots.
-pub fn boots_late(roster: Roster) -> Field {
+fn boots_late(roster: Roster) -> Field {
     let mut field = Field::new(roster).populate(10);
     field.run(min(20));
     set(&mut field, "i004", Ready::Unknown);
@@ -366,4 +366,32 @@ fn reboot_that_came_late_keeps_its_place_although_the_clock_is_set_back() {
         field.run(min(50));
         assert_eq!(field.calls.len(), 1, "set back by {back}: {:?}", made(&field));
     }
+}
+
+/// Nova carries out what its gateway answered with 504, and the log shows it. We are restarted while the machine boots, and
+/// another one falls silent: with one repair at once, it is not rebooted beside the first.
+#[test]
+fn reboot_that_came_late_keeps_its_place_over_a_restart() {
+    let mut acted = Vec::new();
+    for how in ["no restart", "restart", "rotation"] {
+        let mut field = boots_late(without_rejoin());
+        let calls = field.calls.len();
+        field.run(Span::from_s(10));
+        if how == "rotation" {
+            field.records = field.state.checkpoint();
+        }
+        let calls = if how == "no restart" {
+            calls
+        } else {
+            field = field.restarted(without_rejoin());
+            0
+        };
+        field.run(Span::from_s(60));
+        set(&mut field, "i005", Ready::Unknown);
+        field.run(min(10));
+        if field.calls.len() > calls {
+            acted.push((how, made(&field)));
+        }
+    }
+    assert_eq!(acted, []);
 }

@@ -25,7 +25,7 @@ use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
-use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
+use reveille_core::record::{AgentTold, Domain, Joined, Place, Record, Verdict};
 use reveille_core::remedies::{
     AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
@@ -295,6 +295,12 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn place()(domain in option::of(domain()), settled in at(), until in at()) -> Place {
+        Place { domain, settled, until }
+    }
+}
+
 fn action_mark() -> impl Strategy<Value = ActionMark> {
     prop_oneof![maybe_text().prop_map(ActionMark::Reboot), text().prop_map(ActionMark::Launch)]
 }
@@ -460,10 +466,11 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             any::<u32>(),
             option::of(at()),
             option::of(action_mark()),
-            vec(intent(), 0..3)
+            vec(intent(), 0..3),
+            option::of(place())
         )
-            .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed)| {
-                Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed }
+            .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed, place)| {
+                Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place }
             }),
         numbered(),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),

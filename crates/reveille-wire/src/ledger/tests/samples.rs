@@ -19,7 +19,7 @@ use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
-use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
+use reveille_core::record::{AgentTold, Domain, Joined, Place, Record, Verdict};
 use reveille_core::remedies::{
     AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
@@ -325,6 +325,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         not_before,
         unconfirmed: None,
         lapsed: Vec::new(),
+        place: None,
     }));
     records.push(Record::CarriedOver {
         incident,
@@ -333,7 +334,9 @@ pub(super) fn every_kind() -> Vec<Record> {
         not_before: Some(AT),
         unconfirmed: Some(ActionMark::Launch(text("2026-10-19T09:00:00Z"))),
         lapsed: vec![intent],
+        place: None,
     });
+    records.extend(stands_still());
     let deleted = vec![InstanceId::from("7f3a")];
     let (begun, tidied, unseen_since) = (vec![AT], vec![AT], None);
     records.push(Record::Numbered {
@@ -390,4 +393,26 @@ fn widths() -> [Record; 3] {
         width(None, 4, None, 0, None),
         width(Some("nova-b"), 2, None, 0, Some(IntentId(7))),
     ]
+}
+
+/// What an incident keeps although nothing of it is under way.
+fn stands_still() -> Vec<Record> {
+    let domain = Domain { pool: PoolName::from("workers"), zone: None, kind: FaultKind::NotReady };
+    let place = |domain| Some(Place { domain, settled: AT, until: AT });
+    let stands = Record::CarriedOver {
+        incident: IncidentId(7),
+        rung: 0,
+        tries: 0,
+        not_before: Some(AT),
+        unconfirmed: None,
+        lapsed: Vec::new(),
+        place: None,
+    };
+    let mut records = vec![stands.clone(), stands];
+    for (record, domain) in records.iter_mut().zip([None, Some(domain)]) {
+        if let Record::CarriedOver { place: kept, .. } = record {
+            *kept = place(domain);
+        }
+    }
+    records
 }

@@ -265,6 +265,10 @@ pub enum Record {
         /// calls say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<Place>,
+        /// Since when its deletion of which nothing was seen may come late, by a clock that stood still while nothing was
+        /// watched. `None`: since its answer or its verdict, or there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        late_since: Option<Time>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
     /// forgotten, and no number is given twice. Also after a gap or a jump of the clock, because what was begun counts on, and

@@ -346,6 +346,7 @@ impl State {
                 unconfirmed: None,
                 lapsed: Vec::new(),
                 place: None,
+                late_since: None,
             });
         }
         if let Some(until) = kept_until {

@@ -168,18 +168,37 @@ impl Replay {
                     found.attempts.push(attempt);
                 });
             }
-            Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place } => {
-                if let Some(place) = place {
-                    self.state.book.places.keep(incident, place);
-                }
-                if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
-                    case.gathered.unconfirmed = unconfirmed;
-                    case.lapsed = lapsed;
-                }
-                self.with(incident, |found| found.carry_over(rung, tries, not_before));
-            }
+            Record::CarriedOver { .. } => self.take_ladder(record),
             intent => self.take_intent(intent),
         }
+    }
+
+    /// Where an incident stands on its ladder, and what it keeps.
+    fn take_ladder(&mut self, record: Record) {
+        let Record::CarriedOver {
+            incident,
+            rung,
+            tries,
+            not_before,
+            unconfirmed,
+            lapsed,
+            place,
+            late_since,
+        } = record
+        else {
+            return;
+        };
+        if let Some(place) = place {
+            self.state.book.places.keep(incident, place);
+        }
+        if let Some(since) = late_since {
+            self.state.book.set_late_since(incident, since);
+        }
+        if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
+            case.gathered.unconfirmed = unconfirmed;
+            case.lapsed = lapsed;
+        }
+        self.with(incident, |found| found.carry_over(rung, tries, not_before));
     }
 
     /// What is counted for and against pools, and of each repair; how far all that is counted has come, and the gaps between.

@@ -320,6 +320,24 @@ impl Book {
         self.doubted.iter().map(|(intent, flight)| (*intent, flight))
     }
 
+    /// Since when the newest of the incident's may come late.
+    pub fn late_since(&self, incident: IncidentId) -> Option<Time> {
+        let of_it = self.doubted.iter().rev().find(|(_, flight)| flight.incident == incident);
+        of_it.and_then(|(_, flight)| match flight.phase {
+            Phase::Calling { since } => Some(since),
+            _ => None,
+        })
+    }
+
+    /// The same, as a checkpoint says. The times of the answer and of the verdict are facts, which stand where the clock was set
+    /// ahead: for the next process, a deletion of a minute ago would have been made half an hour ago.
+    pub fn set_late_since(&mut self, incident: IncidentId, since: Time) {
+        let of_it = self.doubted.iter_mut().rev().find(|(_, flight)| flight.incident == incident);
+        if let Some((_, flight)) = of_it {
+            flight.phase = Phase::Calling { since };
+        }
+    }
+
     /// This one took effect all the same.
     pub fn undoubt(&mut self, intent: IntentId) -> Option<Flight> {
         let place = self.doubted.iter().position(|(known, _)| *known == intent)?;

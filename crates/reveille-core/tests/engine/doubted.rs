@@ -11,7 +11,7 @@ use reveille_core::plan::budget::REPLACEMENT_FAILED;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::steps::{made, min, set, set_ahead, upgraded, without_rejoin};
 
 /// Seven machines, and one that the cloud has given up: its deletion has just been answered as failed.
 fn answered_as_failed() -> Field {
@@ -241,4 +241,38 @@ fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
     let took = field.now.since(since);
     assert!(field.calls.last() != Some(&first) && took <= min(4), "{:?} after {took}", made(&field));
     assert!(matches!(field.calls[..], [Call::Reboot(_), Call::Reboot(_)]), "{:?}", made(&field));
+}
+
+/// A deletion is answered with 504, and may come for ten minutes. Our clock is set ahead by half an hour meanwhile, the ledger is
+/// rotated and we are restarted; a second machine has the same fault, of which one deletion is allowed.
+#[test]
+fn deletion_that_may_come_late_counts_for_its_fault_after_a_jump_and_a_rotation() {
+    let mut acted = Vec::new();
+    for how in ["nothing", "jump", "restart", "jump, restart", "rotation, restart", "jump, rotation, restart"] {
+        let mut wanted = roster();
+        wanted.limits.same_fault_stops_at = 1;
+        let mut field = Field::new(wanted.clone()).populate(10);
+        field.run(min(20));
+        is_in_error(&mut field, "i004", "No valid host was found.");
+        field.refuses = Some(Outcome::Failed { retry_after: Some(min(90)), text: "504".into() });
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.refuses = None;
+        assert_eq!(made(&field), ["delete instance i004"]);
+        field.run(Span::from_s(20));
+        if how.contains("jump") {
+            set_ahead(&mut field, min(30));
+            field.run(Span::from_s(20));
+        }
+        if how.contains("restart") {
+            field = upgraded(field, wanted, how.contains("rotation"));
+        }
+        field.run(Span::from_s(20));
+        field.calls.clear();
+        is_in_error(&mut field, "i005", "No valid host was found.");
+        field.run(min(7));
+        if !field.calls.is_empty() {
+            acted.push((how, made(&field)));
+        }
+    }
+    assert_eq!(acted, []);
 }

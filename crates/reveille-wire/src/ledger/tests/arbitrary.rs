@@ -467,10 +467,11 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             option::of(at()),
             option::of(action_mark()),
             vec(intent(), 0..3),
-            option::of(place())
+            (option::of(place()), option::of(at()))
         )
-            .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed, place)| {
-                Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place }
+            .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed, kept)| {
+                let (place, late_since) = kept;
+                Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place, late_since }
             }),
         numbered(),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),

@@ -326,6 +326,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         unconfirmed: None,
         lapsed: Vec::new(),
         place: None,
+        late_since: None,
     }));
     records.push(Record::CarriedOver {
         incident,
@@ -335,6 +336,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         unconfirmed: Some(ActionMark::Launch(text("2026-10-19T09:00:00Z"))),
         lapsed: vec![intent],
         place: None,
+        late_since: None,
     });
     records.extend(stands_still());
     let deleted = vec![InstanceId::from("7f3a")];
@@ -407,11 +409,13 @@ fn stands_still() -> Vec<Record> {
         unconfirmed: None,
         lapsed: Vec::new(),
         place: None,
+        late_since: None,
     };
-    let mut records = vec![stands.clone(), stands];
-    for (record, domain) in records.iter_mut().zip([None, Some(domain)]) {
-        if let Record::CarriedOver { place: kept, .. } = record {
-            *kept = place(domain);
+    let mut records = vec![stands; 3];
+    let kept = [(place(None), None), (place(Some(domain)), None), (None, Some(AT))];
+    for (record, kept) in records.iter_mut().zip(kept) {
+        if let Record::CarriedOver { place, late_since, .. } = record {
+            (*place, *late_since) = kept;
         }
     }
     records

@@ -269,6 +269,10 @@ pub enum Record {
         /// watched. `None`: since its answer or its verdict, or there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         late_since: Option<Time>,
+        /// When its machine had looked well for its dwell, and it waited for a person's word alone, by a clock that stood still
+        /// while nothing was watched. `None`: it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outlasted: Option<Time>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
     /// forgotten, and no number is given twice. Also after a gap or a jump of the clock, because what was begun counts on, and

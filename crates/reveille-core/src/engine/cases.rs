@@ -347,6 +347,7 @@ impl State {
                 lapsed: Vec::new(),
                 place: None,
                 late_since: None,
+                outlasted: None,
             });
         }
         if let Some(until) = kept_until {
@@ -376,6 +377,7 @@ impl State {
             lapsed: Vec::new(),
             given_time: 0,
             resumed_at: None,
+            outlasted: None,
         };
         self.by_number.insert(id, key.clone());
         self.cases.insert(key.clone(), case);
@@ -420,6 +422,10 @@ impl State {
         if let Some(used_up) = counted {
             self.count_lapse(key, used_up);
         }
+        // It is amiss: that it was well, in this process or in an earlier one, is no news for the next one any more.
+        if self.cases.get_mut(key).is_some_and(|case| case.outlasted.take().is_some()) {
+            self.record_ladder(key);
+        }
     }
 
     /// What held did not last, which was counted as a try. The ledger has to know: no record of an act tells it, and the next
@@ -439,6 +445,7 @@ impl State {
         let (over, confirms) = (since + self.dwell(key), self.confirms(key));
         let case = self.cases.get_mut(key)?;
         self.ripe.insert(key.clone());
+        let outlasted = case.outlasted.unwrap_or(over);
         // It was well for so long that only a person's word was missing: the waiting begins again.
         let unconfirmed = confirms && now >= over;
         if unconfirmed {
@@ -452,7 +459,7 @@ impl State {
         if unconfirmed {
             // It may not have been looked at since: while our sight was gone, or at the very moment.
             self.outlast(key, over);
-            if now.since(over) > RECURS_WITHIN {
+            if now.since(outlasted) > RECURS_WITHIN {
                 return None;
             }
         }

@@ -220,8 +220,17 @@ impl State {
         let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
         let Incident { id: incident, rung, tries, not_before, .. } = *incident;
         let place = self.book.places.of(incident, self.now).cloned();
-        let late_since = self.book.late_since(incident);
-        Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place, late_since }
+        Record::CarriedOver {
+            incident,
+            rung,
+            tries,
+            not_before,
+            unconfirmed,
+            lapsed,
+            place,
+            late_since: self.book.late_since(incident),
+            outlasted: case.and_then(|case| case.outlasted),
+        }
     }
 
     /// What people want of it, and that it was given up. These follow the record of where it stands: on replay, that one takes

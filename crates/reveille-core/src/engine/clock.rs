@@ -172,6 +172,7 @@ impl State {
             case.away_since = case.away_since.min(now);
             case.watched_from = case.watched_from.min(now);
             case.served_since = case.served_since.map(|since| since.min(now));
+            case.outlasted = case.outlasted.map(|at| at.min(now));
             incident.well_since = incident.well_since.map(|at| at.min(now));
             // A person unlocked the machine after the request, both of which lie ahead: as one time they would be of no order,
             // and the request would say that all that was done before it is known.

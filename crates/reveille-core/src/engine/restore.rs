@@ -184,6 +184,7 @@ impl Replay {
             lapsed,
             place,
             late_since,
+            outlasted,
         } = record
         else {
             return;
@@ -197,6 +198,7 @@ impl Replay {
         if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
             case.gathered.unconfirmed = unconfirmed;
             case.lapsed = lapsed;
+            case.outlasted = outlasted;
         }
         self.with(incident, |found| found.carry_over(rung, tries, not_before));
     }
@@ -489,6 +491,7 @@ impl Replay {
             lapsed: Vec::new(),
             given_time: 0,
             resumed_at,
+            outlasted: None,
         };
         self.state.by_number.insert(id, key.clone());
         self.state.cases.insert(key, case);

@@ -6,7 +6,9 @@
 //!
 //! Both are written down at that moment, and not when the machine has a problem again. A restart, and a gap between two steps
 //! of ours, let the dwell begin from zero: a machine that had been well for ten hours fell silent half an hour after a restart,
-//! and was deleted without a reboot, because the ladder stood where it had been left the day before.
+//! and was deleted without a reboot, because the ladder stood where it had been left the day before. The hour counts from the
+//! end of the first dwell: where we were restarted each 50 minutes it began anew each time, and was never over. A machine that is
+//! seen to be amiss takes that back, also within its dwell. In each process it has to be well for its dwell before either.
 
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
@@ -17,15 +19,20 @@ use super::{RECURS_WITHIN, State, Wake};
 impl State {
     /// Its dwell was over then, and it has looked well since.
     pub(super) fn outlast(&mut self, key: &IncidentKey, over: Time) {
-        let is_long = self.now.since(over) > RECURS_WITHIN;
         let Some(case) = self.cases.get_mut(key) else { return };
+        let is_first = case.outlasted.is_none() && is_begun(case);
+        if is_first {
+            case.outlasted = Some(over);
+        }
+        let over = case.outlasted.unwrap_or(over);
+        let is_long = self.now.since(over) > RECURS_WITHIN;
         if is_long && is_begun(case) {
             // Had a person confirmed, this were another incident by now.
             case.begin_anew();
             self.record_ladder(key);
         } else if !is_long {
             // Had a person confirmed, the request had ended with the incident.
-            if case.incident.asked.take().is_some() {
+            if case.incident.asked.take().is_some() || is_first {
                 self.record_ladder(key);
             }
             self.wake(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));

@@ -59,6 +59,9 @@ pub struct Case {
     pub given_time: u8,
     /// When a process began first while it was open.
     pub resumed_at: Option<Time>,
+    /// When its machine had looked well for its dwell first, while something that was tried or wanted counts still and a person's
+    /// word is missing. Not seen to be amiss since: each process and each gap asks for a dwell of its own.
+    pub outlasted: Option<Time>,
 }
 
 impl Case {
@@ -78,6 +81,7 @@ impl Case {
         helped.map(|intent| self.note_lapse(intent));
         self.incident.carry_over(0, 0, None);
         (self.unreached, self.unmade, self.given_time) = (0, 0, 0);
+        self.outlasted = None;
     }
 
     /// It looked well, and does not any more: a person who mended its kubelet reboots it from inside a moment later. It has its

@@ -15,6 +15,7 @@ impl Case {
             served_since,
             watched_from,
             resumed_at,
+            outlasted,
             gathered,
             due_after: _,
             rests_on_cluster: _,
@@ -30,6 +31,7 @@ impl Case {
         jump.stands(served_since);
         jump.counts([watched_from]);
         jump.counts(resumed_at);
+        jump.counts(outlasted);
         // What was read before a gap is as old as it is.
         jump.stands(&mut gathered.asked_at);
     }

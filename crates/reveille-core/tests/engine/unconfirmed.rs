@@ -93,3 +93,67 @@ fn request_for_a_repair_is_over_when_the_machine_was_well_for_its_dwell() {
         assert_eq!(field.calls, [], "asked: {asked}, {how}: {:?}", made(&field));
     }
 }
+
+/// Two reboots were in vain, and a person mended the machine. It is well for ten hours, and nobody has confirmed that; we are
+/// restarted each fifty minutes meanwhile, or sleep for two minutes. Another problem begins with the gentlest step.
+#[test]
+fn machine_that_was_well_for_ten_hours_is_rebooted_first_although_we_were_restarted_each_hour() {
+    for how in ["nothing", "restarts", "sleeps"] {
+        let mut field = Field::new(confirming()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run_until(min(60), |field| field.calls.len() > 1);
+        field.instances.get_mut("i004").unwrap().locked = true;
+        field.run(min(30));
+        assert_eq!(field.case("i004", FaultKind::NotReady).unwrap().incident.rung, 2);
+        field.boots("i004");
+        field.run(min(5));
+        field.instances.get_mut("i004").unwrap().locked = false;
+        for _ in 0..12 {
+            field.run(min(50));
+            match how {
+                "restarts" => field = field.restarted(confirming()),
+                "sleeps" => field.now = field.now + min(2),
+                _ => {}
+            }
+        }
+        field.run(min(30));
+        let before = made(&field).len();
+        set(&mut field, "i004", Ready::Unknown);
+        field.run_until(min(60), |field| field.calls.len() > before);
+        let next = made(&field).into_iter().nth(before);
+        assert_eq!(next.as_deref(), Some("reboot instance i004"), "{how}");
+    }
+}
+
+/// The same machine falls silent for a minute directly after each restart. It was never well for an hour, and what was tried
+/// counts.
+#[test]
+fn machine_that_falls_silent_after_each_restart_was_not_well_for_hours() {
+    for restarts in [false, true] {
+        let mut field = Field::new(confirming()).populate(10);
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.run_until(min(60), |field| field.calls.len() > 1);
+        field.instances.get_mut(ONE).unwrap().locked = true;
+        field.run(min(30));
+        field.boots(ONE);
+        field.run(min(5));
+        field.instances.get_mut(ONE).unwrap().locked = false;
+        for _ in 0..4 {
+            field.run(min(50));
+            if restarts {
+                field = field.restarted(confirming());
+            }
+            set(&mut field, ONE, Ready::Unknown);
+            field.run(min(1));
+            set(&mut field, ONE, Ready::True);
+        }
+        field.run(min(30));
+        let before = made(&field).len();
+        set(&mut field, ONE, Ready::Unknown);
+        field.run_until(min(60), |field| field.calls.len() > before);
+        let next = made(&field).into_iter().nth(before);
+        assert_eq!(next.as_deref(), Some("delete instance i004"), "restarts: {restarts}");
+    }
+}

@@ -467,11 +467,21 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             option::of(at()),
             option::of(action_mark()),
             vec(intent(), 0..3),
-            (option::of(place()), option::of(at()))
+            (option::of(place()), option::of(at()), option::of(at()))
         )
             .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed, kept)| {
-                let (place, late_since) = kept;
-                Record::CarriedOver { incident, rung, tries, not_before, unconfirmed, lapsed, place, late_since }
+                let (place, late_since, outlasted) = kept;
+                Record::CarriedOver {
+                    incident,
+                    rung,
+                    tries,
+                    not_before,
+                    unconfirmed,
+                    lapsed,
+                    place,
+                    late_since,
+                    outlasted,
+                }
             }),
         numbered(),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),

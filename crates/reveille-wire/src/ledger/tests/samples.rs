@@ -327,6 +327,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         lapsed: Vec::new(),
         place: None,
         late_since: None,
+        outlasted: None,
     }));
     records.push(Record::CarriedOver {
         incident,
@@ -337,6 +338,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         lapsed: vec![intent],
         place: None,
         late_since: None,
+        outlasted: None,
     });
     records.extend(stands_still());
     let deleted = vec![InstanceId::from("7f3a")];
@@ -410,12 +412,18 @@ fn stands_still() -> Vec<Record> {
         lapsed: Vec::new(),
         place: None,
         late_since: None,
+        outlasted: None,
     };
-    let mut records = vec![stands; 3];
-    let kept = [(place(None), None), (place(Some(domain)), None), (None, Some(AT))];
+    let mut records = vec![stands; 4];
+    let kept = [
+        (place(None), None, None),
+        (place(Some(domain)), None, None),
+        (None, Some(AT), None),
+        (None, None, Some(AT)),
+    ];
     for (record, kept) in records.iter_mut().zip(kept) {
-        if let Record::CarriedOver { place, late_since, .. } = record {
-            (*place, *late_since) = kept;
+        if let Record::CarriedOver { place, late_since, outlasted, .. } = record {
+            (*place, *late_since, *outlasted) = kept;
         }
     }
     records

@@ -195,6 +195,9 @@ impl Replay {
         if let Some(since) = late_since {
             self.state.book.set_late_since(incident, since);
         }
+        if let Some(until) = not_before {
+            self.state.book.wait_unseen(incident, until);
+        }
         if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
             case.gathered.unconfirmed = unconfirmed;
             case.lapsed = lapsed;
@@ -361,7 +364,9 @@ impl Replay {
         let ending = Ending::Answered { at, outcome: outcome.clone() };
         self.note(intent, |attempt| attempt.ending = Some(ending));
         match outcome {
-            Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
+            Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
+                self.awaits_effect(at, intent);
+            }
             // What was refused for good is not asked again: the next rung.
             Outcome::Refused { .. } if !self.state.book.flights.get(&intent).is_some_and(may_be_allowed) => {
                 self.failed(at, intent, u32::MAX);
@@ -579,7 +584,8 @@ impl Replay {
                 state.tell_jump(before);
             }
             Some(before) => state.wait_on(Jump::between(before, how.now)),
-            None => {}
+            // For how long nothing was watched is not known: what was looked for has its whole time.
+            None => state.book.look_afresh(how.now),
         }
         // The record of this start comes behind what is replayed here.
         for case in state.cases.values_mut() {
@@ -593,33 +599,50 @@ impl Replay {
         state.forget_let_go(how.now);
         state.await_remembered_nodes();
         state.begin_unseen(how.last_alive);
-        let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
-        for intent in open {
-            let patience = state.book.flights.get(&intent).map(|flight| state.patience(flight));
-            let Some(flight) = state.book.flights.get_mut(&intent) else { continue };
-            if let Phase::Proving { deadline, .. } = &mut flight.phase {
-                // The successor may have come while no process was looking: it gets the time to be seen and to prove
-                // itself.
-                let pool = flight.domain.as_ref().and_then(|domain| state.roster.pools.get(&domain.pool));
-                let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
-                // The clock may have gone back since.
-                *deadline = (*deadline).min(how.now + patience.unwrap_or_default());
-                *deadline = (*deadline).max(how.now + timing.settle + timing.verify_within + dwell);
-                let until = *deadline;
-                state.wake(until, Wake::Flight(intent));
-                continue;
-            }
-            if !stands(Guard::Unfinished) {
-                state.book.flights.remove(&intent);
-                continue;
-            }
-            flight.phase = Phase::Calling { since: how.now };
-            state.wake(how.now, Wake::Flight(intent));
-        }
+        state.resume_flights();
         state.ripe.extend(state.cases.keys().cloned());
         state.dirty.extend(state.remembered.keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.
         state.go_back_to(how.now);
         state
+    }
+}
+
+impl State {
+    /// What was under way is looked for afresh. The clock may have gone back since the ledger was written.
+    fn resume_flights(&mut self) {
+        let (now, timing) = (self.now, self.roster.timing);
+        let seen_by = now + timing.settle + timing.verify_within;
+        for intent in self.book.flights.keys().copied().collect::<Vec<_>>() {
+            let patience = self.book.flights.get(&intent).map(|flight| self.patience(flight));
+            let longest = now + patience.unwrap_or_default();
+            let Some(flight) = self.book.flights.get_mut(&intent) else { continue };
+            if let Phase::Proving { deadline, .. } = &mut flight.phase {
+                // The successor may have come while no process was looking: it gets the time to be seen and to prove
+                // itself.
+                let pool = flight.domain.as_ref().and_then(|domain| self.roster.pools.get(&domain.pool));
+                let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
+                *deadline = (*deadline).min(longest).max(seen_by + dwell);
+                let until = *deadline;
+                self.wake(until, Wake::Flight(intent));
+                continue;
+            }
+            if !stands(Guard::Unfinished) {
+                self.book.flights.remove(&intent);
+                continue;
+            }
+            flight.phase = match flight.phase {
+                // It may have shown while no process was looking: it gets the time to be seen.
+                Phase::Verifying { unseen_until, .. } => {
+                    let unseen_until = unseen_until.min(longest).max(seen_by);
+                    if let Some(case) = self.cases.get_mut(&flight.key) {
+                        case.incident.not_before = Some(unseen_until);
+                    }
+                    Phase::Verifying { deadline: now + timing.verify_within, unseen_until }
+                }
+                _ => Phase::Calling { since: now },
+            };
+            self.wake(now, Wake::Flight(intent));
+        }
     }
 }

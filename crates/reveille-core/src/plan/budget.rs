@@ -338,6 +338,25 @@ impl Book {
         }
     }
 
+    /// Nothing more is done for the incident before this, as a checkpoint says: a reboot that shows nothing has its patience until
+    /// then. The time of its answer is a fact, which stands over a jump, and a jump is no part of the patience.
+    pub fn wait_unseen(&mut self, incident: IncidentId, until: Time) {
+        for flight in self.flights.values_mut().filter(|flight| flight.incident == incident) {
+            if let Phase::Verifying { unseen_until, .. } = &mut flight.phase {
+                *unseen_until = (*unseen_until).max(until);
+            }
+        }
+    }
+
+    /// What came of the calls that were answered is looked for as if they had been answered now.
+    pub fn look_afresh(&mut self, now: Time) {
+        for flight in self.flights.values_mut() {
+            if matches!(flight.phase, Phase::Verifying { .. }) {
+                flight.phase = Phase::Calling { since: now };
+            }
+        }
+    }
+
     /// This one took effect all the same.
     pub fn undoubt(&mut self, intent: IntentId) -> Option<Flight> {
         let place = self.doubted.iter().position(|(known, _)| *known == intent)?;
@@ -414,12 +433,14 @@ impl Book {
         places.over(jump);
     }
 
-    /// The same where the gap is short: pauses end later, and what is being proved has as long to go.
+    /// The same where the gap is short: pauses end later, and what is looked for or being proved has as long to go.
     pub fn wait_on(&mut self, jump: Jump) {
         self.widths.values_mut().for_each(|width| jump.ends(&mut width.not_before));
         for flight in self.flights.values_mut() {
-            if let Phase::Proving { deadline, .. } = &mut flight.phase {
-                jump.ends([deadline]);
+            match &mut flight.phase {
+                Phase::Recording | Phase::Calling { .. } => {}
+                Phase::Verifying { deadline, unseen_until } => jump.ends([deadline, unseen_until]),
+                Phase::Proving { deadline, .. } => jump.ends([deadline]),
             }
         }
         self.places.over(jump);

@@ -248,7 +248,8 @@ fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
 #[test]
 fn deletion_that_may_come_late_counts_for_its_fault_after_a_jump_and_a_rotation() {
     let mut acted = Vec::new();
-    for how in ["nothing", "jump", "restart", "jump, restart", "rotation, restart", "jump, rotation, restart"] {
+    for how in ["nothing", "jump", "restart", "jump, restart", "rotation, restart", "jump, rotation, restart"]
+    {
         let mut wanted = roster();
         wanted.limits.same_fault_stops_at = 1;
         let mut field = Field::new(wanted.clone()).populate(10);

@@ -12,8 +12,8 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::remedies::Reboot;
 
-use super::fixture::{Field, boot_id, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::fixture::{CLOUD, Field, boot_id, roster};
+use super::steps::{made, min, set, set_ahead, upgraded, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -387,5 +387,60 @@ fn reboot_that_was_never_made_is_no_try_of_the_incident_after_it() {
         let what = format!("first: {first}, comes and goes: {comes_and_goes}, {outcome}");
         assert_eq!(made(&field).pop(), step, "{what}: {:?}", made(&field));
         assert!(field.calls.len() > before, "{what}: never");
+    }
+}
+
+/// EC2 shows nothing of a reboot in place, so that it has its whole patience, sixteen minutes. We are restarted each fourteen:
+/// it began anew each time, and the next step was never tried.
+#[test]
+fn reboot_that_shows_nothing_is_followed_by_the_next_step_although_we_are_restarted_each_quarter_of_an_hour()
+{
+    for (every, rotated) in [(600, false), (30, false), (14, false), (14, true)] {
+        let mut settling = without_rejoin();
+        settling.settles.insert(CLOUD.into(), min(5));
+        let mut field = Field::new(settling.clone()).populate(10);
+        field.instances.get_mut("i004").unwrap().hosting = Some(Arc::new(Hosting::default()));
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        let mut calls = made(&field);
+        field.run(min(1));
+        for _ in 0..600 / every {
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field = field.restarted(settling.clone());
+            field.run(min(every));
+            calls.extend(made(&field));
+        }
+        let under_way = field.state.desk().book.flights.len();
+        assert!(calls.len() > 1, "each {every} min, rotated: {rotated}: {calls:?}, under way: {under_way}");
+    }
+}
+
+/// Our clock is set ahead by an hour a minute after a reboot that shows nothing, the ledger is rotated and we are restarted.
+/// The hour is no part of its patience.
+#[test]
+fn reboot_that_shows_nothing_has_its_whole_patience_after_a_jump_a_rotation_and_a_restart() {
+    for how in ["nothing", "jump", "restart", "jump, restart", "jump, rotation, restart"] {
+        let mut settling = without_rejoin();
+        settling.settles.insert(CLOUD.into(), min(5));
+        let mut field = Field::new(settling.clone()).populate(10);
+        field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(Hosting::default()));
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        field.run_until(min(60), |field| !field.calls.is_empty());
+        field.run(min(1));
+        if how.contains("jump") {
+            set_ahead(&mut field, min(60));
+            field.run(Span::from_s(20));
+        }
+        if how.contains("restart") {
+            field = upgraded(field, settling, how.contains("rotation"));
+        }
+        let before = field.calls.len();
+        field.run(min(13));
+        assert_eq!(field.calls.len(), before, "{how}: {:?}", made(&field));
+        assert_eq!(field.state.desk().book.flights.len(), 1, "{how}: it is waited for");
     }
 }

@@ -22,6 +22,20 @@ use super::super::proofs::must_be_proved;
 use super::Replay;
 
 impl Replay {
+    /// The patience for a reboot that shows nothing counts from its answer, as for the process that heard it: began it with each
+    /// process, the next step was never tried where we are restarted a little more often.
+    pub(super) fn awaits_effect(&mut self, at: Time, intent: IntentId) {
+        let reboot =
+            self.state.book.flights.get(&intent).filter(|flight| flight.rung.class() == Class::Reboot);
+        let Some(patience) = reboot.map(|flight| self.state.patience(flight)) else { return };
+        // The clock may have gone back since.
+        let deadline = at.min(self.state.now) + self.state.roster.timing.verify_within;
+        let unseen_until = deadline.max(at.min(self.state.now) + patience);
+        if let Some(flight) = self.state.book.flights.get_mut(&intent) {
+            flight.phase = Phase::Verifying { deadline, unseen_until };
+        }
+    }
+
     /// It took effect: nothing to verify again. What has to be proved keeps its slot until its time is over, because how well the
     /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.
     pub(super) fn held(&mut self, at: Time, intent: IntentId) {

@@ -36,10 +36,7 @@ impl State {
             Record::OthersActed { at, pools, until, what, rollout: false, since }
         }));
         let rolling = self.rolling.iter().filter(|(_, until)| at < **until);
-        records.extend(rolling.filter_map(|(pool, until)| {
-            let at = self.rollouts.get(pool)?.changed_at?;
-            Some(rolled(at, pool, *until))
-        }));
+        records.extend(rolling.filter_map(|(pool, until)| rolled(pool, self.rollouts.get(pool)?, *until)));
         self.checkpoint_machines(&mut records);
         let closed = self.closed.iter().map(|closed| (&closed.incident, Some(closed)));
         let open = self.cases.values().map(|case| (&case.incident, None));

@@ -152,7 +152,7 @@ impl State {
         // A rollout that was noted hours ahead held its pool until then.
         let quiet = now + self.roster.timing.rollout_quiet;
         self.rolling.values_mut().for_each(|until| *until = (*until).min(quiet));
-        let changed = self.rollouts.values_mut().filter_map(|rollout| rollout.changed_at.as_mut());
+        let changed = self.rollouts.values_mut().flat_map(|it| it.changed_at.iter_mut().chain(&mut it.since));
         changed.for_each(|at| *at = (*at).min(now));
         self.let_go.go_back_to(now);
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));

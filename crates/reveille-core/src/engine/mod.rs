@@ -240,6 +240,8 @@ struct Rollout {
     images: BTreeSet<Arc<str>>,
     versions: BTreeSet<Arc<str>>,
     changed_at: Option<Time>,
+    /// When that was by a clock that stands still in gaps: each of them makes the last change later.
+    since: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -26,7 +26,7 @@ use crate::plan::desk::Others;
 use crate::plan::interlock;
 use crate::record::Record;
 
-use super::{LookFor, State};
+use super::{LookFor, Rollout, State};
 
 impl State {
     /// An instance that went without us was deleted by others: the pool is left alone for a while.
@@ -151,9 +151,10 @@ impl State {
     }
 
     /// The pool was rolled a moment ago. The next process sees one image and one version in it, and cannot tell.
-    pub(super) fn remember_rollout(&mut self, pool: &PoolName, at: Time, until: Time) {
+    pub(super) fn remember_rollout(&mut self, pool: &PoolName, (since, at): (Time, Time), until: Time) {
         self.rolling.insert(pool.clone(), until);
-        self.rollouts.entry(pool.clone()).or_default().changed_at = Some(at);
+        let rollout = self.rollouts.entry(pool.clone()).or_default();
+        (rollout.since, rollout.changed_at) = (Some(since), Some(at));
     }
 
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
@@ -184,22 +185,28 @@ impl State {
         self.note_others(pools, format!("another client deleted instance {id}").into());
     }
 
-    /// A rollout that was going on before a gap may go on still: it is waited for as long again.
+    /// A rollout that was going on before a gap may go on still: it is waited for as long again. Gaps lengthen that to an hour of
+    /// our time at most, as for others (`plan::jump`): a process that crashes each twenty minutes left the pool to it for ever.
     pub(super) fn roll_over(&mut self, jump: Jump) {
         let quiet = self.roster.timing.rollout_quiet;
         for (pool, until) in &mut self.rolling {
-            let changed_at = self.rollouts.get_mut(pool).map(|rollout| &mut rollout.changed_at);
+            let Some(Rollout { changed_at, since, .. }) = self.rollouts.get_mut(pool) else { continue };
             match jump {
                 Jump::Gap { before, now } if before < *until => {
-                    *until = now + quiet;
-                    changed_at.into_iter().for_each(|at| *at = Some(now));
+                    jump.counts(&mut *since);
+                    let longest = since.unwrap_or(now) + interlock::OTHERS_HOLD;
+                    // Never shorter than before the gap.
+                    *until = (now + quiet).min(longest).max(jump.along(*until));
+                    *changed_at = Some(*until - quiet);
                 }
                 Jump::Gap { .. } => {}
                 Jump::Back { .. } => jump.stands([until]),
             }
         }
         if matches!(jump, Jump::Back { .. }) {
-            jump.stands(self.rollouts.values_mut().filter_map(|rollout| rollout.changed_at.as_mut()));
+            for Rollout { changed_at, since, images: _, versions: _ } in self.rollouts.values_mut() {
+                jump.stands(changed_at.iter_mut().chain(since));
+            }
         }
     }
 }

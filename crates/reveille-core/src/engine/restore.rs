@@ -256,8 +256,9 @@ impl Replay {
     /// next.
     fn take_machines(&mut self, record: Record) {
         match record {
-            Record::OthersActed { at, pools, until, rollout: true, .. } => {
-                pools.iter().for_each(|pool| self.state.remember_rollout(pool, at, until));
+            Record::OthersActed { at, pools, until, rollout: true, since, .. } => {
+                let since = since.unwrap_or(at).min(at);
+                pools.iter().for_each(|pool| self.state.remember_rollout(pool, (since, at), until));
             }
             Record::OthersActed { at, pools, until, what, since, .. } => {
                 let since = since.unwrap_or(at).min(at);

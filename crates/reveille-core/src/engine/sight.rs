@@ -550,6 +550,8 @@ impl State {
                 continue;
             }
             rollout.changed_at = self.rollout_changed_at(cloud, &pool, &rollout);
+            let since = self.rollouts.get(&pool).and_then(|known| known.since);
+            rollout.since = since.filter(|_| rollout.changed_at != Some(self.now)).or(rollout.changed_at);
             let until = rollout.changed_at.map(|at| at + self.roster.timing.rollout_quiet);
             match until {
                 Some(until) => self.rolling.insert(pool.clone(), until),
@@ -557,7 +559,7 @@ impl State {
             };
             let at = self.now;
             if let Some(until) = until.filter(|_| rollout.changed_at == Some(at)) {
-                self.record(rolled(at, &pool, until));
+                rolled(&pool, &rollout, until).into_iter().for_each(|record| self.record(record));
             }
             self.rollouts.insert(pool, rollout);
         }
@@ -598,9 +600,11 @@ impl State {
 }
 
 /// The pool was rolled: kept for the next process.
-pub(super) fn rolled(at: Time, pool: &PoolName, until: Time) -> Record {
+pub(super) fn rolled(pool: &PoolName, rollout: &Rollout, until: Time) -> Option<Record> {
+    let at = rollout.changed_at?;
+    let since = rollout.since.filter(|since| *since < at);
     let what = Arc::from("another image or version turned up in the pool");
-    Record::OthersActed { at, pools: vec![pool.clone()], until, what, rollout: true, since: None }
+    Some(Record::OthersActed { at, pools: vec![pool.clone()], until, what, rollout: true, since })
 }
 
 /// What the cluster shows of the instances of this cloud that have a Node.

@@ -9,7 +9,7 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, roster_with, set, without_rejoin};
+use super::steps::{made, min, next, roster_with, set, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -187,5 +187,59 @@ fn deletions_by_others_hold_a_pool_for_an_hour_at_most_over_a_rotation() {
             }
         }
         assert!(!field.calls.is_empty(), "{how}: {}", field.held(ONE, FaultKind::NotReady));
+    }
+}
+
+/// As a pod in `CrashLoopBackOff`: it runs for so long, and is away for five minutes each time. What was called, for 12 hours.
+fn in_a_crash_loop(mut field: Field, lives: Span, rotated: bool) -> (Vec<String>, String) {
+    let (end, mut calls) = (field.now + min(12 * 60), Vec::new());
+    while field.now < end && calls.is_empty() {
+        let last_alive = field.now;
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        field.now = field.now + min(5);
+        field = next(field, without_rejoin(), last_alive);
+        field.run(lives);
+        calls = made(&field);
+    }
+    (calls, field.held("i004", FaultKind::NotReady))
+}
+
+/// Another controller let go of the roster, and a machine is dead. We are restarted each twenty minutes: the pool is left to that
+/// controller's last acts for ever.
+#[test]
+fn dead_machine_is_repaired_after_a_handover_although_we_crash_each_twenty_minutes() {
+    for (handover, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        if handover {
+            let others =
+                Pause { scope: PauseScope::OtherController, by: "other".into(), reason: "acts".into() };
+            field.feed(Event::Command(Command::Pauses([others].into())));
+            field.run(min(5));
+            field.feed(Event::Command(Command::Pauses([].into())));
+        }
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(2));
+        let (calls, held) = in_a_crash_loop(field, min(20), rotated);
+        assert!(!calls.is_empty(), "handover: {handover}, rotated: {rotated}: {held}");
+    }
+}
+
+/// The same after a rollout that ended long ago.
+#[test]
+fn dead_machine_is_repaired_after_a_rollout_although_we_crash_each_twenty_minutes() {
+    for (rolled, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        if rolled {
+            field.nodes.values_mut().for_each(|it| it.kubelet = Some("v1.37.0".into()));
+            field.run(min(2));
+        }
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(2));
+        let (calls, held) = in_a_crash_loop(field, min(20), rotated);
+        assert!(!calls.is_empty(), "rolled: {rolled}, rotated: {rotated}: {held}");
     }
 }

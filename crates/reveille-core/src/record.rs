@@ -104,6 +104,12 @@ pub enum Record {
         /// Since when others have been at work there without a break. `None`: since `at`, or since an earlier record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Time>,
+        /// Of a pool that was rolled: images that the next process knows of it, and finds nothing new in.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Arc<str>>,
+        /// The same of versions.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        versions: Vec<Arc<str>>,
     },
     /// The Nodes of these machines went together, and their API server denied each by name: nothing is done to them before they
     /// have a Node again, which is told by [`Record::Joined`].

@@ -234,11 +234,19 @@ pub struct Closed {
     pub verdict: crate::record::Verdict,
 }
 
-/// Images and versions of a pool, and when they last changed.
+/// Images and versions of the machines of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Rollout {
+struct Editions {
     images: BTreeSet<Arc<str>>,
     versions: BTreeSet<Arc<str>>,
+}
+
+/// What a pool is made of, and when that last changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rollout {
+    is: Editions,
+    /// What the ledger knows of it, once the pool was rolled. Each of these is there still.
+    told: Editions,
     changed_at: Option<Time>,
     /// When that was by a clock that stands still in gaps: each of them makes the last change later.
     since: Option<Time>,

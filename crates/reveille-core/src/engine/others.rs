@@ -147,14 +147,33 @@ impl State {
         }
         self.remember_others(&pools, &others);
         let Others { at, until, what, .. } = others;
-        self.record(Record::OthersActed { at, pools, until, what, rollout: false, since: None });
+        let record = Record::OthersActed {
+            at,
+            pools,
+            until,
+            what,
+            rollout: false,
+            since: None,
+            images: Vec::new(),
+            versions: Vec::new(),
+        };
+        self.record(record);
     }
 
     /// The pool was rolled a moment ago. The next process sees one image and one version in it, and cannot tell.
-    pub(super) fn remember_rollout(&mut self, pool: &PoolName, (since, at): (Time, Time), until: Time) {
+    pub(super) fn remember_rollout(&mut self, pool: &PoolName, until: Time, rollout: Rollout) {
         self.rolling.insert(pool.clone(), until);
-        let rollout = self.rollouts.entry(pool.clone()).or_default();
-        (rollout.since, rollout.changed_at) = (Some(since), Some(at));
+        self.rollouts.insert(pool.clone(), rollout);
+    }
+
+    /// After longer than an hour without us, a pool that had two versions may be rolled from one to the other just now: as where
+    /// nothing is known of it.
+    pub(super) fn doubt_rollouts(&mut self, last_alive: Option<Time>) {
+        let now = self.now;
+        if last_alive.is_none_or(|last| now < last || Self::was_long_gap(last, now)) {
+            let known = self.rollouts.values_mut().flat_map(|it| [&mut it.is.images, &mut it.is.versions]);
+            known.filter(|known| known.len() > 1).for_each(BTreeSet::clear);
+        }
     }
 
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
@@ -204,7 +223,7 @@ impl State {
             }
         }
         if matches!(jump, Jump::Back { .. }) {
-            for Rollout { changed_at, since, images: _, versions: _ } in self.rollouts.values_mut() {
+            for Rollout { changed_at, since, is: _, told: _ } in self.rollouts.values_mut() {
                 jump.stands(changed_at.iter_mut().chain(since));
             }
         }

@@ -32,7 +32,7 @@ use super::agents::Traced;
 use super::flights::may_be_allowed;
 use super::memory::memory_in;
 use super::proofs::boots;
-use super::{Closed, Start, State, Wake};
+use super::{Closed, Editions, Rollout, Start, State, Wake};
 
 /// How a restart began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,9 +256,14 @@ impl Replay {
     /// next.
     fn take_machines(&mut self, record: Record) {
         match record {
-            Record::OthersActed { at, pools, until, rollout: true, since, .. } => {
-                let since = since.unwrap_or(at).min(at);
-                pools.iter().for_each(|pool| self.state.remember_rollout(pool, (since, at), until));
+            Record::OthersActed { at, pools, until, rollout: true, since, images, versions, .. } => {
+                let told = Editions {
+                    images: images.into_iter().collect(),
+                    versions: versions.into_iter().collect(),
+                };
+                let since = Some(since.unwrap_or(at).min(at));
+                let rollout = Rollout { is: told.clone(), told, changed_at: Some(at), since };
+                pools.iter().for_each(|pool| self.state.remember_rollout(pool, until, rollout.clone()));
             }
             Record::OthersActed { at, pools, until, what, since, .. } => {
                 let since = since.unwrap_or(at).min(at);
@@ -601,6 +606,7 @@ impl Replay {
         state.await_remembered_nodes();
         state.begin_unseen(how.last_alive);
         state.resume_flights();
+        state.doubt_rollouts(how.last_alive);
         state.ripe.extend(state.cases.keys().cloned());
         state.dirty.extend(state.remembered.keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.

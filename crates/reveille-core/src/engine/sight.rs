@@ -18,10 +18,14 @@ use crate::observe::join;
 use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 
-use super::{AskedInFull, JOINED_MAX, LookFor, Rollout, State};
+use super::{AskedInFull, Editions, JOINED_MAX, LookFor, Rollout, State};
 
 /// One machine is upgraded no oftener than this.
 const UPGRADED_AGAIN: Span = Span::from_min(24 * 60);
+/// So many images, and as many versions, of a pool are told the ledger.
+const EDITIONS_MAX: usize = 16;
+/// None that is longer.
+const EDITION_LEN_MAX: usize = 128;
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -530,45 +534,55 @@ impl State {
             return;
         }
         let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
-        let mut found: BTreeMap<PoolName, Rollout> =
-            pools.map(|pool| (pool.name.clone(), Rollout::default())).collect();
+        let mut found: BTreeMap<PoolName, Editions> =
+            pools.map(|pool| (pool.name.clone(), Editions::default())).collect();
         for seen in view.instances.values() {
-            let Some(rollout) = seen.pool().and_then(|pool| found.get_mut(pool)) else { continue };
+            let Some(is) = seen.pool().and_then(|pool| found.get_mut(pool)) else { continue };
             if let Some(image) = &seen.instance.image
-                && !rollout.images.contains(image.as_str())
+                && !is.images.contains(image.as_str())
             {
-                rollout.images.insert(Arc::from(image.as_str()));
+                is.images.insert(Arc::from(image.as_str()));
             }
             if let Some(version) = kubelet_of(&self.cluster, seen)
-                && !rollout.versions.contains(version)
+                && !is.versions.contains(version)
             {
-                rollout.versions.insert(version.clone());
+                is.versions.insert(version.clone());
             }
         }
-        for (pool, mut rollout) in found {
-            if rollout.images.is_empty() && rollout.versions.is_empty() {
-                continue;
+        for (pool, is) in found {
+            if is != Editions::default() {
+                self.take_rollout(cloud, pool, is);
             }
-            rollout.changed_at = self.rollout_changed_at(cloud, &pool, &rollout);
-            let since = self.rollouts.get(&pool).and_then(|known| known.since);
-            rollout.since = since.filter(|_| rollout.changed_at != Some(self.now)).or(rollout.changed_at);
-            let until = rollout.changed_at.map(|at| at + self.roster.timing.rollout_quiet);
-            match until {
-                Some(until) => self.rolling.insert(pool.clone(), until),
-                None => self.rolling.remove(&pool),
-            };
-            let at = self.now;
-            if let Some(until) = until.filter(|_| rollout.changed_at == Some(at)) {
-                rolled(&pool, &rollout, until).into_iter().for_each(|record| self.record(record));
-            }
-            self.rollouts.insert(pool, rollout);
         }
         self.rollouts_as_of.insert(cloud.clone(), editions);
     }
 
-    /// The first reading of a pool that has one image is no change. Of a pool that has two when a process starts, nothing tells
-    /// whether it was rolled a minute before: it may have two for years, and waits once in vain.
-    fn rollout_changed_at(&mut self, cloud: &CloudName, pool: &PoolName, now: &Rollout) -> Option<Time> {
+    /// The pool is made of these now. The ledger is told when another one turns up, and when one of those that it knows is gone:
+    /// it would be another one if it came back.
+    fn take_rollout(&mut self, cloud: &CloudName, pool: PoolName, is: Editions) {
+        let changed_at = self.rollout_changed_at(cloud, &pool, &is);
+        let known = self.rollouts.remove(&pool).unwrap_or_default();
+        let is_new = changed_at == Some(self.now);
+        let since = known.since.filter(|_| !is_new).or(changed_at);
+        let told = if is_new { is.told() } else { known.told.those_in(&is) };
+        let is_told = !is_new && told == known.told;
+        let rollout = Rollout { is, told, changed_at, since };
+        let until = changed_at.map(|at| at + self.roster.timing.rollout_quiet);
+        match until {
+            Some(until) => self.rolling.insert(pool.clone(), until),
+            None => self.rolling.remove(&pool),
+        };
+        let what = if is_new { TURNED_UP } else { "an image or version is not in the pool any more" };
+        let record = until.filter(|_| !is_told).and_then(|until| rolled(&pool, &rollout, until, what));
+        self.rollouts.insert(pool, rollout);
+        record.into_iter().for_each(|record| self.record(record));
+    }
+
+    /// The first reading of a pool that has one image is no change. Of a pool that has two, and of which the ledger knows
+    /// nothing, nothing tells whether it was rolled a minute before: it may have two for years, and waits once in vain. The
+    /// ledger knows it from then on: each process waited half an hour, and one that was restarted each 25 minutes repaired
+    /// nothing there.
+    fn rollout_changed_at(&mut self, cloud: &CloudName, pool: &PoolName, now: &Editions) -> Option<Time> {
         let known = self.rollouts.get(pool);
         let new = |now: &BTreeSet<Arc<str>>, known: Option<&BTreeSet<Arc<str>>>| match known {
             // A machine that a ledger alone tells of has no image.
@@ -576,8 +590,8 @@ impl State {
             _ if now.len() > 1 => now.clone(),
             _ => BTreeSet::new(),
         };
-        let images = new(&now.images, known.map(|known| &known.images));
-        let versions = new(&now.versions, known.map(|known| &known.versions));
+        let images = new(&now.images, known.map(|known| &known.is.images));
+        let versions = new(&now.versions, known.map(|known| &known.is.versions));
         let before = known.and_then(|known| known.changed_at);
         let is_rolling = !images.is_empty() || self.is_upgraded(cloud, pool, &versions);
         if is_rolling { Some(self.now) } else { before }
@@ -599,12 +613,35 @@ impl State {
     }
 }
 
+/// What is told of a pool that is rolled.
+pub(super) const TURNED_UP: &str = "another image or version turned up in the pool";
+
 /// The pool was rolled: kept for the next process.
-pub(super) fn rolled(pool: &PoolName, rollout: &Rollout, until: Time) -> Option<Record> {
+pub(super) fn rolled(pool: &PoolName, rollout: &Rollout, until: Time, what: &str) -> Option<Record> {
     let at = rollout.changed_at?;
     let since = rollout.since.filter(|since| *since < at);
-    let what = Arc::from("another image or version turned up in the pool");
-    Some(Record::OthersActed { at, pools: vec![pool.clone()], until, what, rollout: true, since })
+    let what = Arc::from(what);
+    let [images, versions] =
+        [&rollout.told.images, &rollout.told.versions].map(|told| told.iter().cloned().collect());
+    let pools = vec![pool.clone()];
+    Some(Record::OthersActed { at, pools, until, what, rollout: true, since, images, versions })
+}
+
+impl Editions {
+    /// As much of it as the ledger is told: a kubelet writes its version itself, and the ledger bounds its lines. What is left
+    /// out is new to the next process.
+    fn told(&self) -> Self {
+        let short = |all: &BTreeSet<Arc<str>>| {
+            all.iter().filter(|one| one.len() <= EDITION_LEN_MAX).take(EDITIONS_MAX).cloned().collect()
+        };
+        Self { images: short(&self.images), versions: short(&self.versions) }
+    }
+
+    /// Those of them that are there.
+    fn those_in(&self, there: &Self) -> Self {
+        let both = |these: &BTreeSet<Arc<str>>, those| these.intersection(those).cloned().collect();
+        Self { images: both(&self.images, &there.images), versions: both(&self.versions, &there.versions) }
+    }
 }
 
 /// What the cluster shows of the instances of this cloud that have a Node.

@@ -204,6 +204,8 @@ fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one()
         what: "instance 7f3a was deleted".into(),
         rollout: false,
         since: None,
+        images: Vec::new(),
+        versions: Vec::new(),
     };
     let mut records = field.records.clone();
     records.extend([acted(slow + Span::from_min(60)), acted(slow)]);

@@ -142,8 +142,10 @@ fn facts(record: &Record) -> Vec<String> {
             vec![format!("{pool:?} had {fault:?} at {instance:?}")]
         }
         Record::Arrived { pool, machine, .. } => vec![format!("{machine} arrived in {pool:?}")],
-        Record::OthersActed { pools, until, what, .. } => {
-            vec![format!("others act on {pools:?} until {until:?}: {what}")]
+        Record::OthersActed { pools, until, what, since, images, versions, .. } => {
+            vec![format!(
+                "others act on {pools:?} since {since:?} until {until:?}: {what}, {images:?}, {versions:?}"
+            )]
         }
         Record::Paused { scope, over: false, .. } => vec![format!("{scope:?} is paused")],
         Record::Numbered { incident, intent, begun, tidied, deleted, .. } => {

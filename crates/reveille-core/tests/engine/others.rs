@@ -243,3 +243,30 @@ fn dead_machine_is_repaired_after_a_rollout_although_we_crash_each_twenty_minute
         assert!(!calls.is_empty(), "rolled: {rolled}, rotated: {rotated}: {held}");
     }
 }
+
+/// One node of the pool has had another version for years. A dead machine was never repaired where we are restarted each 25
+/// minutes: each process took that for a rollout, and waited for half an hour.
+#[test]
+fn dead_machine_of_a_pool_with_two_versions_is_repaired_although_we_are_restarted() {
+    for (two, every, rotated) in [(false, 25, false), (true, 60, false), (true, 25, false), (true, 25, true)]
+    {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        if two {
+            field.nodes.get_mut("i009").unwrap().kubelet = Some("v1.35.9".into());
+        }
+        field.run(min(60));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(1));
+        let mut calls = made(&field);
+        for _ in 0..600 / every {
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field = field.restarted(without_rejoin());
+            field.run(min(every));
+            calls.extend(made(&field));
+        }
+        let held = || field.held("i004", FaultKind::NotReady);
+        assert!(!calls.is_empty(), "two: {two}, each {every} min, rotated: {rotated}: {}", held());
+    }
+}

@@ -364,6 +364,23 @@ pub(crate) fn pause_scope() -> impl Strategy<Value = PauseScope> {
     ]
 }
 
+fn others_acted() -> impl Strategy<Value = Record> {
+    let times = (at(), at(), option::of(at()));
+    let editions = (vec(text(), 0..3), vec(text(), 0..3));
+    (times, vec(id(PoolName::new), 0..3), text(), any::<bool>(), editions).prop_map(
+        |((at, until, since), pools, what, rollout, (images, versions))| Record::OthersActed {
+            at,
+            pools,
+            until,
+            what,
+            rollout,
+            since,
+            images,
+            versions,
+        },
+    )
+}
+
 fn of_machines() -> impl Strategy<Value = Record> {
     prop_oneof![
         (at(), any::<u64>()).prop_map(|(at, fence)| Record::Started { at, fence: Fence(fence) }),
@@ -376,16 +393,7 @@ fn of_machines() -> impl Strategy<Value = Record> {
             }
         ),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
-        (at(), vec(id(PoolName::new), 0..3), at(), text(), any::<bool>(), option::of(at())).prop_map(
-            |(at, pools, until, what, rollout, since)| Record::OthersActed {
-                at,
-                pools,
-                until,
-                what,
-                rollout,
-                since
-            }
-        ),
+        others_acted(),
         (at(), machine(), trace(), option::of((id(AgentId::new), option::of(hold())))).prop_map(
             |(at, machine, trace, told)| {
                 let told = told.map(|(agent, hold)| AgentTold { agent, hold });

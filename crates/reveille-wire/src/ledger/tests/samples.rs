@@ -251,6 +251,8 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             what: text("somebody deleted instance 7f3a"),
             rollout: false,
             since: None,
+            images: Vec::new(),
+            versions: Vec::new(),
         },
         Record::OthersActed {
             at: AT,
@@ -259,6 +261,8 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             what: text("another image or version turned up in the pool"),
             rollout: true,
             since: None,
+            images: Vec::new(),
+            versions: Vec::new(),
         },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
         Record::Departed { at: AT, machines: vec![machine()], disowned: false },

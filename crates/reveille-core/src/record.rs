@@ -78,6 +78,9 @@ pub enum Record {
         /// process run then, the Node did not go meanwhile.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gone: bool,
+        /// Since when the machine is missing from its cloud's list, and it is open what became of it. `None`: it is listed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing_since: Option<Time>,
     },
     /// A machine's node left on purpose (drained, scaled down): it is not expected back.
     Left {

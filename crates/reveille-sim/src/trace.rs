@@ -68,6 +68,9 @@ fn line(record: &Record) -> String {
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
         Record::Cordoned { machine, sign: Some(sign), .. } => format!("{machine} carries the sign {sign}"),
         Record::Cordoned { machine, gone: true, .. } => format!("the Node of {machine} went with no sign"),
+        Record::Cordoned { machine, missing_since: Some(_), .. } => {
+            format!("{machine} is missing from the list of its cloud, and the reason is open")
+        }
         Record::Cordoned { machine, cordoned: true, .. } => format!("{machine} is cordoned"),
         Record::Cordoned { machine, locked: true, .. } => format!("{machine} is locked, and not cordoned"),
         Record::Cordoned { machine, apart: true, .. } => format!("{machine} is set apart from its pool"),

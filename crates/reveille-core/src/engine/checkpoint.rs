@@ -99,7 +99,8 @@ impl State {
         let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
         let sign = removal.filter(|_| !cordoned);
         let gone = self.was_seen_to_go(&machine);
-        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, apart, gone }
+        let missing_since = self.open_fates.get(&machine).copied();
+        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, apart, gone, missing_since }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {
@@ -120,7 +121,8 @@ impl State {
             if let Some(at) = memory.born.filter(|_| memory.node.is_none()) {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
-            if memory.signs != Signs::default() || self.was_seen_to_go(&machine) {
+            let is_missed = self.was_seen_to_go(&machine) || self.open_fates.contains_key(&machine);
+            if memory.signs != Signs::default() || is_missed {
                 records.push(self.signed(machine.clone(), memory.signs));
             }
             if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {

@@ -73,6 +73,7 @@ impl State {
         self.traces.values_mut().for_each(|traced| traced.over(jump));
         // Two listings have to agree, some time apart.
         jump.counts(self.dead_hops.values_mut());
+        jump.counts(self.open_fates.values_mut());
         jump.stands(self.upgraded.values_mut());
         jump.stands(self.route_limits.values_mut().map(|(at, _)| at));
     }
@@ -92,6 +93,7 @@ impl State {
     pub(super) fn tell_jump(&mut self, before: Time) {
         let book = &self.book;
         let holds_none = self.others.is_empty() && self.handovers.is_empty() && self.let_go.is_empty();
+        let holds_none = holds_none && self.open_fates.is_empty();
         let is_idle =
             self.cases.is_empty() && self.closed.is_empty() && self.rolling.is_empty() && holds_none;
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
@@ -155,7 +157,8 @@ impl State {
         let changed = self.rollouts.values_mut().flat_map(|it| it.changed_at.iter_mut().chain(&mut it.since));
         changed.for_each(|at| *at = (*at).min(now));
         self.let_go.go_back_to(now);
-        self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
+        let since = self.dead_hops.values_mut().chain(self.open_fates.values_mut());
+        since.for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         for closed in &mut self.closed {
             (closed.at, closed.watched_from) = (closed.at.min(now), closed.watched_from.min(now));

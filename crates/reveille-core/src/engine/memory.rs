@@ -50,6 +50,7 @@ impl State {
             return self.forget_for_good(&key);
         }
         memory.lost_together |= self.cluster.lost_together.remove(&key);
+        self.open_fates.remove(&key);
         self.departed.retain(|(known, _)| *known != key);
         if self.departed.len() == DEPARTED_MAX {
             // One that an operator took the marks off is there, and may be marked again any day.
@@ -77,6 +78,7 @@ impl State {
     /// Nothing is remembered of the machine any more.
     pub(super) fn forget_for_good(&mut self, key: &MachineKey) {
         self.requests.remove(key);
+        self.open_fates.remove(key);
         self.agents.forget(key);
         self.drop_trace(key);
         self.cluster.lost_together.remove(key);

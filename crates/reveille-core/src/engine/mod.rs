@@ -20,6 +20,7 @@ mod cases;
 mod checkpoint;
 mod clock;
 mod counts;
+mod fates;
 mod flights;
 mod identity;
 mod inherited;
@@ -163,6 +164,8 @@ pub struct State {
     remembered: BTreeMap<MachineKey, Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
     departed: VecDeque<(MachineKey, Remembered)>,
+    /// Machines that went from their cloud's list, as far as the ledger knows, and since when it is open what became of them.
+    open_fates: BTreeMap<MachineKey, Time>,
     nodes_seen: unwatched::NodesSeen,
     unproved: returns::Unproved,
     now: Time,
@@ -322,6 +325,7 @@ impl State {
             doubted_hops: BTreeSet::new(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
+            open_fates: BTreeMap::new(),
             nodes_seen: unwatched::NodesSeen::default(),
             unproved: returns::Unproved::new(),
             now: Time::default(),
@@ -427,6 +431,7 @@ impl State {
             others: &self.others,
             handovers: &self.handovers,
             unseen: &self.remembered,
+            open_fates: &self.open_fates,
             dead_hops: &self.dead_hops,
             doubted_hops: &self.doubted_hops,
             route_limits: &self.route_limits,

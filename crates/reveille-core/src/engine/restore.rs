@@ -287,8 +287,14 @@ impl Replay {
                 let at = at.min(self.state.now);
                 self.memory_of(machine).born = Some(at);
             }
-            Record::Cordoned { machine, cordoned, sign, paused, locked, apart, gone, .. } => {
+            Record::Cordoned {
+                machine, cordoned, sign, paused, locked, apart, gone, missing_since, ..
+            } => {
                 self.state.set_seen_to_go(&machine, gone);
+                match missing_since {
+                    Some(since) => self.state.open_fates.insert(machine.clone(), since),
+                    None => self.state.open_fates.remove(&machine),
+                };
                 let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
                 let paused = paused || removal.as_deref() == Some(signs::PAUSE);
                 self.memory_of(machine).signs = Signs { removal, paused, locked, apart };

@@ -69,6 +69,7 @@ impl State {
         match snapshot.scope {
             Scope::Full => {
                 self.ask_for_the_unlisted(name);
+                self.review_fates(name);
             }
             // Only a full listing can end a doubt; until its period comes round, everything would stand still.
             Scope::Changes if !trusted => self.ask_in_full(name),

@@ -140,6 +140,8 @@ pub struct Desk<'a> {
     pub handovers: &'a BTreeMap<PoolName, Others>,
     /// Machines that only the ledger knows: no listing has shown them since the restart.
     pub unseen: &'a BTreeMap<MachineKey, Remembered>,
+    /// Since when the ledger knows that machines are missing from their cloud's list.
+    pub open_fates: &'a BTreeMap<MachineKey, Time>,
     /// Next hops that were first found in use nowhere then.
     pub dead_hops: &'a BTreeMap<IpAddr, Time>,
     /// Next hops of a removal of routes that was refused because one of them is in use.

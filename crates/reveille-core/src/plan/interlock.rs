@@ -574,19 +574,26 @@ fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
         return;
     };
     let lately = |since: Time| desk.now.since(since) < FATE_OPEN;
+    // An earlier process may have seen it go.
+    let missed = |id: &InstanceId, since: Time| {
+        let key = MachineKey::Instance(cloud.name.clone(), id.clone());
+        desk.open_fates.get(&key).map_or(since, |told| since.min(*told))
+    };
     // One whose marks do not tell whose it is may be of any pool.
     let beside = |id: &InstanceId, pool: Option<&PoolName>| {
         pool.is_none_or(|pool| Some(pool) == seen.pool()) && !desk.book.deleted_by_us(id)
     };
     let went = |other: &&Seen| {
         let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
-        unlisted.is_some_and(|unlisted| lately(unlisted.since)) && beside(&other.instance.id, other.pool())
+        let id = &other.instance.id;
+        unlisted.is_some_and(|unlisted| lately(missed(id, unlisted.since))) && beside(id, other.pool())
     };
     let missing = cloud.unlisted().find(went).map(|other| other.instance.name.as_str());
     // It went before this process had its first listing (seed 324).
     let missing = missing.or_else(|| {
-        cloud.first_listed().filter(|at| lately(*at))?;
-        let went = |(id, pool): &(&InstanceId, Option<&PoolName>)| beside(id, *pool);
+        let listed = cloud.first_listed().filter(|at| lately(*at))?;
+        let went =
+            |(id, pool): &(&InstanceId, Option<&PoolName>)| lately(missed(id, listed)) && beside(id, *pool);
         desk.known_unseen(cloud).find(went).map(|(id, _)| id.as_str())
     });
     if let Some(name) = missing {

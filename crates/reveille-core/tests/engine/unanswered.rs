@@ -2,13 +2,14 @@
 
 use reveille_core::effect::{Call, Effect, Look};
 use reveille_core::event::{CloudFact, ClusterFact, Event};
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::fixture::*;
-use super::steps::without_rejoin;
+use super::steps::{made, min, set, without_rejoin};
 
 fn reads_of(field: &mut Field, id: &str, span: Span) -> usize {
     let end = field.now + span;
@@ -120,5 +121,32 @@ fn log_that_is_answered_late_is_read_once_more_before_a_reboot() {
         }
         field.run(Span::from_s(30));
         assert_eq!(field.calls.is_empty(), person, "a person rebooted it: {person}");
+    }
+}
+
+/// A cell is down, and its cloud cannot say what became of a machine there. A dead one beside it is held for an hour at most,
+/// also where we are restarted each fifty minutes.
+#[test]
+fn fate_that_stays_open_holds_its_pool_for_an_hour_although_we_are_restarted() {
+    for (every, rotated) in [(600, false), (50, false), (50, true)] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.delete_machine("i007");
+        field.cell_down = Some("i007".into());
+        field.run(min(2));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(2));
+        let mut calls = made(&field);
+        for _ in 0..600 / every {
+            if rotated {
+                field.records = field.state.checkpoint();
+            }
+            field = field.restarted(without_rejoin());
+            field.cell_down = Some("i007".into());
+            field.run(min(every));
+            calls.extend(made(&field));
+        }
+        let held = || field.held("i004", FaultKind::NotReady);
+        assert!(!calls.is_empty(), "each {every} min, rotated: {rotated}: {}", held());
     }
 }

@@ -89,6 +89,9 @@ fn tell_quiet(roster: &str, record: &Record) {
         Record::Cordoned { machine, gone: true, .. } => {
             tracing::debug!(roster, %machine, "its Node went with no sign on it");
         }
+        Record::Cordoned { machine, missing_since: Some(_), .. } => {
+            tracing::debug!(roster, %machine, "is missing from the list of its cloud, and the reason is open");
+        }
         Record::Cordoned { machine, cordoned, sign, locked, .. } => {
             let sign = sign.as_deref();
             tracing::debug!(roster, %machine, cordoned, sign, locked, "was cordoned, marked or locked, or is not so any more");

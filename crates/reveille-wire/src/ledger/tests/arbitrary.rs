@@ -387,9 +387,9 @@ fn of_machines() -> impl Strategy<Value = Record> {
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
-        (at(), machine(), any::<[bool; 5]>(), option::of(text())).prop_map(
-            |(at, machine, [cordoned, paused, locked, apart, gone], sign)| {
-                Record::Cordoned { at, machine, cordoned, sign, paused, locked, apart, gone }
+        (at(), machine(), any::<[bool; 5]>(), option::of(text()), option::of(at())).prop_map(
+            |(at, machine, [cordoned, paused, locked, apart, gone], sign, missing_since)| {
+                Record::Cordoned { at, machine, cordoned, sign, paused, locked, apart, gone, missing_since }
             }
         ),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),

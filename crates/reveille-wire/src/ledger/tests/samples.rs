@@ -231,6 +231,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             locked: false,
             apart: false,
             gone: false,
+            missing_since: None,
         },
         Record::Cordoned {
             at: AT,
@@ -241,6 +242,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             locked: false,
             apart: false,
             gone: false,
+            missing_since: None,
         },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },

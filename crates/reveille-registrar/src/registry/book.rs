@@ -47,6 +47,8 @@ pub struct Book {
     away: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
     forgotten: BTreeSet<(Time, MachineId)>,
+    /// The rosters whose cluster's API server has answered once; the rosters of a controller are few.
+    answered: BTreeSet<RosterName>,
 }
 
 impl Book {
@@ -114,6 +116,11 @@ impl Book {
     /// The server knew the machine, and forgot it after its instance was gone for good.
     pub fn was_forgotten(&self, id: &MachineId) -> bool {
         self.forgotten.iter().any(|(_, forgotten)| forgotten == id)
+    }
+
+    /// The API server of this roster's cluster has answered once, in this process or in one before.
+    pub fn has_answered(&self, roster: &RosterName) -> bool {
+        self.answered.contains(roster)
     }
 
     /// The machine that has this key, or has it as a next key.
@@ -214,6 +221,9 @@ impl Book {
             }
             Record::Returned { machine } => self.change(machine, |known| known.departed = None),
             Record::Forgotten { at, machine } => self.forget(*at, machine),
+            Record::ClusterAnswered { roster } => {
+                self.answered.insert(roster.clone());
+            }
             Record::Leg(kept) => {
                 self.change(&kept.machine, |known| known.trace.restored(kept.stage.0, kept.leg()))
             }
@@ -256,6 +266,8 @@ impl Book {
                 records.push(Record::Removed { at: machine.enrolled_at, machine: id(), what });
             }
         }
+        let answered = self.answered.iter().cloned();
+        records.extend(answered.map(|roster| Record::ClusterAnswered { roster }));
         let forgotten = self.forgotten.iter().cloned();
         records.extend(forgotten.map(|(at, machine)| Record::Forgotten { at, machine }));
         records

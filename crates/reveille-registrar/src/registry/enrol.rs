@@ -340,11 +340,12 @@ impl Registry {
             // An API server answers, but not completely yet: admitting the claim now would skip the check.
             Some(NodeSaid::Partly) => Err(Reason::Unavailable.into()),
             // Before the first control plane there is no API server, and no Node that a machine could take. Where the
-            // roster's API server answered before, the machine has to ask again.
-            Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
-                Some(Some(_)) => Err(Reason::Unavailable.into()),
-                Some(None) | None => Ok(()),
-            },
+            // roster's API server answered once, also before a restart, the machine has to ask again: else whoever has a
+            // token takes the name of any Node while that API server is away, or is kept busy.
+            Some(NodeSaid::Unknown) if self.book.has_answered(&invitation.roster) => {
+                Err(Reason::Unavailable.into())
+            }
+            Some(NodeSaid::Unknown) => Ok(()),
         }
     }
 

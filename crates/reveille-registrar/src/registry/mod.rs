@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  Invite, Remove ─▶ invite ────┐
-//!  Enrol, Renew ───▶ enrol ─────┼─▶ Record ─▶ Book::apply       durable: invitations, machines, ways
+//!  Enrol, Renew ───▶ enrol ─────┼─▶ Record ─▶ Book::apply       durable: invitations, machines, ways, clusters
 //!  Arrived, Said ──▶ session ───┤
 //!  PlansRead, ClusterSaid, TokenMade ─▶ provide ─▶ Plan, Token, Wait      what a machine lacks, to each machine with a session
 //!  Order ──────────▶ orders ────┤
@@ -73,6 +73,7 @@ pub struct Registry {
     book: Book,
     started_at: Time,
     plans: Plans,
+    /// The roles that exist now. That a cluster was there before is in the book: it does not end with its API server.
     cluster: BTreeMap<RosterName, Option<BTreeSet<Role>>>,
     sessions: BTreeMap<Conn, Session>,
     conn_of: BTreeMap<MachineId, Conn>,
@@ -159,6 +160,9 @@ impl Registry {
             Event::Said { conn, n, frame } => self.said(&mut turn, conn, n, frame),
             Event::Gone(conn) => self.gone(&mut turn, conn),
             Event::ClusterSaid { roster, present } => {
+                if present.is_some() && !self.book.has_answered(&roster) {
+                    self.record(&mut turn, Record::ClusterAnswered { roster: roster.clone() });
+                }
                 self.cluster.insert(roster.clone(), present);
                 self.provide_all(&mut turn, |machine| machine.roster == roster);
             }

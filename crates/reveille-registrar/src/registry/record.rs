@@ -167,6 +167,11 @@ pub enum Record {
         /// The join.
         course: Box<Course>,
     },
+    /// The API server of a roster's cluster has answered: from now on there are Nodes whose names a machine could take.
+    ClusterAnswered {
+        /// The roster.
+        roster: RosterName,
+    },
     /// A leg of the machine's way as a checkpoint keeps it.
     Leg(KeptLeg),
     /// What else a checkpoint keeps of a machine.

@@ -3,7 +3,9 @@
 use reveille_wire::agent::{Facts, Reason, Role};
 
 use super::world::*;
-use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
+use crate::registry::{
+    Book, Effect, KeyHash, MachineId, NodeIds, NodeSaid, Record, Registry, Reply, Settings,
+};
 
 /// A machine whose ids differ from all others, except for those that `lie` changes.
 fn liar(lie: impl FnOnce(&mut Claimed)) -> Claimed {
@@ -246,6 +248,31 @@ fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
         match wanted {
             None => drop(certified(reply)),
             Some(code) => assert_eq!(refused(reply), code, "{case}"),
+        }
+    }
+}
+
+/// A server forgets with its end what answers now, but not that there was a cluster, also over a checkpoint of its ledger.
+#[test]
+fn a_cluster_that_answered_once_is_never_taken_for_one_that_was_never_there() {
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 2);
+    world.cluster(None);
+    certified(world.enrol_beside(&id, &machine(1), Some(NodeSaid::Unknown)));
+    let said = |effects: Vec<Effect>| {
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Record(Record::ClusterAnswered { .. })))
+            .count()
+    };
+    let api = Some([Role::ControlPlane].as_slice());
+    assert_eq!([api, None, api, None].map(|present| said(world.cluster(present))), [1, 0, 0, 0]);
+    for records in [world.records.clone(), world.registry.book().checkpoint()] {
+        for present in [None, Some(None)] {
+            world.registry = Registry::restore(Settings::default(), world.now, &records);
+            present.into_iter().for_each(|present| drop(world.cluster(present)));
+            let reply = world.enrol_beside(&id, &machine(2), Some(NodeSaid::Unknown));
+            assert_eq!(refused(reply), "UNAVAILABLE", "{present:?}");
         }
     }
 }

@@ -237,7 +237,7 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
     let target = Target {
         kind,
         told_by: ToldBy::Arguments,
-        endpoints: vec![Endpoint::parse("server", &order.server)?],
+        endpoints: vec![Endpoint::of_file("server", &order.server)?],
         pins: pins?,
         bundle: None,
         is_unpinned_on_purpose: false,

@@ -199,7 +199,7 @@ impl AgentConfig {
     /// The value is not an address.
     pub fn server(&self) -> Result<Option<(Endpoint, String)>, TargetError> {
         let Some((text, place)) = self.get("server") else { return Ok(None) };
-        let endpoint = Endpoint::parse(&format!("{place}: server"), text)?;
+        let endpoint = Endpoint::of_file(&format!("{place}: server"), text)?;
         Ok(Some((endpoint, place.to_owned())))
     }
 

@@ -14,25 +14,50 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+/// What to write instead.
+const USUAL: &str = "HOST:PORT, such as 10.0.0.1:6443";
+
+/// Why a text is no endpoint.
+struct Refused {
+    wrong: &'static str,
+    with_port: Option<Endpoint>,
+}
+
 impl Endpoint {
     /// Reads `host:port`, `address:port` or `[address]:port`, each also with `https://` in front.
     ///
     /// # Errors
     ///
-    /// The text has another form.
+    /// The text has another form. The refusal quotes it: this is for what a person wrote as an argument.
     pub fn parse(place: &str, text: &str) -> Result<Self, TargetError> {
-        let text = text.trim();
-        let refuse = |wrong: &str, write: String| {
-            Err(TargetError::new(place, format!("{text:?} is no address of an API server: {wrong}"), write))
-        };
-        let usual = || "HOST:PORT, such as 10.0.0.1:6443".to_owned();
+        Self::read(text.trim()).map_err(|Refused { wrong, with_port }| {
+            let wrong = format!("{:?} is no address of an API server: {wrong}", text.trim());
+            let with_port = with_port.map(|own| format!("{own}, or the port that it listens on"));
+            TargetError::new(place, wrong, with_port.unwrap_or_else(|| USUAL.to_owned()))
+        })
+    }
+
+    /// The same from a file.
+    ///
+    /// # Errors
+    ///
+    /// The text has another form. The refusal says nothing of it: where a person wrote `server:` and `token:` in each other's
+    /// place, it is the token, and of a form that no mask knows.
+    pub fn of_file(place: &str, text: &str) -> Result<Self, TargetError> {
+        Self::read(text.trim()).map_err(|Refused { wrong, .. }| {
+            TargetError::new(place, format!("it is no address of an API server: {wrong}"), USUAL)
+        })
+    }
+
+    fn read(text: &str) -> Result<Self, Refused> {
+        let refuse = |wrong| Err(Refused { wrong, with_port: None });
         let bare = text.strip_prefix("https://").unwrap_or(text);
         if bare.contains("://") {
-            return refuse("an API server speaks HTTPS", usual());
+            return refuse("an API server speaks HTTPS");
         }
         let bare = bare.trim_end_matches('/');
         if bare.is_empty() || bare.contains(['/', '@', ' ', '?', '#']) {
-            return refuse("it is not a host and a port alone", usual());
+            return refuse("it is not a host and a port alone");
         }
         let no_host = "its host is no name or address";
         let (host, port) = match bare.rsplit_once(':') {
@@ -40,22 +65,22 @@ impl Endpoint {
             _ => {
                 let host = bare.trim_start_matches('[').trim_end_matches(']');
                 if !is_host(host) {
-                    return refuse(no_host, usual());
+                    return refuse(no_host);
                 }
                 // With a scheme in front the port is the scheme's, as every HTTP client takes it.
                 if text.starts_with("https://") {
                     return Ok(Self { host: host.to_owned(), port: 443 });
                 }
-                let with_port = Self { host: host.to_owned(), port: 6443 };
-                return refuse("it has no port", format!("{with_port}, or the port that it listens on"));
+                let with_port = Some(Self { host: host.to_owned(), port: 6443 });
+                return Err(Refused { wrong: "it has no port", with_port });
             }
         };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         match port.parse() {
             Ok(port) if port > 0 && is_host(host) => Ok(Self { host: host.to_owned(), port }),
-            _ if host.is_empty() => refuse("it has no host", usual()),
-            _ if !is_host(host) => refuse(no_host, usual()),
-            _ => refuse("its port is not a number from 1 to 65535", usual()),
+            _ if host.is_empty() => refuse("it has no host"),
+            _ if !is_host(host) => refuse(no_host),
+            _ => refuse("its port is not a number from 1 to 65535"),
         }
     }
 

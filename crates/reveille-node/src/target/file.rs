@@ -99,7 +99,7 @@ fn of_document(join: Document, root: &Root) -> Result<Target, TargetError> {
 
 fn of_token(discovery: BootstrapToken) -> Result<Target, TargetError> {
     let place = "discovery.bootstrapToken.apiServerEndpoint";
-    let endpoint = Endpoint::parse(place, &discovery.api_server_endpoint.unwrap_or_default())?;
+    let endpoint = Endpoint::of_file(place, &discovery.api_server_endpoint.unwrap_or_default())?;
     let hashes = discovery.ca_cert_hashes.unwrap_or_default();
     let place = "discovery.bootstrapToken.caCertHashes";
     let pins = hashes.iter().map(|hash| pin(place, hash)).collect::<Result<Vec<_>, _>>()?;

@@ -74,7 +74,7 @@ impl Kubeconfig {
             None => return Err(missing("current-context")),
         };
         let cluster = &cluster.ok_or_else(|| missing("clusters"))?.cluster;
-        let server = Endpoint::parse("clusters[].cluster.server", &cluster.server)?;
+        let server = Endpoint::of_file("clusters[].cluster.server", &cluster.server)?;
         let user = user.map(|user| &user.user);
         Ok(Self {
             server,

@@ -20,6 +20,7 @@ pub mod kubeconfig;
 mod machine;
 mod pins;
 mod token;
+mod unit;
 mod yaml;
 
 use std::fmt;

@@ -44,7 +44,10 @@ fn a_control_plane_is_seen_whose_folder_stands_in_a_drop_in_or_in_another_file()
             "Environment= of a drop-in",
             &[
                 (unit, plain),
-                ("/etc/systemd/system/k3s.service.d/override.conf", "[Service]\nEnvironment=K3S_DATA_DIR=/data\n"),
+                (
+                    "/etc/systemd/system/k3s.service.d/override.conf",
+                    "[Service]\nEnvironment=K3S_DATA_DIR=/data\n",
+                ),
             ],
         ),
         (
@@ -76,7 +79,8 @@ fn a_control_plane_is_seen_whose_folder_stands_in_a_drop_in_or_in_another_file()
     let unseen: Vec<&str> = cases
         .into_iter()
         .filter_map(|(what, files)| {
-            let files: Vec<_> = files.iter().copied().chain([("/data/server/token", "K10x::server:x\n")]).collect();
+            let files: Vec<_> =
+                files.iter().copied().chain([("/data/server/token", "K10x::server:x\n")]).collect();
             let (_folder, root) = machine(&files);
             (!Marks::of_machine(&root).may_lead(&root)).then_some(what)
         })
@@ -96,7 +100,8 @@ fn a_token_under_its_short_name_in_a_file_is_known() {
 /// The unit is a member of each bundle, too.
 #[test]
 fn a_token_of_several_words_in_the_arguments_of_a_unit_is_known_whole() {
-    let unit = "[Service]\nExecStart=/usr/local/bin/k3s \\\n    agent \\\n\t'--token' \\\n\t'lemonade of mine' \\\n";
+    let unit =
+        "[Service]\nExecStart=/usr/local/bin/k3s \\\n    agent \\\n\t'--token' \\\n\t'lemonade of mine' \\\n";
     let (_folder, root) = machine(&[("/etc/systemd/system/k3s-agent.service", unit)]);
     let shown = Known::of_machine(&root, None, &[]).clean("it said lemonade of mine here");
     assert!(!shown.contains("of mine"), "{shown}");

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::file::nothing;
 use super::kubeconfig::{Kubeconfig, unreadable};
+use super::unit;
 use super::{Endpoint, Kind, Target, TargetError, Token, ToldBy, documents};
 use crate::bundle_hash::Bundle;
 use crate::root::Root;
@@ -104,6 +105,7 @@ impl AgentConfig {
     }
 
     fn put(&mut self, key: &str, value: &str, place: &str) {
+        let key = long(key);
         let said = Said { value: value.into(), place: place.to_owned() };
         if let Some(before) = self.said.insert(key.to_owned(), said)
             && is_secret(key)
@@ -149,26 +151,28 @@ impl AgentConfig {
         let Some(line) = joined.lines().find_map(|line| line.trim().strip_prefix("ExecStart=")) else {
             return;
         };
-        let mut words = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).peekable();
+        let mut words = unit::words(line).into_iter().peekable();
         while let Some(word) = words.next() {
             // As k3s and RKE2 read options: one dash is as good as two.
-            let Some(flag) = word.strip_prefix('-') else { continue };
+            let Some(flag) = word.text.strip_prefix('-') else { continue };
             let flag = flag.strip_prefix('-').unwrap_or(flag);
-            let (name, value) = match flag.split_once('=') {
-                Some((name, value)) => (name, value),
+            let (name, value, spelled) = match flag.split_once('=') {
+                Some((name, value)) => (name, value.to_owned(), after_equals(&word.spelled).to_owned()),
                 // A token may begin with a dash.
                 None => {
                     let is_token = flag == "t" || flag.ends_with("token");
-                    (flag, words.next_if(|next| is_token || !next.starts_with('-')).unwrap_or("true"))
+                    let next = words.next_if(|next| is_token || !next.text.starts_with('-'));
+                    let alone = || ("true".to_owned(), String::new());
+                    let (value, spelled) = next.map_or_else(alone, |next| (next.text, next.spelled));
+                    (flag, value, spelled)
                 }
             };
-            let name = match name {
-                "s" => "server",
-                "t" => "token",
-                "d" => "data-dir",
-                long => long,
-            };
-            self.put(name, value.trim_matches(['"', '\'']), path);
+            // So it stands in the unit, which a bundle has.
+            let spelled = spelled.trim_matches(['"', '\'']);
+            if is_secret(long(name)) && spelled != value {
+                self.replaced.push(spelled.into());
+            }
+            self.put(name, &value, path);
         }
     }
 
@@ -252,6 +256,20 @@ impl AgentConfig {
 fn is_secret(key: &str) -> bool {
     const NAMES: [&str; 6] = ["token", "auth", "secret", "password", "key", "datastore-endpoint"];
     !key.ends_with("-file") && NAMES.iter().any(|name| key.contains(name))
+}
+
+/// The long name of a setting: k3s makes `-d` of the key `d` in a file, too.
+fn long(key: &str) -> &str {
+    match key {
+        "s" => "server",
+        "t" => "token",
+        "d" => "data-dir",
+        long => long,
+    }
+}
+
+fn after_equals(spelled: &str) -> &str {
+    spelled.split_once('=').map_or(spelled, |(_, value)| value)
 }
 
 /// Our own file, in whole.

@@ -42,10 +42,13 @@ impl Marks {
         };
         for kind in [Kind::K3s, Kind::Rke2] {
             let mut folders = vec![format!("/var/lib/rancher/{kind}")];
-            for (config, whole) in
-                [AgentConfig::as_far_as_it_goes(kind, root), AgentConfig::of_server(kind, root)]
-            {
-                folders.push(config.data_folder());
+            let (server, server_whole) = AgentConfig::of_server(kind, root);
+            // Where a server's own unit or environment names a folder in other words than a path, its data is not found.
+            own.unread.extend(server.riddle().map(str::to_owned));
+            let (agent, agent_whole) = AgentConfig::as_far_as_it_goes(kind, root);
+            for (config, whole) in [(agent, agent_whole), (server, server_whole)] {
+                // Also a folder that another place overrides: what is a server's there is one's.
+                folders.extend(config.folders().map(str::to_owned));
                 own.unread.extend(whole.err().map(|error| error.place));
             }
             folders.sort();
@@ -64,8 +67,8 @@ impl Marks {
         self.control_plane.iter().map(String::as_str).filter(|path| root.has(path))
     }
 
-    /// The places of the configuration that cannot be read here: k3s and RKE2 may read it, and it may name the folder of a
-    /// control plane.
+    /// The places of the configuration that cannot be read here, or that name it by a variable: k3s and RKE2 may read it, and
+    /// it may name the folder of a control plane.
     pub fn unread(&self) -> &[String] {
         &self.unread
     }

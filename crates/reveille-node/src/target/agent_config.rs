@@ -3,11 +3,13 @@
 //!
 //! ```text
 //!  environment of the unit  <  config.yaml  <  config.yaml.d/*.yaml, by name  <  arguments in the unit's ExecStart
+//!                                 the same of a file that `--config` or `K3S_CONFIG_FILE` names
 //! ```
 //!
 //! The later source counts, as for the agent itself: it turns its files into arguments, which override the environment,
-//! and the unit's own arguments come after them. Only the settings that a join needs are read. A token is in a type that
-//! hides itself; a file that contains one is named, not quoted.
+//! and the unit's own arguments come after them. A key of one letter is a short option, as in the arguments. Only the
+//! settings that a join needs are read. A token is in a type that hides itself; a file that contains one is named, not
+//! quoted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +20,7 @@ use serde_json::Value;
 
 use super::file::nothing;
 use super::kubeconfig::{Kubeconfig, unreadable};
-use super::unit;
+use super::unit::{self, Line, Unit};
 use super::{Endpoint, Kind, Target, TargetError, Token, ToldBy, documents};
 use crate::bundle_hash::Bundle;
 use crate::root::Root;
@@ -27,6 +29,8 @@ use crate::root::Root;
 pub const OWN_FILE: &str = "90-reveille.yaml";
 /// The size of all configuration of one kind: more than operators write, however many links to one long file a disk has.
 const CONFIG_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The most data folders of one service that are remembered: more than a machine ever had.
+const FOLDERS_MAX: usize = 64;
 /// The supervisor's default port.
 pub const fn supervisor_port(kind: Kind) -> u16 {
     match kind {
@@ -42,6 +46,10 @@ pub struct AgentConfig {
     said: BTreeMap<String, Said>,
     /// Secrets that do not count, because a later place says another: a log may still have them.
     replaced: Vec<SecretString>,
+    /// Each data folder that any place names, also one that does not count.
+    folders: Vec<String>,
+    /// The first place that says in other words than a path where the data or more configuration is.
+    riddle: Option<String>,
 }
 
 /// One setting, and its place.
@@ -49,6 +57,42 @@ pub struct AgentConfig {
 struct Said {
     value: SecretString,
     place: String,
+    is_argument: bool,
+}
+
+/// A setting before it is known what else there is.
+struct Setting {
+    key: String,
+    value: String,
+    /// The value with the quotes and backslashes of its place.
+    spelled: String,
+    place: String,
+    counts: bool,
+    is_argument: bool,
+}
+
+impl Setting {
+    fn new(key: &str, value: &str, place: &str) -> Self {
+        Self {
+            key: long(key).to_owned(),
+            value: value.to_owned(),
+            spelled: value.to_owned(),
+            place: place.to_owned(),
+            counts: true,
+            is_argument: false,
+        }
+    }
+
+    /// What cannot be read here may name any folder, in a file or by itself.
+    fn riddle(place: &str) -> Self {
+        Self::new("config", "$", place)
+    }
+
+    /// It says where something is, and its words are no path: a variable, a pattern, an address of the network.
+    fn is_riddle(&self) -> bool {
+        let is_place = matches!(self.key.as_str(), "data-dir" | "config");
+        is_place && !self.value.is_empty() && !is_plain_path(&self.value)
+    }
 }
 
 impl AgentConfig {
@@ -74,43 +118,61 @@ impl AgentConfig {
     }
 
     fn of_service(kind: Kind, service: &str, root: &Root) -> (Self, Result<(), TargetError>) {
-        let mut own = Self { kind, said: BTreeMap::new(), replaced: Vec::new() };
-        let environments = environments(kind, service).iter().try_for_each(|path| {
-            own.environment(path, &text(root, path)?);
-            Ok(())
-        });
-        let files = own.files(root);
-        let units = units_of(service).iter().try_for_each(|path| {
-            own.arguments(path, &text(root, path)?);
-            Ok(())
-        });
+        let said = BTreeMap::new();
+        let mut own = Self { kind, said, replaced: Vec::new(), folders: Vec::new(), riddle: None };
+        let (unit, units) = Unit::of(service, root);
+        let (environment, environments) = environment(kind, service, &unit, root);
+        let arguments: Vec<Setting> = unit.commands.iter().flat_map(arguments).collect();
+        // Of the two the environment's counts, so its file is read last.
+        let named = arguments.iter().chain(&environment).filter(|said| said.key == "config");
+        let named = named.map(|said| said.value.clone()).filter(|path| is_plain_path(path));
+        let named: Vec<String> =
+            [format!("/etc/rancher/{kind}/config.yaml")].into_iter().chain(named).collect();
+        environment.into_iter().for_each(|said| own.put(said));
+        let files = own.files(&named, root);
+        arguments.into_iter().for_each(|said| own.put(said));
         (own, environments.and(files).and(units))
     }
 
-    fn files(&mut self, root: &Root) -> Result<(), TargetError> {
-        let mut bytes = 0;
-        for path in files(self.kind, root)? {
-            let text = text(root, &path)?;
-            bytes += text.len();
-            if bytes > CONFIG_BYTES_MAX {
-                let what = format!("with those before it, it has more than {CONFIG_BYTES_MAX} bytes");
-                return Err(TargetError::new(&path, what, "remove what is no configuration"));
-            }
-            let read = documents::<BTreeMap<String, Value>>(&text);
-            for map in read.map_err(|error| error.within(&path))? {
-                map.into_iter().for_each(|(key, value)| self.say(&key, &value, &path));
+    fn files(&mut self, named: &[String], root: &Root) -> Result<(), TargetError> {
+        let mut reader = Reader::default();
+        for first in named {
+            for path in files(first, root)? {
+                let text = reader.text(root, &path)?;
+                let read = documents::<BTreeMap<String, Value>>(&text);
+                for map in read.map_err(|error| error.within(&path))? {
+                    map.into_iter().for_each(|(key, value)| self.say(&key, &value, &path));
+                }
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, key: &str, value: &str, place: &str) {
-        let key = long(key);
-        let said = Said { value: value.into(), place: place.to_owned() };
-        if let Some(before) = self.said.insert(key.to_owned(), said)
-            && is_secret(key)
-        {
-            self.replaced.push(before.value);
+    fn put(&mut self, setting: Setting) {
+        if setting.is_riddle() {
+            self.riddle.get_or_insert_with(|| setting.place.clone());
+        }
+        let Setting { key, value, spelled, place, counts, is_argument } = setting;
+        if is_secret(&key) && spelled != value {
+            self.replaced.push(spelled.into());
+        }
+        if key == "data-dir" {
+            self.remember(&value, &place);
+        }
+        let said = Said { value: value.into(), place, is_argument };
+        let before = if counts { self.said.insert(key.clone(), said) } else { Some(said) };
+        self.replaced.extend(before.filter(|_| is_secret(&key)).map(|before| before.value));
+    }
+
+    fn remember(&mut self, folder: &str, place: &str) {
+        let folder = folder.trim_end_matches('/');
+        if self.folders.iter().any(|known| known == folder) {
+            return;
+        }
+        if self.folders.len() == FOLDERS_MAX {
+            self.riddle.get_or_insert_with(|| place.to_owned());
+        } else if folder.starts_with('/') {
+            self.folders.push(folder.to_owned());
         }
     }
 
@@ -122,58 +184,7 @@ impl AgentConfig {
             Value::Array(all) => return all.iter().for_each(|one| self.say(key, one, place)),
             other => other.to_string(),
         };
-        self.put(key.trim_end_matches('+'), &value, place);
-    }
-
-    /// Reads lines of `K3S_URL=…`, as `EnvironmentFile=` accepts them.
-    fn environment(&mut self, path: &str, text: &str) {
-        let prefix = self.kind.name().to_uppercase();
-        for line in text.lines().map(str::trim) {
-            let Some((name, value)) = line.split_once('=') else { continue };
-            let Some(name) = name.strip_prefix(&prefix).and_then(|name| name.strip_prefix('_')) else {
-                continue;
-            };
-            let key = match name {
-                "URL" => "server",
-                "TOKEN" => "token",
-                "TOKEN_FILE" => "token-file",
-                "NODE_NAME" => "node-name",
-                "DATA_DIR" => "data-dir",
-                _ => continue,
-            };
-            self.put(key, value.trim_matches(['"', '\'']), path);
-        }
-    }
-
-    /// Reads the words after `ExecStart=`, over all lines that end in a backslash.
-    fn arguments(&mut self, path: &str, text: &str) {
-        let joined = text.replace("\\\n", " ");
-        let Some(line) = joined.lines().find_map(|line| line.trim().strip_prefix("ExecStart=")) else {
-            return;
-        };
-        let mut words = unit::words(line).into_iter().peekable();
-        while let Some(word) = words.next() {
-            // As k3s and RKE2 read options: one dash is as good as two.
-            let Some(flag) = word.text.strip_prefix('-') else { continue };
-            let flag = flag.strip_prefix('-').unwrap_or(flag);
-            let (name, value, spelled) = match flag.split_once('=') {
-                Some((name, value)) => (name, value.to_owned(), after_equals(&word.spelled).to_owned()),
-                // A token may begin with a dash.
-                None => {
-                    let is_token = flag == "t" || flag.ends_with("token");
-                    let next = words.next_if(|next| is_token || !next.text.starts_with('-'));
-                    let alone = || ("true".to_owned(), String::new());
-                    let (value, spelled) = next.map_or_else(alone, |next| (next.text, next.spelled));
-                    (flag, value, spelled)
-                }
-            };
-            // So it stands in the unit, which a bundle has.
-            let spelled = spelled.trim_matches(['"', '\'']);
-            if is_secret(long(name)) && spelled != value {
-                self.replaced.push(spelled.into());
-            }
-            self.put(name, &value, path);
-        }
+        self.put(Setting::new(key.trim_end_matches('+'), &value, place));
     }
 
     /// The value of a setting, and its place.
@@ -194,6 +205,16 @@ impl AgentConfig {
         let usual = || format!("/var/lib/rancher/{}", self.kind);
         let said = self.get("data-dir").map(|(path, _)| path.trim_end_matches('/').to_owned());
         said.filter(|path| path.starts_with('/')).unwrap_or_else(usual)
+    }
+
+    /// Each data folder that is named anywhere: a server may have run there.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.folders.iter().map(String::as_str)
+    }
+
+    /// The first place that says in other words than a path where the data or more configuration is.
+    pub(crate) fn riddle(&self) -> Option<&str> {
+        self.riddle.as_deref()
     }
 
     /// The server's address, and the place of the setting.
@@ -247,7 +268,7 @@ impl AgentConfig {
     pub fn fixed(&self) -> Option<(&'static str, &str, String)> {
         ["server", "token", "token-file"].into_iter().find_map(|key| {
             let (_, place) = self.get(key)?;
-            place.ends_with(".service").then(|| (key, place, format!("--{key}")))
+            self.said.get(key)?.is_argument.then(|| (key, place, format!("--{key}")))
         })
     }
 }
@@ -264,12 +285,111 @@ fn long(key: &str) -> &str {
         "s" => "server",
         "t" => "token",
         "d" => "data-dir",
+        "c" => "config",
         long => long,
     }
 }
 
+fn is_plain_path(text: &str) -> bool {
+    text.starts_with('/') && !text.contains(['$', '%', '*', '?', '['])
+}
+
+/// The settings of a unit's environment; the files count before its own lines.
+fn environment(
+    kind: Kind,
+    service: &str,
+    unit: &Unit,
+    root: &Root,
+) -> (Vec<Setting>, Result<(), TargetError>) {
+    let mut all = Vec::new();
+    for line in &unit.environment {
+        for word in unit::words(&line.text) {
+            let spelled = unquoted(after_equals(&word.spelled)).to_owned();
+            let said = variable(kind, &word.text, &line.place);
+            all.extend(said.map(|said| Setting { spelled, counts: line.counts, ..said }));
+        }
+    }
+    let mut paths = environments(kind, service);
+    for line in unit.environment_files.iter().filter(|line| line.counts) {
+        let path = line.text.trim_start_matches('-').replace("%N", service).replace("%p", service);
+        if !is_plain_path(&path) {
+            all.push(Setting::riddle(&line.place));
+        } else if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let mut reader = Reader::default();
+    let mut read = || {
+        for path in &paths {
+            let text = reader.text(root, path)?;
+            all.extend(text.lines().filter_map(|line| variable(kind, line.trim(), path)));
+        }
+        Ok(())
+    };
+    let whole = read();
+    (all, whole)
+}
+
+/// The setting of `K3S_URL=…`.
+fn variable(kind: Kind, line: &str, place: &str) -> Option<Setting> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.strip_prefix(&kind.name().to_uppercase())?.strip_prefix('_')?;
+    let option = name.to_lowercase().replace('_', "-");
+    let key = match name {
+        "URL" => "server",
+        "TOKEN" => "token",
+        "TOKEN_FILE" => "token-file",
+        "NODE_NAME" => "node-name",
+        "DATA_DIR" => "data-dir",
+        "CONFIG_FILE" => "config",
+        _ if is_secret(&option) => &option,
+        _ => return None,
+    };
+    Some(Setting::new(key, unquoted(value), place))
+}
+
+/// The options of a line behind `ExecStart=`.
+fn arguments(line: &Line) -> Vec<Setting> {
+    let mut all = Vec::new();
+    let mut words = unit::words(&line.text).into_iter().peekable();
+    while let Some(word) = words.next() {
+        // systemd makes words of what the variable holds.
+        if word.text.starts_with('$') {
+            all.push(Setting { counts: line.counts, ..Setting::riddle(&line.place) });
+        }
+        // As k3s and RKE2 read options: one dash is as good as two.
+        let Some(flag) = word.text.strip_prefix('-') else { continue };
+        let flag = flag.strip_prefix('-').unwrap_or(flag);
+        let (name, value, spelled) = match flag.split_once('=') {
+            Some((name, value)) => (name, value.to_owned(), after_equals(&word.spelled).to_owned()),
+            // A token may begin with a dash.
+            None => {
+                let is_token = flag == "t" || flag.ends_with("token");
+                let next = words.next_if(|next| is_token || !next.text.starts_with('-'));
+                let alone = || ("true".to_owned(), String::new());
+                let (value, spelled) = next.map_or_else(alone, |next| (next.text, next.spelled));
+                (flag, value, spelled)
+            }
+        };
+        // `sh -c 'k3s server …'` has the options in one word.
+        if name.len() <= 2 && name.ends_with('c') && value.contains(' ') {
+            all.extend(arguments(&Line { text: value, place: line.place.clone(), counts: line.counts }));
+            continue;
+        }
+        let spelled = unquoted(&spelled).to_owned();
+        let said = Setting::new(name, &value, &line.place);
+        all.push(Setting { spelled, counts: line.counts, is_argument: true, ..said });
+    }
+    all
+}
+
 fn after_equals(spelled: &str) -> &str {
     spelled.split_once('=').map_or(spelled, |(_, value)| value)
+}
+
+/// Without the quotes around it, which a bundle may show.
+fn unquoted(text: &str) -> &str {
+    text.trim_matches(['"', '\''])
 }
 
 /// Our own file, in whole.
@@ -333,17 +453,31 @@ pub(super) fn kind_of(root: &Root) -> Option<Kind> {
     if found.next().is_some() { None } else { first }
 }
 
-fn text(root: &Root, path: &str) -> Result<String, TargetError> {
-    root.text(path).map(Option::unwrap_or_default).map_err(|error| unreadable(path, &error))
+/// Reads the configuration of one sort, and no more than there ever is.
+#[derive(Default)]
+pub(super) struct Reader {
+    bytes: usize,
 }
 
-/// `config.yaml`, and the files beside it, in the order in which the agent reads them.
-fn files(kind: Kind, root: &Root) -> Result<Vec<String>, TargetError> {
-    let folder = format!("/etc/rancher/{kind}/config.yaml.d");
+impl Reader {
+    /// The text of a file; of a missing one none.
+    pub(super) fn text(&mut self, root: &Root, path: &str) -> Result<String, TargetError> {
+        let text = root.text(path).map_err(|error| unreadable(path, &error))?.unwrap_or_default();
+        self.bytes += text.len();
+        if self.bytes > CONFIG_BYTES_MAX {
+            let what = format!("with those before it, it has more than {CONFIG_BYTES_MAX} bytes");
+            return Err(TargetError::new(path, what, "remove what is no configuration"));
+        }
+        Ok(text)
+    }
+}
+
+/// A file of configuration, and the files beside it, in the order in which the agent reads them.
+fn files(first: &str, root: &Root) -> Result<Vec<String>, TargetError> {
+    let folder = format!("{first}.d");
     let names = root.names(&folder).map_err(|error| unreadable(&folder, &error))?.unwrap_or_default();
     let beside = names.iter().filter(|name| [".yaml", ".yml"].iter().any(|end| name.ends_with(end)));
-    let first = format!("/etc/rancher/{kind}/config.yaml");
-    Ok(std::iter::once(first).chain(beside.map(|name| format!("{folder}/{name}"))).collect())
+    Ok(std::iter::once(first.to_owned()).chain(beside.map(|name| format!("{folder}/{name}"))).collect())
 }
 
 fn environments(kind: Kind, service: &str) -> Vec<String> {
@@ -357,12 +491,7 @@ fn environments(kind: Kind, service: &str) -> Vec<String> {
 
 /// The possible paths of the agent's unit.
 pub(crate) fn units(kind: Kind) -> Vec<String> {
-    units_of(&format!("{kind}-agent"))
-}
-
-fn units_of(service: &str) -> Vec<String> {
-    let folders = ["/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/systemd/system"];
-    folders.iter().map(|folder| format!("{folder}/{service}.service")).collect()
+    unit::paths(&format!("{kind}-agent"))
 }
 
 #[cfg(test)]

@@ -422,7 +422,7 @@ impl State {
         if let Some(used_up) = counted {
             self.count_lapse(key, used_up);
         }
-        // It is amiss: that it was well, in this process or in an earlier one, is no news for the next one any more.
+        // It has the fault: that it was well, in this process or in an earlier one, is no news for the next one any more.
         if self.cases.get_mut(key).is_some_and(|case| case.outlasted.take().is_some()) {
             self.record_ladder(key);
         }

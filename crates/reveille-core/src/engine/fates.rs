@@ -34,7 +34,10 @@ impl State {
         };
         let mut open: Vec<(MachineKey, Time, Signs)> = view.unlisted().filter_map(unlisted).collect();
         if let Some(listed) = view.first_listed() {
-            let is_unseen = |key: &MachineKey| matches!(key, MachineKey::Instance(of, id) if of == cloud && !view.instances.contains_key(id));
+            let is_unseen = |key: &MachineKey| match key {
+                MachineKey::Instance(of, id) => of == cloud && !view.instances.contains_key(id),
+                MachineKey::Node(_) => false,
+            };
             let unseen = self.remembered.iter().filter(|(key, _)| is_unseen(key));
             open.extend(unseen.map(|(key, memory)| (key.clone(), listed, memory.signs.clone())));
         }

@@ -7,8 +7,9 @@
 //! Both are written down at that moment, and not when the machine has a problem again. A restart, and a gap between two steps
 //! of ours, let the dwell begin from zero: a machine that had been well for ten hours fell silent half an hour after a restart,
 //! and was deleted without a reboot, because the ladder stood where it had been left the day before. The hour counts from the
-//! end of the first dwell: where we were restarted each 50 minutes it began anew each time, and was never over. A machine that is
-//! seen to be amiss takes that back, also within its dwell. In each process it has to be well for its dwell before either.
+//! end of the first dwell: where we were restarted each 50 minutes it began from zero each time, and was never over. A machine
+//! that is seen to have the fault takes that back, also within its dwell. In each process it has to be well for its dwell before
+//! either.
 
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};

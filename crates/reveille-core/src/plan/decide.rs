@@ -108,7 +108,7 @@ const CONSOLE_TRIES: u32 = 3;
 /// For each process sight begins with its own first list. The ledger does not keep how long a source was blind in an earlier one:
 /// a machine of bare metal that waits for an API server which was away for 40 minutes would be due at the first list after a
 /// restart. So a machine that never joined, where a join takes an hour, is not repaired by a process that is restarted each fifty
-/// minutes. The same is so of a build that hangs: an owner may have begun it anew by a rebuild, which no record tells.
+/// minutes. The same is so of a build that hangs: an owner may have begun it again by a rebuild, which no record tells.
 pub fn due_at(desk: &Desk<'_>, case: &Case) -> Result<Option<Time>, Arc<str>> {
     let mut from = case.incident.counted_from;
     for trust in sources(desk, case) {

@@ -60,7 +60,7 @@ pub struct Case {
     /// When a process began first while it was open.
     pub resumed_at: Option<Time>,
     /// When its machine had looked well for its dwell first, while something that was tried or wanted counts still and a person's
-    /// word is missing. Not seen to be amiss since: each process and each gap asks for a dwell of its own.
+    /// word is missing. Its fault was not seen since: each process and each gap asks for a dwell of its own.
     pub outlasted: Option<Time>,
 }
 

@@ -391,7 +391,7 @@ fn reboot_that_was_never_made_is_no_try_of_the_incident_after_it() {
 }
 
 /// EC2 shows nothing of a reboot in place, so that it has its whole patience, sixteen minutes. We are restarted each fourteen:
-/// it began anew each time, and the next step was never tried.
+/// it began from zero each time, and the next step was never tried.
 #[test]
 fn reboot_that_shows_nothing_is_followed_by_the_next_step_although_we_are_restarted_each_quarter_of_an_hour()
 {

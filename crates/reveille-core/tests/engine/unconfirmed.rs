@@ -94,7 +94,7 @@ fn request_for_a_repair_is_over_when_the_machine_was_well_for_its_dwell() {
     }
 }
 
-/// Two reboots were in vain, and a person mended the machine. It is well for ten hours, and nobody has confirmed that; we are
+/// Two reboots were in vain, and a person mended the machine. It is well for ten hours, which no person has confirmed; we are
 /// restarted each fifty minutes meanwhile, or sleep for two minutes. Another problem begins with the gentlest step.
 #[test]
 fn machine_that_was_well_for_ten_hours_is_rebooted_first_although_we_were_restarted_each_hour() {

@@ -340,7 +340,7 @@ impl Registry {
             // An API server answers, but not completely yet: admitting the claim now would skip the check.
             Some(NodeSaid::Partly) => Err(Reason::Unavailable.into()),
             // Before the first control plane there is no API server, and no Node that a machine could take. Where the
-            // roster's API server answered once, also before a restart, the machine has to ask again: else whoever has a
+            // roster's API server answered once, also before a restart, the machine has to ask again: else a client that has a
             // token takes the name of any Node while that API server is away, or is kept busy.
             Some(NodeSaid::Unknown) if self.book.has_answered(&invitation.roster) => {
                 Err(Reason::Unavailable.into())

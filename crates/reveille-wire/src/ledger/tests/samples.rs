@@ -292,14 +292,9 @@ fn opened(incident: IncidentId, subject: Subject, kind: FaultKind) -> Record {
     }
 }
 
-pub(super) fn every_kind() -> Vec<Record> {
-    let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
-    let mut records = of_machines(fence);
-    records.extend(subjects().into_iter().map(|(subject, kind)| opened(incident, subject, kind)));
-    let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };
-    records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
-    records.push(Record::Diagnosed { at: AT, incident, findings: vec![catalogued()] });
-    records.extend(calls().into_iter().map(|call| {
+/// Each call, before it is made.
+fn intended(incident: IncidentId, intent: IntentId, fence: Fence) -> impl Iterator<Item = Record> {
+    calls().into_iter().map(move |call| {
         let before = call.is_destructive().then(|| Before {
             action: Some(ActionMark::Reboot(Some(text("req-5c1e")))),
             node: Some(NodeName::from("w-22")),
@@ -312,10 +307,15 @@ pub(super) fn every_kind() -> Vec<Record> {
             kind: FaultKind::NotReady,
         });
         Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before, domain }
-    }));
+    })
+}
+
+/// Each end of an attempt, as a checkpoint keeps it.
+fn tried(incident: IncidentId, intent: IntentId) -> Vec<Record> {
     let bare = Attempt::new(intent, calls().remove(0), AT);
     let endings = outcomes().into_iter().map(|outcome| Ending::Answered { at: AT, outcome });
     let endings = endings.chain([Ending::Dropped { at: AT, why: text("the node came back") }]);
+    let mut records: Vec<Record> = Vec::new();
     records.extend(endings.map(|ending| Record::Tried {
         incident,
         attempt: Attempt { ending: Some(ending), ..bare.clone() },
@@ -324,6 +324,12 @@ pub(super) fn every_kind() -> Vec<Record> {
     let readback = Some(Readback { at: AT, held: false, text: text("still silent") });
     let read = Attempt { readback, seen: true, ..bare.clone() };
     records.extend([bare, read].map(|attempt| Record::Tried { incident, attempt, rung: 2 }));
+    records
+}
+
+/// Where an incident stands, as a checkpoint keeps it.
+fn carried_over(incident: IncidentId, intent: IntentId) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
     records.extend([None, Some(AT)].map(|not_before| Record::CarriedOver {
         incident,
         rung: 1,
@@ -346,6 +352,19 @@ pub(super) fn every_kind() -> Vec<Record> {
         late_since: None,
         outlasted: None,
     });
+    records
+}
+
+pub(super) fn every_kind() -> Vec<Record> {
+    let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
+    let mut records = of_machines(fence);
+    records.extend(subjects().into_iter().map(|(subject, kind)| opened(incident, subject, kind)));
+    let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };
+    records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
+    records.push(Record::Diagnosed { at: AT, incident, findings: vec![catalogued()] });
+    records.extend(intended(incident, intent, fence));
+    records.extend(tried(incident, intent));
+    records.extend(carried_over(incident, intent));
     records.extend(stands_still());
     let deleted = vec![InstanceId::from("7f3a")];
     let (begun, tidied, unseen_since) = (vec![AT], vec![AT], None);

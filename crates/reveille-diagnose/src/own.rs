@@ -116,8 +116,7 @@ pub fn page(cause: &Cause) -> String {
     }
     let _ = write!(
         page,
-        "\n## What proves it\n\n{}\n\nReveille proves it itself, from what the cloud and the cluster say of their objects; no line of a log does.\n",
-        seen
+        "\n## What proves it\n\n{seen}\n\nReveille proves it itself, from what the cloud and the cluster say of their objects; no line of a log does.\n"
     );
     page
 }

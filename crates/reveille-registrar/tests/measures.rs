@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! cargo test -p reveille-registrar --test measures -- --ignored --nocapture
+//! FLOOD="of one machine" cargo test …    only the floods whose name has these words
 //! ```
 
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
@@ -103,6 +104,9 @@ async fn measure<F: Future<Output = usize>>(
     what: &str,
     flood: impl FnOnce(Arc<Apart>, Secret, (Who, raw::Shown)) -> F,
 ) {
+    if std::env::var("FLOOD").is_ok_and(|wanted| !what.contains(&wanted)) {
+        return;
+    }
     let stage = Stage::new().await;
     let server = stage.server.clone();
     // The peak of the setup would hide the peak of the flood.

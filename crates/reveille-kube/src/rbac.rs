@@ -39,7 +39,7 @@ pub enum Purpose {
 }
 
 /// What is wanted beside looking.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Node objects may be deleted.
     pub cleanup: bool,
@@ -47,6 +47,9 @@ pub struct Wanted {
     pub join: bool,
     /// What is written without end may be looked for.
     pub hot: bool,
+    /// The rosters whose Leases may be changed; any Lease of `kube-system`, where there is none. Leaders of the control plane are
+    /// elected by Leases there, too.
+    pub rosters: Vec<String>,
 }
 
 /// Everything that the adapter can ask for.
@@ -105,7 +108,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// The rules as YAML, bound to a service account: those to look, and those that are wanted beside.
-pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
+pub fn manifest(account: &str, namespace: &str, wanted: &Wanted) -> String {
     let mut yaml = String::new();
     let is_wanted = |purpose| match purpose {
         Purpose::Look | Purpose::Identify | Purpose::Explain | Purpose::Alone => true,
@@ -116,7 +119,7 @@ pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
         write_hot(&mut yaml, account, namespace);
     }
     for rule in RULES.iter().filter(|rule| is_wanted(rule.purpose)) {
-        write_rule(&mut yaml, rule, account, namespace);
+        write_rule(&mut yaml, rule, account, namespace, &wanted.rosters);
     }
     yaml
 }
@@ -182,7 +185,7 @@ fn write_hot(yaml: &mut String, account: &str, namespace: &str) {
     );
 }
 
-fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
+fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str, rosters: &[String]) {
     let name = match rule.purpose {
         Purpose::Cleanup => format!("reveille-{}-cleanup", rule.resource),
         Purpose::Join => format!("reveille-{}-join", rule.resource),
@@ -194,7 +197,7 @@ fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
         Some(place) => ("Role", format!(", namespace: {place}")),
         None => ("ClusterRole", String::new()),
     };
-    let verbs = rule.verbs.join(", ");
+    let allowed = allowed(rule, rosters);
     // Writing into a String does not fail.
     let _ = write!(
         yaml,
@@ -203,7 +206,7 @@ fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
          kind: {role}\n\
          metadata: {{name: {name}{place}}}\n\
          rules:\n\
-         - {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verbs}]}}\n\
+         {allowed}\
          ---\n\
          apiVersion: rbac.authorization.k8s.io/v1\n\
          kind: {role}Binding\n\
@@ -211,9 +214,22 @@ fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
          roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {role}, name: {name}}}\n\
          subjects:\n\
          - {{kind: ServiceAccount, name: {account}, namespace: {namespace}}}\n",
-        group = rule.group,
-        resource = rule.resource,
     );
+}
+
+/// The lines of a role. What is made has no name yet for the API server, so `create` stands apart from the names.
+fn allowed(rule: &Rule, rosters: &[String]) -> String {
+    let Rule { group, resource, .. } = rule;
+    let line = |verbs: &[&str], names: &str| {
+        let verbs = verbs.join(", ");
+        format!("- {{apiGroups: [\"{group}\"], resources: [{resource}]{names}, verbs: [{verbs}]}}\n")
+    };
+    if rule.purpose != Purpose::Alone || rosters.is_empty() {
+        return line(rule.verbs, "");
+    }
+    let names: Vec<String> = rosters.iter().map(|roster| format!("reveille-{roster}")).collect();
+    let (make, change): (Vec<&str>, Vec<&str>) = rule.verbs.iter().partition(|verb| **verb == "create");
+    line(&make, "") + &line(&change, &format!(", resourceNames: [{}]", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -223,12 +239,22 @@ mod tests {
     #[test]
     fn changing_is_only_allowed_where_it_is_wanted() {
         let wanted =
-            |cleanup, join| manifest("reveille", "reveille", Wanted { cleanup, join, ..Wanted::default() });
+            |cleanup, join| manifest("reveille", "reveille", &Wanted { cleanup, join, ..Wanted::default() });
         let looking = wanted(false, false);
         assert!(looking.contains("verbs: [get, list, watch]"));
         assert!(!looking.contains("delete"));
         assert!(!looking.contains("secrets"));
         assert!(wanted(true, false).contains("verbs: [delete]"));
         assert!(wanted(false, true).contains("resources: [secrets], verbs: [create, delete]"));
+    }
+
+    #[test]
+    fn leases_of_leaders_are_out_of_reach_where_the_roster_is_named() {
+        let wanted = Wanted { rosters: vec!["prod".into(), "edge".into()], ..Wanted::default() };
+        let yaml = manifest("reveille", "reveille", &wanted);
+        let names =
+            "resources: [leases], resourceNames: [reveille-prod, reveille-edge], verbs: [get, update]}";
+        assert!(yaml.contains(names) && yaml.contains("resources: [leases], verbs: [create]}"), "{yaml}");
+        assert!(!yaml.contains("[get, create, update]"), "{yaml}");
     }
 }

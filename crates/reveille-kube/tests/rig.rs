@@ -78,7 +78,7 @@ impl Rig {
         self.kubectl(&["-n", "default", "apply", "-f", "-"], &account.to_string());
         self.kubectl(
             &["apply", "-f", "-"],
-            &rbac::manifest(&self.account, "default", rbac::Wanted { cleanup, ..rbac::Wanted::default() }),
+            &rbac::manifest(&self.account, "default", &rbac::Wanted { cleanup, ..rbac::Wanted::default() }),
         );
         let token = self.kubectl(&["-n", "default", "create", "token", &self.account], "");
         let text = format!(
@@ -148,7 +148,7 @@ impl Drop for Rig {
         let rights = rbac::manifest(
             &self.account,
             "default",
-            rbac::Wanted { cleanup: true, ..rbac::Wanted::default() },
+            &rbac::Wanted { cleanup: true, ..rbac::Wanted::default() },
         );
         self.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &rights);
         self.kubectl(&["-n", "default", "delete", "serviceaccount", &self.account, "--ignore-not-found"], "");

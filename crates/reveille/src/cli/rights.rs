@@ -8,12 +8,14 @@ use clap::{Args, ValueEnum};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   reveille rbac | kubectl apply -f -             for the service account reveille in the namespace reveille
+  reveille rbac --only prod | kubectl apply -f - change no Lease but that of the roster prod
   reveille rbac --hot | kubectl apply -f -       also list and watch the objects of reveille hot
   reveille rbac --cleanup --namespace ops        also delete Nodes of terminated instances
   reveille rbac --rancher management             for `reveille rancher`, on Rancher's management cluster
   reveille rbac --rancher downstream             for `reveille rancher`, on a managed cluster
 
-Create the account and the namespace first. Without --cleanup and --join, only Leases in kube-system can be changed.";
+Create the account and the namespace first. Without --cleanup and --join, only Leases in kube-system can be changed. \
+With --only ROSTER that is the Lease of that roster, and not those that elect the control plane's leaders.";
 
 /// `rbac`.
 #[derive(Args, Clone, Debug)]
@@ -33,8 +35,11 @@ pub(crate) struct Rbac {
     /// Also read the objects of reveille hot: common kinds, Rancher's records, API server metrics; no secrets
     #[arg(long)]
     pub(crate) hot: bool,
+    /// Name of a roster: allow changes of its Lease only, and not of every Lease in kube-system; repeatable
+    #[arg(long = "only", value_name = "ROSTER", value_parser = name)]
+    pub(crate) only: Vec<String>,
     /// Instead: the rights of `reveille rancher inspect` on one of its two clusters
-    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join", "hot"])]
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join", "hot", "only"])]
     pub(crate) rancher: Option<Rights>,
     /// With --rancher management: also list plan secrets, which contain credentials
     #[arg(long, requires = "rancher")]

@@ -97,9 +97,14 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
             if let Some(place) = args.rancher {
                 return Ok(Answer::fine(rancher::rights(&args, place)));
             }
-            let wanted =
-                reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join, hot: args.hot };
-            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
+            let rosters = args.only.clone();
+            let wanted = reveille_kube::rbac::Wanted {
+                cleanup: args.cleanup,
+                join: args.join,
+                hot: args.hot,
+                rosters,
+            };
+            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, &wanted);
             Ok(Answer::fine(rights))
         }
     }

@@ -16,7 +16,7 @@ pub(crate) fn explain(context: &Context, args: &Explain) -> Result<Answer, Failu
         context.print_own(&explained::read(&catalogue, cause), || page::page(&catalogue, cause))?
     } else if let Some(cause) = own::cause(&catalogue, code) {
         context.print_own(&explained::proved(cause), || own::page(cause))?
-    } else if let Some(stage) = Stage::from_name(code) {
+    } else if let Some(stage) = Stage::from_name(&code.to_ascii_lowercase()) {
         context.print_own(&explained::stage(&catalogue, stage), || page::stage(&catalogue, stage))?
     } else {
         return Err(Failure::usage(anyhow!("unknown cause {code}")).next(

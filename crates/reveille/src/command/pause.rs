@@ -28,16 +28,19 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
         .set(&PauseName::of(&scope), &pause)
         .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
     let named = Scope(&roster, &scope);
-    let heard = if look::is_led(&state_dir) {
-        "The controller heeds it within two seconds; what is on its way is finished.".to_owned()
+    let said = if look::is_led(&state_dir) {
+        format!(
+            "{named} is paused. The controller heeds it within two seconds; what is on its way is finished."
+        )
     } else {
         let dir = state_dir.display();
         format!(
-            "No controller runs on {dir}: only one that starts there heeds it. One on another host, of another user or with \
-             another state directory does not see it: say it there, or put the annotation {PAUSE}: \"true\" on the Nodes."
+            "Written, and nothing is paused yet: no controller runs on {dir}. {named} is paused for a controller that starts \
+             there. One on another host, of another user or with another state directory does not see it: run this there, \
+             or put the annotation {PAUSE}: \"true\" on the Nodes."
         )
     };
-    Ok(Answer::fine(format!("{named} is paused. {heard}\nnext: reveille resume{}\n", argument(&scope))))
+    Ok(Answer::fine(format!("{said}\nnext: reveille resume{}\n", argument(&scope))))
 }
 
 /// Removes a pause.

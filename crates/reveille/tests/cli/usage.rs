@@ -63,7 +63,7 @@ fn cause_is_explained_to_programs_too() {
 #[test]
 fn stage_is_explained_with_what_stops_machines_there() {
     let bench = Bench::new();
-    let ran = bench.run(&["explain", "cni"]);
+    let ran = bench.run(&["explain", "CNI"]);
     assert!(ran.out.contains("Stage 12 of 14. Its pod network starts."), "{}", ran.out);
     let ran = bench.run(&["explain", "cni", "-o", "yaml"]);
     assert!(ran.out.contains("number: 12") && ran.out.contains("RV"), "{}", ran.out);
@@ -190,10 +190,10 @@ fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
     use reveille_kube::rbac::{Wanted, manifest};
     let bench = Bench::new();
     let table: [(&[&str], String); 2] = [
-        (&["rbac"], manifest("reveille", "reveille", Wanted::default())),
+        (&["rbac"], manifest("reveille", "reveille", &Wanted::default())),
         (
             &["rbac", "--service-account", "watch", "--namespace", "ops", "--cleanup"],
-            manifest("watch", "ops", Wanted { cleanup: true, ..Wanted::default() }),
+            manifest("watch", "ops", &Wanted { cleanup: true, ..Wanted::default() }),
         ),
     ];
     for (args, expected) in table {

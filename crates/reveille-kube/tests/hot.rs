@@ -242,12 +242,12 @@ async fn the_rights_to_look_for_hot_objects_cover_what_is_asked_and_hold_no_secr
         };
         assert!(allowed.contains(&format!("{group}/{plural}")), "{target}");
     }
-    let rights = manifest("reveille", "reveille", Wanted { hot: true, ..Wanted::default() });
+    let rights = manifest("reveille", "reveille", &Wanted { hot: true, ..Wanted::default() });
     assert!(rights.contains("nonResourceURLs: [/metrics]"));
     assert!(!rights.contains("secrets") && !rights.contains("delete"));
     // Only the Lease by which a roster's controllers know of each other is written.
     assert_eq!(rights.matches("update").count(), 1, "{rights}");
-    assert!(!manifest("reveille", "reveille", Wanted::default()).contains("/metrics"));
+    assert!(!manifest("reveille", "reveille", &Wanted::default()).contains("/metrics"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,7 +37,7 @@ async fn no_name_of_a_node_is_taken_while_the_api_server_is_away_after_a_restart
     // What the controller says of a cluster whose watch has not come about.
     site.hand.say(Event::ClusterSaid { roster: "prod".into(), present: None }).await.unwrap();
     let after = site.enrol(&invited.token, &who(1)).await.map(|(_, kept)| kept.node_name.to_string());
-    assert!(after.is_err(), "the name of a Node was given to whoever has a token: {after:?}");
+    assert!(after.is_err(), "the name of a Node was given to a client with a token: {after:?}");
     site.end().await;
 }
 
@@ -53,6 +53,6 @@ async fn no_name_of_a_node_is_taken_while_an_api_server_is_away_that_answered_be
     }
     let invited = site.invite(|_| {}).await;
     let taken = site.enrol(&invited.token, &who(1)).await.map(|(_, kept)| kept.node_name.to_string());
-    assert!(taken.is_err(), "the name of a Node was given to whoever has a token: {taken:?}");
+    assert!(taken.is_err(), "the name of a Node was given to a client with a token: {taken:?}");
     site.end().await;
 }

@@ -92,13 +92,12 @@ impl State {
     /// by three hours a minute later, or back. It has to count as this one does.
     pub(super) fn tell_jump(&mut self, before: Time) {
         let book = &self.book;
-        let holds_none = self.others.is_empty() && self.handovers.is_empty() && self.let_go.is_empty();
-        let holds_none = holds_none && self.open_fates.is_empty();
-        let is_idle =
-            self.cases.is_empty() && self.closed.is_empty() && self.rolling.is_empty() && holds_none;
+        let has_incidents = !self.cases.is_empty() || !self.closed.is_empty();
+        let has_others = !self.others.is_empty() || !self.handovers.is_empty() || !self.rolling.is_empty();
+        let has_open_fates = !self.let_go.is_empty() || !self.open_fates.is_empty();
+        let has_begun = book.begun().next().is_some() || !book.flights.is_empty();
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
-        let matters = !is_idle || book.begun().next().is_some() || !book.flights.is_empty();
-        if matters || self.now < before {
+        if has_incidents || has_others || has_open_fates || has_begun || self.now < before {
             let numbered = self.numbered(Some(before));
             self.record(numbered);
         }

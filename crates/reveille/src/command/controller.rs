@@ -72,9 +72,6 @@ impl Context {
 
 /// Runs the command.
 pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
-    if let Some(name) = has_one_form(&command) {
-        context.has_no_format(name)?;
-    }
     match command {
         Command::Run(args) => on_runtime(run::run(context, &args)),
         Command::Status(args) => on_runtime(looking::status(context, &args)),
@@ -97,12 +94,11 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
             if let Some(place) = args.rancher {
                 return Ok(Answer::fine(rancher::rights(&args, place)));
             }
-            let rosters = args.only.clone();
             let wanted = reveille_kube::rbac::Wanted {
                 cleanup: args.cleanup,
                 join: args.join,
                 hot: args.hot,
-                rosters,
+                rosters: args.only,
             };
             let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, &wanted);
             Ok(Answer::fine(rights))
@@ -111,7 +107,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
 }
 
 /// The name of a command that prints lines for people, or a file in the format of the program that takes it.
-const fn has_one_form(command: &Command) -> Option<&'static str> {
+pub(super) const fn has_one_form(command: &Command) -> Option<&'static str> {
     match command {
         Command::Demo(_) => Some("demo"),
         Command::Init(_) => Some("init"),

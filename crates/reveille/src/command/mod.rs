@@ -104,17 +104,6 @@ impl Context {
         }
     }
 
-    /// For a command whose answer has one form: refuses to print it in another.
-    fn has_no_format(&self, command: &str) -> Result<(), Failure> {
-        match self.common.output {
-            Output::Table => Ok(()),
-            Output::Json | Output::Yaml => {
-                Err(Failure::usage(anyhow!("reveille {command} has no output for programs"))
-                    .next("leave --output out"))
-            }
-        }
-    }
-
     /// Output that no other program reads back, in the format of the command line.
     pub(crate) fn print_own<T: Serialize>(
         &self,
@@ -164,28 +153,41 @@ pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
 }
 
 fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
+    if let (Some(name), Output::Json | Output::Yaml) = (has_one_form(&command), context.common.output) {
+        let refused = anyhow!("reveille {name} has no output for programs");
+        return Err(Failure::usage(refused).next("leave --output out"));
+    }
     match command {
         #[cfg(feature = "controller")]
         Command::Controller(command) => controller::perform(context, command),
-        Command::Agent(args) => {
-            context.has_no_format("agent")?;
-            on_runtime(agent::agent(&args))
-        }
+        Command::Agent(args) => on_runtime(agent::agent(&args)),
         Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Explain(args) => explain::explain(context, &args),
         Command::Version => version::version(context),
         #[cfg(feature = "controller")]
-        Command::Completions(args) => {
-            context.has_no_format("completions")?;
-            Ok(manual::completions(args.shell))
-        }
+        Command::Completions(args) => Ok(manual::completions(args.shell)),
         #[cfg(feature = "controller")]
-        Command::Man(args) => {
-            context.has_no_format("man")?;
-            manual::man(&args)
-        }
+        Command::Man(args) => manual::man(&args),
+    }
+}
+
+/// The name of a command whose answer has one form, so that it cannot be printed in another.
+const fn has_one_form(command: &Command) -> Option<&'static str> {
+    match command {
+        #[cfg(feature = "controller")]
+        Command::Controller(command) => controller::has_one_form(command),
+        Command::Agent(_) => Some("agent"),
+        #[cfg(feature = "controller")]
+        Command::Completions(_) => Some("completions"),
+        #[cfg(feature = "controller")]
+        Command::Man(_) => Some("man"),
+        Command::Join(_)
+        | Command::Doctor(_)
+        | Command::Diagnose(_)
+        | Command::Explain(_)
+        | Command::Version => None,
     }
 }
 

@@ -29,6 +29,8 @@ crate::guards! {
     LostTogether = "lost-together",
     /// another cluster behind the kubeconfig is refused
     SameCluster = "same-cluster",
+    /// a machine whose lease is silent is away, whatever its Node is said to be
+    SilentLeases = "silent-leases",
     /// where no Node exists yet, nothing that can hurt is done
     SomeNode = "some-node",
     /// an instance is gone when its id was denied, not when a list lacks it

@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
-//!  leases of a zone ──────▶ hushed ────────────────────────────────────┴─▶ a zone is dark ────────────────┴─▶ Freezes
+//!  leases ────────────────▶ silent whatever its Node says ──────▶ ──────┴─▶ a zone is dark ────────────────┴─▶ Freezes
 //! ```
 //!
 //! `plan::interlock` says which repairs a freeze blocks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::diagnose::absence::{Absence, Standing};
 use crate::diagnose::hosting;
 use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{CloudName, NodeName, ZoneName};
+use crate::model::id::NodeName;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -160,7 +160,7 @@ impl State {
             }
         }
         for (cloud, zone) in tally.zones() {
-            let frozen = interlock::dark_zone(tally, &self.hushed, cloud, zone).is_some();
+            let frozen = interlock::dark_zone(tally, cloud, zone).is_some();
             // Also those of other clouds: where it is one zone, they come back together.
             let away = || away(&|place| place.zone.as_ref() == Some(zone));
             let scope = Scope::Zone(cloud.clone(), zone.clone());
@@ -191,35 +191,27 @@ impl State {
         self.tally.note_back(renewed);
     }
 
-    /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent
-    /// is dark, whatever its nodes are said to be. As with machines, that is so of the zone as a whole, or of one cloud's.
-    pub(super) fn review_hush(&mut self) {
-        self.hushed.clear();
-        let (silent, _) = self.cluster.silence();
-        if silent < 2 {
-            return;
-        }
-        let views = self.desk().views();
-        let mut zones: BTreeMap<&ZoneName, BTreeMap<CloudName, (u32, u32)>> = BTreeMap::new();
-        for (name, seen) in &self.cluster.nodes {
-            let Some(age) = self.cluster.lease_age(name) else { continue };
+    /// A watch that loses what happens, or a list that is old, goes on calling Nodes Ready. Their leases tell: a machine none of
+    /// whose Nodes has a lease that is renewed is away, whatever the Nodes are said to be.
+    pub(super) fn review_silent(&mut self) {
+        let silent_after = self.roster.timing.lease_silent_after;
+        let lease_is_silent = |name: &NodeName| self.cluster.lease_age(name).map(|age| age > silent_after);
+        let desk = self.desk();
+        let renews_another = |key: &MachineKey| {
+            let nodes = desk.seen(key).map_or(&[][..], |(_, seen)| &seen.nodes);
+            nodes.iter().any(|name| lease_is_silent(name) == Some(false))
+        };
+        let mut silent = BTreeSet::new();
+        // With one that is silent there is nothing that machines have in common.
+        if self.cluster.silence().0 > 1 {
+            let views = desk.views();
+            let lost = self.cluster.nodes.iter().filter(|(name, _)| lease_is_silent(name) == Some(true));
             // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
-            let linked = || seen.link.as_ref().map(Link::machine);
-            let Some(key) = views.runs_on(&seen.node).or_else(linked) else { continue };
-            let place = self.tally.place(&key).filter(|place| place.rank != Rank::Leaving);
-            let Some(zone) = place.and_then(|place| place.zone.as_ref()) else { continue };
-            let MachineKey::Instance(cloud, _) = key else { continue };
-            let (all, silent) = zones.entry(zone).or_default().entry(cloud).or_default();
-            *all += 1;
-            *silent += u32::from(age > self.roster.timing.lease_silent_after);
+            let machines = lost.filter_map(|(_, seen)| {
+                views.runs_on(&seen.node).or_else(|| seen.link.as_ref().map(Link::machine))
+            });
+            silent.extend(machines.filter(|key| !renews_another(key)));
         }
-        let is_hushed = |(all, silent): (u32, u32)| all >= 2 && all == silent;
-        let mut hushed = BTreeSet::new();
-        for (zone, clouds) in zones {
-            let whole = clouds.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            let of_clouds = clouds.into_iter().filter(|(_, one)| is_hushed(whole) || is_hushed(*one));
-            hushed.extend(of_clouds.map(|(cloud, _)| (cloud, zone.clone())));
-        }
-        self.hushed = hushed;
+        self.tally.set_silent(silent);
     }
 }

@@ -55,7 +55,6 @@ use crate::event::{Command, Event, Pause, PauseScope};
 use crate::model::access::UserRef;
 use crate::model::id::{
     CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
-    ZoneName,
 };
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -141,8 +140,6 @@ pub struct State {
     rollouts_as_of: BTreeMap<CloudName, (u64, u64)>,
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
-    /// Zones in which every lease is silent, whatever the nodes are said to be.
-    hushed: BTreeSet<(CloudName, ZoneName)>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
     /// Pools in which another actor is at work.
@@ -314,7 +311,6 @@ impl State {
             rolling: BTreeMap::new(),
             rollouts_as_of: BTreeMap::new(),
             asked_in_full: BTreeMap::new(),
-            hushed: BTreeSet::new(),
             freezes: Freezes::default(),
             others: BTreeMap::new(),
             handovers: BTreeMap::new(),
@@ -426,7 +422,6 @@ impl State {
             pauses: &self.pauses,
             let_go: &self.let_go,
             rolling: &self.rolling,
-            hushed: &self.hushed,
             freezes: &self.freezes,
             others: &self.others,
             handovers: &self.handovers,

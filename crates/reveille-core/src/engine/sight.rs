@@ -239,7 +239,7 @@ impl State {
             }
             ClusterFact::Leases(list) => {
                 self.cluster.leases(now, self.roster.timing.lease_silent_after, list);
-                self.review_hush();
+                self.review_silent();
                 self.note_renewed();
                 self.review_unproved();
             }

@@ -4,10 +4,14 @@
 //!
 //! Breakers and zone freezes ask "what share has a problem?" after every event, so a new count each time would cost too
 //! much. The tally remembers each machine's [`Place`], and to move it costs two map lookups whatever the size of the fleet.
+//!
+//! A machine that its Node calls Ready and whose lease is silent counts as one that has a problem: a list of nodes may be old,
+//! or lose what happens, while the leases beside it are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, PoolName, ZoneName};
 use crate::model::incident::MachineKey;
 
@@ -93,6 +97,8 @@ pub struct Tally {
     /// The same, of the machines of one cloud.
     zones_of: BTreeMap<(CloudName, ZoneName), Count>,
     all: Count,
+    /// Machines whose leases are silent, whatever their Nodes are said to be.
+    silent: BTreeSet<MachineKey>,
     /// Machines that were counted as away and answer, since they were taken last.
     back: Vec<MachineKey>,
 }
@@ -111,7 +117,8 @@ impl Tally {
             self.places.remove(key);
             return;
         };
-        if new.rank == Rank::Present && self.places.get(key).is_some_and(|old| old.rank.is_away()) {
+        let was_away = self.places.get(key).is_some_and(|old| self.counts_as(key, old).is_away());
+        if was_away && self.counts_as(key, &new) == Rank::Present {
             self.back.push(key.clone());
         }
         self.add(key, &new, true);
@@ -121,6 +128,29 @@ impl Tally {
                 pack(&mut self.places);
             }
         }
+    }
+
+    /// Leases of these machines are silent, and of no others: the list of leases tells, and not the machine's own Node.
+    pub fn set_silent(&mut self, silent: BTreeSet<MachineKey>) {
+        let changed: Vec<MachineKey> = self.silent.symmetric_difference(&silent).cloned().collect();
+        let places: Vec<_> =
+            changed.into_iter().filter_map(|key| Some((self.places.get(&key)?.clone(), key))).collect();
+        for (place, key) in &places {
+            self.add(key, place, false);
+        }
+        let before = std::mem::replace(&mut self.silent, silent);
+        for (place, key) in places {
+            self.add(&key, &place, true);
+            if place.rank == Rank::Present && before.contains(&key) {
+                self.back.push(key);
+            }
+        }
+    }
+
+    /// As what a machine of this place counts now.
+    fn counts_as(&self, key: &MachineKey, place: &Place) -> Rank {
+        let is_hushed = place.rank == Rank::Present && self.silent.contains(key);
+        if is_hushed && stands(Guard::SilentLeases) { Rank::Amiss } else { place.rank }
     }
 
     fn share(&mut self, place: Place) -> Arc<Place> {
@@ -133,6 +163,7 @@ impl Tally {
     }
 
     fn add(&mut self, key: &MachineKey, place: &Place, enters: bool) {
+        let rank = self.counts_as(key, place);
         let pool = self.pools.entry(place.pool.clone()).or_default();
         let zone = place.zone.as_ref().map(|zone| self.zones.entry(zone.clone()).or_default());
         let zone_of = match (key, &place.zone) {
@@ -141,10 +172,10 @@ impl Tally {
         };
         let zone_of = zone_of.map(|zone| self.zones_of.entry(zone).or_default());
         for count in [Some(pool), zone, zone_of, Some(&mut self.all)].into_iter().flatten() {
-            let goes = place.goes && place.rank != Rank::Leaving;
+            let goes = place.goes && rank != Rank::Leaving;
             let going = goes.then_some(&mut count.going);
             move_one(going, enters);
-            move_one(count.slot(place.rank), enters);
+            move_one(count.slot(rank), enters);
         }
     }
 
@@ -190,7 +221,8 @@ impl Tally {
 
     /// Every machine that does not answer, with its place.
     pub fn away(&self) -> impl Iterator<Item = (&MachineKey, &Place)> {
-        self.places.iter().map(|(key, place)| (key, &**place)).filter(|(_, place)| place.rank.is_away())
+        let places = self.places.iter().map(|(key, place)| (key, &**place));
+        places.filter(|(key, place)| self.counts_as(key, place).is_away())
     }
 
     /// Where a machine is counted.
@@ -200,7 +232,7 @@ impl Tally {
 
     /// It is counted as one that answers.
     pub fn is_present(&self, key: &MachineKey) -> bool {
-        self.place(key).is_some_and(|place| place.rank == Rank::Present)
+        self.place(key).is_some_and(|place| self.counts_as(key, place) == Rank::Present)
     }
 }
 
@@ -231,6 +263,26 @@ mod tests {
         assert_eq!(tally.pool(&PoolName::from("p")).total(), 0);
         tally.set(&key, None);
         assert_eq!(tally.all(), Count::default());
+    }
+
+    #[test]
+    fn machine_whose_lease_is_silent_counts_as_away_and_is_back_once() {
+        let mut tally = Tally::default();
+        let key = MachineKey::Node(NodeName::from("n"));
+        tally.set(&key, place(Rank::Present));
+        tally.set_silent(BTreeSet::from([key.clone()]));
+        assert_eq!(tally.all(), Count { amiss: 1, ..Count::default() });
+        assert_eq!((tally.away().count(), tally.is_present(&key)), (1, false));
+        tally.set(&key, place(Rank::Amiss));
+        tally.set(&key, place(Rank::Present));
+        assert_eq!(tally.take_back(), [], "its lease is silent still");
+        tally.set_silent(BTreeSet::new());
+        assert_eq!((tally.take_back(), tally.take_back()), (vec![key.clone()], Vec::new()));
+        assert_eq!(tally.all(), Count { present: 1, ..Count::default() });
+        tally.set_silent(BTreeSet::from([key.clone()]));
+        tally.set(&key, None);
+        tally.set_silent(BTreeSet::new());
+        assert_eq!((tally.all(), tally.take_back()), (Count::default(), Vec::new()));
     }
 
     #[test]

@@ -130,8 +130,6 @@ pub struct Desk<'a> {
     pub let_go: &'a LetGo,
     /// Pools that are rolling, and until when that is assumed.
     pub rolling: &'a BTreeMap<PoolName, Time>,
-    /// Zones in which every lease is silent.
-    pub hushed: &'a BTreeSet<(CloudName, ZoneName)>,
     /// What was frozen a moment ago and recovers.
     pub freezes: &'a Freezes,
     /// Pools in which another actor is at work.

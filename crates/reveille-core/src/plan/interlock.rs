@@ -7,7 +7,6 @@
 
 mod agents;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnose::hosting;
@@ -490,23 +489,14 @@ pub fn most_are_away(limits: &Limits, all: Count) -> bool {
     total >= 2 && away * 100 >= FLEET_DARK_PCT * total && away > limits.tolerated(total)
 }
 
-/// None of a zone's machines is Ready, or every lease there is silent, whatever the Nodes' conditions say: how many
-/// machines those are.
+/// None of a zone's machines is Ready with a lease that is renewed: how many machines those are.
 ///
 /// Zones of two clouds that have the same name are one zone where the clouds are projects of one region, and are otherwise
 /// unrelated ("nova" is Nova's default). No API tells which of the two is true. So a machine's zone is dark when that holds
 /// for all machines of that name, or for those of its own cloud.
-pub fn dark_zone(
-    tally: &Tally,
-    hushed: &BTreeSet<(CloudName, ZoneName)>,
-    cloud: &CloudName,
-    zone: &ZoneName,
-) -> Option<Count> {
+pub fn dark_zone(tally: &Tally, cloud: &CloudName, zone: &ZoneName) -> Option<Count> {
     let (whole, own) = (tally.zone(zone), tally.zone_of(cloud, zone));
-    let is_dark = |count: &Count| count.total() >= 2 && count.present == 0;
-    let is_hushed = || hushed.contains(&(cloud.clone(), zone.clone()));
-    let hushed = || (whole.total() >= 2 && is_hushed()).then_some(own);
-    [whole, own].into_iter().find(is_dark).or_else(hushed)
+    [whole, own].into_iter().find(|count| count.total() >= 2 && count.present == 0)
 }
 
 /// Many at once is another fault than each alone.
@@ -514,7 +504,7 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
     if let Some(zone) = desk.zone(seen) {
-        if let Some(count) = dark_zone(desk.tally, desk.hushed, &pool.cloud, &zone) {
+        if let Some(count) = dark_zone(desk.tally, &pool.cloud, &zone) {
             holds.push(Hold::ZoneDark { zone: zone.clone(), machines: count.total() });
         }
         scopes.push(Scope::Zone(pool.cloud.clone(), zone));

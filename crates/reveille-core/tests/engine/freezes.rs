@@ -214,3 +214,23 @@ fn machines_that_need_not_join_freeze_nothing() {
     field.run(min(360));
     assert!(field.destructive_calls() > 0, "{}", field.held("i004", FaultKind::NotReady));
 }
+
+/// The list of nodes was old, so that every Node was Ready, while the leases of half of a fleet stood still: the one machine that
+/// was known to be broken before was rebooted in the middle of that (seed 5305304).
+#[test]
+fn machines_whose_leases_are_silent_count_as_away_although_their_nodes_are_called_ready() {
+    for many in [2, 6] {
+        let mut field = Field::new(roster()).populate(12);
+        field.run(min(5));
+        field.silent = (0..many).map(|number| format!("node-i{number:03}")).collect();
+        set(&mut field, "i011", Ready::False);
+        field.run(min(40));
+        assert_eq!(field.calls.is_empty(), many == 6, "{many}: {:?}", field.calls);
+        let held = field.held("i011", FaultKind::NotReady);
+        assert!(many == 2 || held.contains("7 of 12"), "{held}");
+        // They are renewed again, and nothing that was held is forgotten.
+        field.silent.clear();
+        field.run(min(40));
+        assert!(field.destructive_calls() > 0, "{many}");
+    }
+}

@@ -85,11 +85,7 @@ impl Referee {
         }
         for (id, pool) in scene.world.deleted_by_others() {
             // Our own deletion of it was under way, and which of the two it was cannot be told.
-            let is_it = |intent: &Intent| match &intent.call {
-                Call::DeleteInstance(DeleteInstance { instance, .. }) => instance == id,
-                _ => false,
-            };
-            if self.intents.values().any(is_it) {
+            if self.we_delete(id) {
                 continue;
             }
             // A machine that no listing holds and each read denies counts as gone, as no client can see more (seed 2304123).
@@ -102,6 +98,13 @@ impl Referee {
             }
             self.foreign.entry(id.clone()).or_insert_with(|| (now, pool.clone()));
         }
+    }
+
+    /// A deletion of ours was meant for it.
+    fn we_delete(&self, id: &InstanceId) -> bool {
+        self.intents.values().any(|intent| {
+            matches!(&intent.call, Call::DeleteInstance(DeleteInstance { instance, .. }) if instance == id)
+        })
     }
 
     /// When a machine of the pool last became well. That the same one broke again does not unsay it.
@@ -275,9 +278,12 @@ impl Referee {
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
-        // What others deleted a while ago shows in the lists.
+        // What others deleted a while ago shows in the lists; until then, one that goes and one that is gone are told alike, also
+        // where the list of what changed leaves both out (seed 5351795).
         let unseen = |(at, of): &&(Time, PoolName)| *of == pool.name && self.ago(*at) < OTHERS_SHOW;
-        let told = scene.world.machines_of(&pool.name) + self.foreign.values().filter(unseen).count();
+        let leaving = scene.world.leaving_from(&pool.name);
+        let goes = leaving.filter(|(id, at)| self.ago(*at) < OTHERS_SHOW && !self.we_delete(id)).count();
+        let told = scene.world.machines_of(&pool.name) + goes + self.foreign.values().filter(unseen).count();
         // One that goes already, by a deletion of ours whose answer was lost, is none of those that serve (4402004).
         let serves = ground_truth.state != InstanceState::Errored && !ground_truth.state.is_leaving();
         if told <= pool.min as usize && serves {

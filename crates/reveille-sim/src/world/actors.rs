@@ -432,7 +432,7 @@ impl World {
         twin.pod_ranges = Box::new([]);
         set_ready(&mut twin, Ready::Unknown);
         let twin = Arc::new(twin);
-        if self.lies.api_silent {
+        if !self.watching() {
             self.lies.unseen_twins.insert(twin.name.clone());
         }
         self.cluster.put(twin.clone());

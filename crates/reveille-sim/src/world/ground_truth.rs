@@ -99,6 +99,13 @@ impl World {
         self.project.servers.values().filter(stays).count()
     }
 
+    /// Machines of a pool that leave, and since when.
+    pub(crate) fn leaving_from(&self, pool: &PoolName) -> impl Iterator<Item = (&InstanceId, Time)> {
+        let leaves =
+            |server: &&Server| server.pool.as_ref() == Some(pool) && server.instance.state.is_leaving();
+        self.project.servers.values().filter(leaves).map(|server| (&server.instance.id, server.changed_at))
+    }
+
     /// Our running machines of a zone, or of all zones.
     pub(crate) fn heard_in(&self, zone: Option<&ZoneName>) -> Heard {
         let mut heard = Heard::default();

@@ -323,7 +323,7 @@ impl World {
                 self.lies.nodes_empty = false;
                 self.break_watch();
             }
-            Fault::ApiSilent(_) => self.lies.api_is_back(),
+            Fault::ApiSilent(_) => self.lies.api_silent = false,
             Fault::LeasesFrozen(_) => self.lies.leases_frozen = false,
             Fault::ZoneDark(zone, _) => {
                 self.lies.dark_zones.remove(zone);

@@ -215,7 +215,7 @@ impl World {
             }
             Fault::ApiDenied(_) => {
                 self.network_faults.api_denied = false;
-                self.lies.api_is_back();
+                self.lies.api_silent = false;
             }
             Fault::ApiClock(..) => self.set_clocks(0),
             Fault::FleetDark(_) => {

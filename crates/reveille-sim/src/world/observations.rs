@@ -46,7 +46,8 @@ pub(crate) struct Lies {
     pub(crate) elsewhere: bool,
     pub(crate) portless: bool,
     pub(crate) api_silent: bool,
-    /// Second Nodes that were made while the API was silent: no client has seen them yet (seed 3843047).
+    /// Second Nodes that were made while the API was silent, showed an old state or lost what happened: no client has seen them
+    /// yet (seeds 3843047, 5303211).
     pub(crate) unseen_twins: BTreeSet<NodeName>,
     pub(crate) nodes_empty: bool,
     /// Kubelets are heard, and their leases are not renewed.
@@ -98,12 +99,6 @@ pub(crate) struct Unlisting {
 }
 
 impl Lies {
-    /// The API answers us again, and shows what it has.
-    pub(crate) fn api_is_back(&mut self) {
-        self.api_silent = false;
-        self.unseen_twins.clear();
-    }
-
     fn about_the_cloud(&self) -> bool {
         self.unlisted.is_some()
             || self.elsewhere
@@ -530,7 +525,10 @@ impl World {
             _ if another.is_some() => another.unwrap_or_default(),
             _ if self.lies.nodes_empty => Vec::new(),
             Some(old) => old.clone(),
-            None => self.cluster.nodes.values().cloned().collect(),
+            None => {
+                self.lies.unseen_twins.clear();
+                self.cluster.nodes.values().cloned().collect()
+            }
         };
         self.hear(ClusterFact::Synced(nodes));
         let said: Vec<NodeEvent> = self.cluster.said(self.now).cloned().collect();

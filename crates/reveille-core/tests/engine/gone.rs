@@ -221,6 +221,29 @@ fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
     assert!(held.contains("5 Nodes disappeared together"), "{held}");
 }
 
+/// The store is restored once more when one of the lost machines is back: three of ten are lost still, two more Nodes go, and
+/// neither number is too many by itself (seed 5450350).
+#[test]
+fn nodes_that_go_in_one_list_while_some_are_lost_together_are_lost_with_them() {
+    for back in [1, 3] {
+        let mut field = ten();
+        lose(&mut field, &FOUR);
+        field.watch_for(Span::from_min(80));
+        for id in &FOUR[..back] {
+            field.nodes.insert((*id).to_owned(), node(id, Ready::True));
+        }
+        field.run(Span::from_min(5));
+        lose(&mut field, &["i007", "i008"]);
+        field.watch_for(Span::from_min(120));
+        // Three of ten may be missing.
+        assert_eq!(field.destructive_calls() == 0, back == 1, "{back}: {:?}", field.calls);
+        if back == 1 {
+            let held = field.held("i007", FaultKind::Vanished);
+            assert!(held.contains("5 Nodes disappeared together"), "{held}");
+        }
+    }
+}
+
 /// Two clouds. A backup that is older than some machines is restored while no process runs, and the next process does not reach
 /// one of the clouds: what its ledger knows of that one counts against the list all the same.
 #[test]

@@ -31,6 +31,8 @@ crate::guards! {
     SameCluster = "same-cluster",
     /// a machine whose lease is silent is away, whatever its Node is said to be
     SilentLeases = "silent-leases",
+    /// an empty or shrunken list of leases is not believed
+    ShrunkenLeases = "shrunken-leases",
     /// where no Node exists yet, nothing that can hurt is done
     SomeNode = "some-node",
     /// an instance is gone when its id was denied, not when a list lacks it

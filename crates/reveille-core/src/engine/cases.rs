@@ -72,6 +72,9 @@ impl State {
                 self.tally.set(key, place);
             } else if self.has_listed(key) {
                 self.forget(key, Verdict::SubjectGone);
+            } else {
+                // Its cloud's list is doubted. When that ends the machine is gone, or was never ours, and counts no more.
+                self.unsure.insert(key.clone());
             }
             return;
         };

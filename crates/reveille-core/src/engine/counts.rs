@@ -7,7 +7,7 @@
 //!
 //! `plan::interlock` says which repairs a freeze blocks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::absence::{Absence, Standing};
 use crate::diagnose::hosting;
@@ -43,6 +43,10 @@ impl State {
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
         let rank = match standing {
             Standing::Answers => Rank::Present,
+            // Its cloud denies it, or shows it no more, and it serves. Where its lease is silent, the tally counts it as away.
+            Standing::CannotTell(_) if answers() && self.cluster.source.trust(self.now).is_given() => {
+                Rank::Present
+            }
             // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
             // failed read would end a freeze (seed 3300706).
             Standing::CannotTell(_) if was_amiss() && !serves() => Rank::Amiss,
@@ -52,7 +56,9 @@ impl State {
             Standing::Absent(absence) => match absence.kind {
                 // The pool waits for no join. A machine that has not joined is no loss to the cluster: eight such machines
                 // beside six that serve would freeze the roster for good.
-                FaultKind::NeverJoined if absence.due_after.is_none() => Rank::Unawaited,
+                FaultKind::NeverJoined | FaultKind::NotReady if absence.due_after.is_none() => {
+                    Rank::Unawaited
+                }
                 // A machine that the controller saw being created is still provisioning until its deadline.
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
                 FaultKind::Ghost if is_denied_lately() => Rank::Amiss,
@@ -120,10 +126,11 @@ impl State {
     }
 
     /// The Nodes of a machine count towards the silence of the fleet while the machine is part of the fleet. A scale-down
-    /// from twelve machines to three left nine Nodes that no controller deleted, and they made the fleet dark for good.
+    /// from twelve machines to three left nine Nodes that no controller deleted, and they made the fleet dark for good; so did
+    /// fifteen machines of no pool that their owner shut down.
     pub(super) fn note_fleet(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
-        let leaves = self.tally.place(key).is_some_and(|place| place.rank == Rank::Leaving);
+        let leaves = self.tally.place(key).is_none_or(|place| place.rank == Rank::Leaving);
         let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
         for name in seen.into_iter().flat_map(|seen| &seen.nodes) {
             self.cluster.set_left_over(name, leaves);
@@ -175,43 +182,46 @@ impl State {
         }
     }
 
-    /// A watch may go on showing machines as away that have come back: their leases, which are listed apart, tell. Each of them
-    /// keeps the others of its freeze from being touched a while longer (seed 3502351).
-    pub(super) fn note_renewed(&mut self) {
-        if !self.freezes.is_any_recovering() {
-            return;
+    /// A watch that loses what happens, or a list that is old, goes on calling Nodes Ready. Their leases tell: a machine none of
+    /// whose Nodes has a lease that is renewed is away, whatever the Nodes are said to be. One whose lease is renewed again is
+    /// back, and keeps the others of its freeze from being touched a while longer (seed 3502351).
+    pub(super) fn review_silent(&mut self) {
+        if self.cluster.silent_leases() == 0 && self.remembered.is_empty() {
+            self.cluster.count_silence(None);
+            return self.tally.set_silent(BTreeSet::new());
         }
         let silent_after = self.roster.timing.lease_silent_after;
-        let desk = self.desk();
-        let renews = |name: &NodeName| desk.cluster.renews(name, silent_after);
-        let is_back =
-            |key: &MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.nodes.iter().any(renews));
-        let away = self.tally.away().map(|(key, _)| key);
-        let renewed: Vec<MachineKey> = away.filter(|key| is_back(key)).cloned().collect();
-        self.tally.note_back(renewed);
+        let views = self.desk().views();
+        let unseen = self.remembered.iter().filter_map(|(key, memory)| Some((memory.node.as_ref()?, key)));
+        let unseen: BTreeMap<&NodeName, &MachineKey> = unseen.collect();
+        // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
+        let machine_of = |name: &NodeName, seen: &NodeSeen| {
+            let linked = views.runs_on(&seen.node).or_else(|| seen.link.as_ref().map(Link::machine));
+            linked.or_else(|| unseen.get(name).map(|key| (*key).clone()))
+        };
+        let mut machines: BTreeMap<MachineKey, bool> = BTreeMap::new();
+        for (name, seen) in &self.cluster.nodes {
+            let Some(is_silent) = self.cluster.lease_age(name).map(|age| age > silent_after) else {
+                continue;
+            };
+            if let Some(key) = machine_of(name, seen) {
+                machines.entry(key).and_modify(|silent| *silent &= is_silent).or_insert(is_silent);
+            }
+        }
+        let counts =
+            |key: &MachineKey| self.tally.place(key).is_some_and(|place| place.rank != Rank::Leaving);
+        machines.retain(|key, _| counts(key));
+        let total = machines.len() as u32;
+        machines.retain(|_, is_silent| *is_silent);
+        self.cluster.count_silence(Some((machines.len() as u32, total)));
+        self.tally.set_silent(machines.into_keys().collect());
     }
 
-    /// A watch that loses what happens, or a list that is old, goes on calling Nodes Ready. Their leases tell: a machine none of
-    /// whose Nodes has a lease that is renewed is away, whatever the Nodes are said to be.
-    pub(super) fn review_silent(&mut self) {
-        let silent_after = self.roster.timing.lease_silent_after;
-        let lease_is_silent = |name: &NodeName| self.cluster.lease_age(name).map(|age| age > silent_after);
-        let desk = self.desk();
-        let renews_another = |key: &MachineKey| {
-            let nodes = desk.seen(key).map_or(&[][..], |(_, seen)| &seen.nodes);
-            nodes.iter().any(|name| lease_is_silent(name) == Some(false))
-        };
-        let mut silent = BTreeSet::new();
-        // With one that is silent there is nothing that machines have in common.
-        if self.cluster.silence().0 > 1 {
-            let views = desk.views();
-            let lost = self.cluster.nodes.iter().filter(|(name, _)| lease_is_silent(name) == Some(true));
-            // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
-            let machines = lost.filter_map(|(_, seen)| {
-                views.runs_on(&seen.node).or_else(|| seen.link.as_ref().map(Link::machine))
-            });
-            silent.extend(machines.filter(|key| !renews_another(key)));
+    /// Where leases cannot be listed any more, what the last list said does not count for good.
+    pub(super) fn review_unlisted_leases(&mut self) {
+        if self.tally.is_any_silent() && self.cluster.leases_are_old(self.now) {
+            self.cluster.count_silence(None);
+            self.tally.forget_silent();
         }
-        self.tally.set_silent(silent);
     }
 }

@@ -88,8 +88,9 @@ impl State {
     /// Its Nodes stand for no machine that is in sight, until it is.
     pub(super) fn let_go_of_nodes(&mut self, former: &Seen) {
         for name in &former.nodes {
-            let Some(node) = self.cluster.nodes.get_mut(name) else { continue };
-            if node.link.take_if(|link| link.instance == former.instance.id).is_some() {
+            let link = self.cluster.nodes.get(name).and_then(|node| node.link.as_ref());
+            if link.is_some_and(|link| link.instance == former.instance.id) {
+                self.cluster.set_link(name, None);
                 self.cluster.weak.insert(name.clone());
                 self.dirty.insert(MachineKey::Node(name.clone()));
                 self.mark_sharing(name);

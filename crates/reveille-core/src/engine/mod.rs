@@ -533,6 +533,7 @@ impl State {
     /// Conditions that block many incidents, each as one bit that is set while it blocks none. When one opens, the engine decides
     /// the incidents again that a gate blocks. True when one opened.
     fn review_gates(&mut self) -> bool {
+        self.review_unlisted_leases();
         self.review_freezes();
         let (cluster, timing, now) = (&self.cluster, &self.roster.timing, self.now);
         self.agents.note_outage(now, |of| !interlock::leases_say_otherwise(cluster, timing, now, of));

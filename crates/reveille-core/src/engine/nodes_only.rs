@@ -44,11 +44,11 @@ impl State {
             self.unsure.insert(key.clone());
         }
         // Where no list has shown its machine since the restart, this is all that is known of that.
-        if let Some(Provider::Instance(id)) = found.map(|seen| &seen.node.provider) {
-            let key = |cloud: &CloudName| MachineKey::Instance(cloud.clone(), id.clone());
-            let unseen = self.roster.clouds.iter().map(key).filter(|key| self.remembered.contains_key(key));
-            self.dirty.extend(unseen.collect::<Vec<_>>());
-        }
+        let ids = found.into_iter().flat_map(|seen| seen.node.named_instances());
+        let of = |id: &InstanceId, cloud: &CloudName| MachineKey::Instance(cloud.clone(), id.clone());
+        let machines = ids.flat_map(|id| self.roster.clouds.iter().map(move |cloud| of(id, cloud)));
+        let unseen: Vec<MachineKey> = machines.filter(|key| self.remembered.contains_key(key)).collect();
+        self.dirty.extend(unseen);
         let unlinked = unlinked.filter(|_| listed).cloned();
         if let Some(seen) = unlinked
             && let Provider::Instance(id) = &seen.node.provider

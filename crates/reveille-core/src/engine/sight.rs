@@ -209,6 +209,8 @@ impl State {
                 change.lost_together.extend(judged.lost_together);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);
+                // Where no cloud has shown a machine since the restart, its Node is all that is known of it.
+                self.dirty.extend(self.remembered.keys().cloned());
                 if is_after_gap {
                     self.doubt_births();
                 }
@@ -238,10 +240,10 @@ impl State {
                 self.after_cluster_change(change);
             }
             ClusterFact::Leases(list) => {
-                self.cluster.leases(now, self.roster.timing.lease_silent_after, list);
-                self.review_silent();
-                self.note_renewed();
-                self.review_unproved();
+                if self.cluster.leases(now, &self.roster.timing, list) {
+                    self.review_silent();
+                    self.review_unproved();
+                }
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();

@@ -55,6 +55,17 @@ pub struct Node {
     pub taints: Box<[Arc<str>]>,
 }
 
+impl Node {
+    /// The instances that its provider ID and its system UUID name.
+    pub fn named_instances(&self) -> impl Iterator<Item = &InstanceId> {
+        let provided = match &self.provider {
+            Provider::Instance(id) => Some(id),
+            _ => None,
+        };
+        provided.into_iter().chain(&self.system_uuid)
+    }
+}
+
 /// What `spec.providerID` says.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -18,7 +18,7 @@ use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::lease::{Leases, Renewal};
 use crate::model::node::{Node, NodeEvent, Ready};
-use crate::model::roster::Network;
+use crate::model::roster::{Network, Timing};
 use crate::model::time::{Span, Time};
 
 use super::identity::Identity;
@@ -28,6 +28,9 @@ use super::pack::{Growth, pack};
 use super::sayings::Sayings;
 use super::sharing::Identities;
 use super::source::Source;
+
+/// A list of leases that is older than this says nothing of now. As long as a machine that its cloud denies counts as away.
+const LEASES_LAST: Span = Span::from_min(30);
 
 /// A node and what we remember of it.
 #[derive(Clone, Debug)]
@@ -217,6 +220,8 @@ pub struct ClusterView {
     pub(super) linked: usize,
     /// How many machines had lost their Node before the last list, and are not back.
     pub missing_before: usize,
+    /// Machines whose leases are all silent, of those that have one, where some are.
+    silence: Option<(u32, u32)>,
     pub(super) awaited: Awaited,
     pub(super) by_name: ByName,
     pub(super) judgements: u64,
@@ -253,6 +258,7 @@ impl ClusterView {
             lost: BTreeSet::new(),
             listed_none: false,
             missing_before: 0,
+            silence: None,
             linked: 0,
             awaited: Awaited::default(),
             by_name: ByName::default(),
@@ -385,8 +391,9 @@ impl ClusterView {
         holders.filter(|name| self.weak.contains(*name)).cloned().collect()
     }
 
-    /// Takes in a complete list of leases.
-    pub fn leases(&mut self, now: Time, silent_after: Span, list: Leases) {
+    /// Takes in a complete list of leases, unless it lacks too many of them: an empty list with 200 ended a freeze. Where no other
+    /// comes for long, it is believed. True where it counts.
+    pub fn leases(&mut self, now: Time, timing: &Timing, list: Leases) -> bool {
         let nodes = &self.nodes;
         let has_nodes = |names: &[NodeName]| {
             // Both are in order of name. A Node that stands for no machine of the roster says nothing of the fleet: a
@@ -399,7 +406,17 @@ impl ClusterView {
             };
             names.iter().map(has_node).collect()
         };
-        self.leases.take(now, silent_after, list, has_nodes);
+        let lacks_too_many = self.leases.lacks_too_many(&list, has_nodes, |known| timing.may_lack(known));
+        if lacks_too_many && !self.leases_are_old(now) && stands(Guard::ShrunkenLeases) {
+            return false;
+        }
+        self.leases.take(now, timing.lease_silent_after, list, has_nodes);
+        true
+    }
+
+    /// No list of leases counted for so long that the last one says nothing of now.
+    pub fn leases_are_old(&self, now: Time) -> bool {
+        self.leases.listed(now) > LEASES_LAST
     }
 
     /// This node stands for this machine, or for none that is known.
@@ -419,9 +436,19 @@ impl ClusterView {
         }
     }
 
-    /// How many nodes of machines had a silent lease at the last list of leases, of how many that had one.
-    pub const fn silence(&self) -> (u32, u32) {
-        self.leases.silence()
+    /// How many machines had silent leases alone at the last list of leases, of how many that had one.
+    pub fn silence(&self) -> (u32, u32) {
+        self.silence.unwrap_or_else(|| self.leases.silence())
+    }
+
+    /// How many leases of Nodes of machines were silent at the last list of them.
+    pub const fn silent_leases(&self) -> u32 {
+        self.leases.silence().0
+    }
+
+    /// The same counted by machines, some of which have several Nodes. None: as many as there are leases.
+    pub fn count_silence(&mut self, machines: Option<(u32, u32)>) {
+        self.silence = machines;
     }
 
     /// For how long lists of leases have shown this Node's lease unchanged; `None` without a lease. A lease seen for the

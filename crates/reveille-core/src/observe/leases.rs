@@ -8,6 +8,7 @@
 //! Every list brings a renewal of every Node, so a list of a quiet fleet must cost little: three rows side by side in order
 //! of name, and no lookup in any map. The names are those of the list itself, shared with the adapter that sent it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::id::NodeName;
@@ -134,6 +135,26 @@ impl LeaseBook {
             *at = (*at).min(now);
         }
         self.listed_at = self.listed_at.min(now);
+    }
+
+    /// Whether this list lacks more leases of nodes that are there than `may_lack` allows of so many: as an empty list of machines,
+    /// an empty one of leases says nothing.
+    pub(super) fn lacks_too_many(
+        &self,
+        list: &Leases,
+        has_nodes: impl FnOnce(&[NodeName]) -> Vec<bool>,
+        may_lack: impl FnOnce(usize) -> usize,
+    ) -> bool {
+        if self.names == *list.names() {
+            return false;
+        }
+        let listed: BTreeSet<&NodeName> = list.names().iter().collect();
+        let has_nodes = has_nodes(&self.names);
+        let known = self.names.iter().zip(has_nodes).filter(|(_, has_node)| *has_node);
+        let (known, lacking) = known.fold((0, 0), |(all, lacking), (name, _)| {
+            (all + 1, lacking + usize::from(!listed.contains(name)))
+        });
+        lacking > may_lack(known)
     }
 
     /// How many nodes had a silent lease at the last list, of how many that had one.

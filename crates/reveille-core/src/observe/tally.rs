@@ -106,44 +106,63 @@ pub struct Tally {
 impl Tally {
     /// Moves a machine to its place, or takes it out of the count.
     pub fn set(&mut self, key: &MachineKey, place: Option<Place>) {
-        let old = self.places.get(key);
-        if old.map(|old| &**old) == place.as_ref() {
+        let old = self.places.get(key).cloned();
+        if old.as_deref() == place.as_ref() {
             return;
         }
-        if let Some(old) = old.cloned() {
-            self.add(key, &old, false);
+        let was_away = old.as_ref().is_some_and(|old| self.counts_as(key, old).is_away());
+        if let Some(old) = &old {
+            self.add(key, old, false);
         }
-        let Some(new) = place.map(|place| self.share(place)) else {
-            self.places.remove(key);
-            return;
-        };
-        let was_away = self.places.get(key).is_some_and(|old| self.counts_as(key, old).is_away());
-        if was_away && self.counts_as(key, &new) == Rank::Present {
-            self.back.push(key.clone());
-        }
-        self.add(key, &new, true);
-        if self.places.insert(key.clone(), new).is_none() {
-            self.growth.note();
-            if self.growth.is_over(self.places.len()) {
-                pack(&mut self.places);
+        match place.map(|place| self.share(place)) {
+            Some(new) => {
+                if was_away && self.counts_as(key, &new) == Rank::Present {
+                    self.back.push(key.clone());
+                }
+                self.add(key, &new, true);
+                if self.places.insert(key.clone(), new).is_none() {
+                    self.growth.note();
+                    if self.growth.is_over(self.places.len()) {
+                        pack(&mut self.places);
+                    }
+                }
             }
+            None => drop(self.places.remove(key)),
+        }
+        // No machine has that place any more: this one and the shared one are left.
+        if let Some(old) = old.filter(|old| Arc::strong_count(old) <= 2) {
+            self.known.remove(&old);
         }
     }
 
-    /// Leases of these machines are silent, and of no others: the list of leases tells, and not the machine's own Node.
+    /// Leases of these machines are silent, and of no others: the list of leases tells, and not the machine's own Node. Those
+    /// that were silent and are not any more are back, whatever their Nodes are said to be.
     pub fn set_silent(&mut self, silent: BTreeSet<MachineKey>) {
+        let renewed = self.silent.difference(&silent).cloned();
+        self.back.extend(renewed.filter(|key| self.places.contains_key(key)));
+        self.count_silent(silent);
+    }
+
+    /// No list of leases tells any more which are silent: that says of no machine that it is back.
+    pub fn forget_silent(&mut self) {
+        self.count_silent(BTreeSet::new());
+    }
+
+    /// The leases of some machines are silent.
+    pub fn is_any_silent(&self) -> bool {
+        !self.silent.is_empty()
+    }
+
+    fn count_silent(&mut self, silent: BTreeSet<MachineKey>) {
         let changed: Vec<MachineKey> = self.silent.symmetric_difference(&silent).cloned().collect();
-        let places: Vec<_> =
-            changed.into_iter().filter_map(|key| Some((self.places.get(&key)?.clone(), key))).collect();
+        let places = changed.into_iter().filter_map(|key| Some((self.places.get(&key)?.clone(), key)));
+        let places: Vec<_> = places.collect();
         for (place, key) in &places {
             self.add(key, place, false);
         }
-        let before = std::mem::replace(&mut self.silent, silent);
-        for (place, key) in places {
-            self.add(&key, &place, true);
-            if place.rank == Rank::Present && before.contains(&key) {
-                self.back.push(key);
-            }
+        self.silent = silent;
+        for (place, key) in &places {
+            self.add(key, place, true);
         }
     }
 
@@ -177,6 +196,22 @@ impl Tally {
             move_one(going, enters);
             move_one(count.slot(rank), enters);
         }
+        if !enters && let Some(zone) = &place.zone {
+            self.drop_empty(key, zone);
+        }
+    }
+
+    /// A zone without machines is none: a kubelet may write the label of its zone, another one each minute.
+    fn drop_empty(&mut self, key: &MachineKey, zone: &ZoneName) {
+        let is_empty = |count: Option<&Count>| count == Some(&Count::default());
+        if is_empty(self.zones.get(zone)) {
+            self.zones.remove(zone);
+        }
+        let MachineKey::Instance(cloud, _) = key else { return };
+        let of_cloud = (cloud.clone(), zone.clone());
+        if is_empty(self.zones_of.get(&of_cloud)) {
+            self.zones_of.remove(&of_cloud);
+        }
     }
 
     /// The place of a machine that is counted among those of the pool.
@@ -207,11 +242,6 @@ impl Tally {
     /// Every zone of every cloud.
     pub fn zones(&self) -> impl Iterator<Item = (&CloudName, &ZoneName)> {
         self.zones_of.keys().map(|(cloud, zone)| (cloud, zone))
-    }
-
-    /// These count as away and are known to come back: something else than their Nodes tells.
-    pub fn note_back(&mut self, machines: Vec<MachineKey>) {
-        self.back.extend(machines);
     }
 
     /// Machines that did not answer and do now, since this was asked last.

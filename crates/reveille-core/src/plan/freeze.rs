@@ -97,11 +97,6 @@ impl Freezes {
         }
     }
 
-    /// Something that was frozen recovers, so that it matters who else comes back.
-    pub fn is_any_recovering(&self) -> bool {
-        self.0.values().any(|phase| matches!(phase, Phase::Recovering { .. }))
-    }
-
     /// What is not there any more is not remembered. With no more remembered than the `count` that are there, nothing is asked.
     pub fn retain(&mut self, count: usize, is_there: impl Fn(&Scope) -> bool) {
         if self.0.len() > count {

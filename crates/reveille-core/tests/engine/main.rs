@@ -13,6 +13,7 @@ mod booting;
 mod bursts;
 mod clock;
 mod consoles;
+mod counted;
 mod doubted;
 mod fixture;
 mod freezes;

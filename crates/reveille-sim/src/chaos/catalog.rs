@@ -15,6 +15,7 @@ use reveille_core::model::time::Span;
 
 use super::Happening;
 use super::access;
+use super::crowds;
 use super::dice::{Dice, Drawn, call, one, process};
 use super::hands;
 use super::hosting;
@@ -218,6 +219,7 @@ pub fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(variety::CATALOG)
         .chain(hands::CATALOG)
         .chain(relapse::CATALOG)
+        .chain(crowds::CATALOG)
 }
 
 impl Rates {
@@ -228,7 +230,9 @@ impl Rates {
         let varied = if seed >= variety::SEEDS_FROM { variety::CATALOG } else { &[] };
         let by_hand = if seed >= hands::SEEDS_FROM { hands::CATALOG } else { &[] };
         let back = if seed >= relapse::SEEDS_FROM { relapse::CATALOG } else { &[] };
-        let entries = CATALOG.iter().chain(beside).chain(hosted).chain(varied).chain(by_hand).chain(back);
+        let crowds = if seed >= crowds::SEEDS_FROM { crowds::CATALOG } else { &[] };
+        let sheets = [CATALOG, beside, hosted, varied, by_hand, back, crowds];
+        let entries = sheets.into_iter().flatten();
         Self(entries.map(|entry| (entry.name, entry.rate)).collect())
     }
 
@@ -285,6 +289,7 @@ pub fn table() -> String {
     let varied = lines(variety::CATALOG, sum);
     let (by_hand, by_hand_from) = (lines(hands::CATALOG, sum), hands::SEEDS_FROM);
     let (back, back_from) = (lines(relapse::CATALOG, sum), relapse::SEEDS_FROM);
+    let (crowds, crowds_from) = (lines(crowds::CATALOG, sum), crowds::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
@@ -305,7 +310,10 @@ pub fn table() -> String {
          one class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{by_hand}\n\
          In courses of seeds from {back_from} on, what a repair mends may come back moments later.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{back}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{back}\n\
+         In courses of seeds from {crowds_from} on, some of what happens strikes many machines at once, or is told by leases\n\
+         alone.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{crowds}"
     )
 }
 

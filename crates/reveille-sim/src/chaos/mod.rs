@@ -12,6 +12,7 @@
 
 pub mod access;
 pub mod catalog;
+pub mod crowds;
 mod dice;
 pub mod hands;
 pub mod hosting;
@@ -80,7 +81,7 @@ pub struct Draft {
 #[derive(Clone, Debug)]
 pub struct Numbered {
     /// Counted from 0 for the fleet, from [`BESIDE`] for service users, from twice that for what a provider does, and from three
-    /// times that for what [`variety`] brings, and from four times that for what [`hands`] do.
+    /// times that for what [`variety`] brings, from four times that for what [`hands`] do, and so on, a sheet each.
     pub number: u32,
     /// How long after the beginning.
     pub after: Span,
@@ -150,12 +151,15 @@ impl Course {
         let by_hand = drawn_of(hands::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "relapse faults");
         let back = drawn_of(relapse::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "crowd faults");
+        let crowds = drawn_of(crowds::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
             .chain(numbered(3 * BESIDE, varied))
             .chain(numbered(4 * BESIDE, by_hand))
             .chain(numbered(5 * BESIDE, back))
+            .chain(numbered(6 * BESIDE, crowds))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }

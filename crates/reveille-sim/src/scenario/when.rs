@@ -329,6 +329,7 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "the cluster lists no nodes for {span}", make: |s| lasting(s, Fault::NodesUnlisted) },
     Phrase { form: "the API server is silent for {span}", make: |s| lasting(s, Fault::ApiSilent) },
     Phrase { form: "no lease is renewed for {span}", make: |s| lasting(s, Fault::LeasesFrozen) },
+    Phrase { form: "the list of leases is empty for {span}", make: |s| lasting(s, Fault::LeasesUnlisted) },
     Phrase { form: "the watch of nodes is a minute behind for {span}", make: |s| lasting(s, Fault::WatchLags) },
     Phrase { form: "the watch of nodes loses what happens for {span}", make: |s| lasting(s, Fault::WatchGap) },
     Phrase { form: "the cluster shows an old state for {span}", make: |s| lasting(s, Fault::NodeListStale) },

@@ -132,6 +132,8 @@ pub enum Fault {
     ApiSilent(Span),
     /// Leases are not renewed although kubelets run.
     LeasesFrozen(Span),
+    /// The list of leases has nothing in it, with 200.
+    LeasesUnlisted(Span),
     /// Nothing in a zone reaches the cluster's API.
     ZoneDark(ZoneName, Span),
     /// Answers to reads and calls come half a minute to four minutes late.
@@ -326,6 +328,7 @@ impl Fault {
             Self::OtherCluster(_) => "other-cluster",
             Self::ApiSilent(_) => "api-silent",
             Self::LeasesFrozen(_) => "leases-frozen",
+            Self::LeasesUnlisted(_) => "leases-unlisted",
             Self::ZoneDark(..) => "zone-dark",
             Self::Call(lie) => lie.name(),
             Self::AnswersLate(_) => "answers-late",
@@ -430,6 +433,7 @@ impl Fault {
             | Self::OtherCluster(lasts)
             | Self::ApiSilent(lasts)
             | Self::LeasesFrozen(lasts)
+            | Self::LeasesUnlisted(lasts)
             | Self::ZoneDark(_, lasts)
             | Self::AnswersLate(lasts)
             | Self::AnswersTwice(lasts)

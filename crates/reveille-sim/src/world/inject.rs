@@ -50,6 +50,7 @@ impl World {
             | Fault::EtcdRestored(_)
             | Fault::ApiSilent(_)
             | Fault::LeasesFrozen(_)
+            | Fault::LeasesUnlisted(_)
             | Fault::ZoneDark(..)
             | Fault::ControllerDown(_)
             | Fault::Call(_) => self.strike_senses(&fault),
@@ -279,6 +280,7 @@ impl World {
                 self.break_watch();
             }
             Fault::LeasesFrozen(_) => self.lies.leases_frozen = true,
+            Fault::LeasesUnlisted(_) => self.lies.leases_empty = true,
             Fault::ZoneDark(zone, _) => {
                 self.lies.dark_zones.insert(zone.clone());
                 self.review_all();
@@ -325,6 +327,7 @@ impl World {
             }
             Fault::ApiSilent(_) => self.lies.api_silent = false,
             Fault::LeasesFrozen(_) => self.lies.leases_frozen = false,
+            Fault::LeasesUnlisted(_) => self.lies.leases_empty = false,
             Fault::ZoneDark(zone, _) => {
                 self.lies.dark_zones.remove(zone);
                 self.review_all();

@@ -52,6 +52,8 @@ pub(crate) struct Lies {
     pub(crate) nodes_empty: bool,
     /// Kubelets are heard, and their leases are not renewed.
     pub(crate) leases_frozen: bool,
+    /// The list of leases is empty.
+    pub(crate) leases_empty: bool,
     pub(crate) dark_zones: BTreeSet<ZoneName>,
     /// What happens to the next calls, one each.
     pub(crate) calls: VecDeque<CallLie>,
@@ -108,7 +110,12 @@ impl Lies {
     }
 
     const fn about_the_cluster(&self) -> bool {
-        self.api_silent || self.nodes_empty || self.leases_frozen
+        self.api_silent || self.nodes_empty || self.leases_frozen || self.leases_empty
+    }
+
+    /// No lease is listed.
+    const fn hides_leases(&self) -> bool {
+        self.nodes_empty || self.leases_empty
     }
 
     /// Listings do not hold it: whether it is denied by id as well. What concerns a whole project concerns the troubled one.
@@ -468,7 +475,7 @@ impl World {
     fn renew_leases(&mut self) -> Leases {
         let edition = self.cluster.leases_edition;
         if self.network_faults.clocks.is_empty()
-            && !self.lies.nodes_empty
+            && !self.lies.hides_leases()
             && self.watch.leases_of == Some(edition)
         {
             let (right, frozen) = (Renewal::nth(self.now.ms.cast_unsigned()), self.lies.leases_frozen);
@@ -482,7 +489,7 @@ impl World {
                 return list;
             }
         }
-        self.watch.leases_of = (!self.lies.nodes_empty).then_some(edition);
+        self.watch.leases_of = (!self.lies.hides_leases()).then_some(edition);
         self.renew_leases_one_by_one()
     }
 
@@ -494,7 +501,7 @@ impl World {
             if !frozen && lease.held {
                 lease.renewed = by_clock(now, clocks.get(&lease.instance));
             }
-            if !self.lies.nodes_empty {
+            if !self.lies.hides_leases() {
                 next.take(|known| known == name, || name.clone(), lease.renewed);
             }
         }

@@ -77,6 +77,7 @@ impl Fault {
             Self::OtherCluster(lasts) => format!("another cluster answers for {lasts}"),
             Self::ApiSilent(lasts) => format!("the cluster's API is silent for {lasts}"),
             Self::LeasesFrozen(lasts) => format!("no lease is renewed for {lasts}"),
+            Self::LeasesUnlisted(lasts) => format!("the list of leases is empty for {lasts}"),
             Self::ZoneDark(zone, lasts) => format!("zone {zone} is cut off for {lasts}"),
             Self::Call(CallLie::Ignored) => "the next call is accepted and does nothing".to_owned(),
             Self::Call(CallLie::Unanswered) => "the next call works and is not answered".to_owned(),

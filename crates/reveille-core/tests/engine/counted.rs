@@ -1,0 +1,394 @@
+//! How machines are counted as present, away, silent and back: by their Nodes, by their leases, and where a list is doubted.
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, ReadError, ReadErrorKind};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Instance, Mark};
+use reveille_core::model::lease::Leases;
+use reveille_core::model::node::{Provider, Ready};
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+
+use super::fixture::{CLOUD, Field, instance, node, port, roster};
+use super::steps::{min, roster_with, set, without_rejoin};
+
+fn silence(field: &mut Field, ids: std::ops::Range<usize>) {
+    field.silent.extend(ids.map(|number| format!("node-i{number:03}")));
+}
+
+/// Lets time pass with this list of leases at each step, or with none.
+fn run_with(field: &mut Field, span: Span, leases: Option<&Leases>) {
+    let end = field.now + span;
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        if (field.now.ms / 10_000) % 3 == 0 {
+            field.list_cloud();
+        }
+        field.sync_nodes();
+        if let Some(leases) = leases {
+            field.feed(Event::Cluster(ClusterFact::Leases(leases.clone())));
+        }
+        field.feed(Event::Cluster(ClusterFact::Alive));
+    }
+}
+
+/// The leases of five machines stand still, their Nodes are called Ready, and their cloud denies three of them, before or after.
+#[test]
+fn machine_whose_lease_is_silent_is_away_although_its_cloud_denies_it() {
+    for denied_first in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        field.run(min(20));
+        let deny = |field: &mut Field| (0..3).for_each(|n| field.delete_machine(&format!("i{n:03}")));
+        if denied_first {
+            deny(&mut field);
+            field.run(min(2));
+        }
+        silence(&mut field, 0..5);
+        set(&mut field, "i011", Ready::Unknown);
+        field.run(min(3));
+        if !denied_first {
+            deny(&mut field);
+        }
+        field.run(min(40));
+        assert_eq!(field.calls, [], "denied first: {denied_first}");
+    }
+}
+
+/// Half of a roster is silent by its leases alone, in a cloud that cannot be read any more, and we are restarted.
+#[test]
+fn restart_ends_no_freeze_by_silent_leases_in_a_cloud_that_cannot_be_read() {
+    let two = || {
+        let mut two = without_rejoin();
+        two.clouds.push("os-b".into());
+        let mut pool = two.pools.values().next().unwrap().clone();
+        (pool.name, pool.cloud, pool.groups) = ("b".into(), "os-b".into(), Vec::new());
+        two.pools.insert(pool.name.clone(), pool);
+        two
+    };
+    for restart in [false, true] {
+        let mut field = Field::new(two()).populate(10);
+        let others: Vec<_> = (0..10).map(|n| Arc::new(instance(&format!("b{n:03}")))).collect();
+        for one in &others {
+            field.elsewhere.insert(one.id.to_string(), (**one).clone());
+            field.nodes.insert(one.id.to_string(), node(one.id.as_str(), Ready::True));
+        }
+        let listed = CloudFact::read(CloudSnapshot {
+            instances: others.clone(),
+            groups: Some(Vec::new()),
+            scope: Scope::Full,
+            ports: others.iter().map(|one| (one.id.clone(), Arc::new(port(one.id.as_str(), &[])))).collect(),
+            ..CloudSnapshot::default()
+        });
+        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
+        let unread = CloudFact::Failed(error);
+        let run = |field: &mut Field, minutes: i64, fact: &CloudFact| {
+            for _ in 0..2 * minutes {
+                field.feed(Event::Cloud { cloud: "os-b".into(), fact: fact.clone() });
+                field.run(Span::from_s(30));
+            }
+        };
+        run(&mut field, 20, &listed);
+        let silent: Vec<String> = others.iter().map(|one| format!("node-{}", one.id)).collect();
+        field.silent = silent.clone();
+        set(&mut field, "i004", Ready::Unknown);
+        run(&mut field, 3, &listed);
+        let elsewhere = field.elsewhere.clone();
+        if restart {
+            field = field.restarted(two());
+            (field.elsewhere, field.silent) = (elsewhere, silent);
+        }
+        run(&mut field, 40, &unread);
+        assert_eq!(field.calls, [], "restart: {restart}");
+    }
+}
+
+/// As `lamed::one_is_dead`.
+fn one_is_dead() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(30));
+    set(&mut field, "i009", Ready::Unknown);
+    field.deaf = true;
+    field
+}
+
+fn is_repaired(field: &Field) {
+    assert!(field.destructive_calls() >= 3, "{:?}: {}", field.calls, field.held("i009", FaultKind::NotReady));
+}
+
+/// Machines with the cluster's mark and no pool's of this roster, another roster's or a dead control plane's, are shut down.
+#[test]
+fn silent_nodes_of_machines_of_no_pool_make_no_fleet_dark() {
+    let mut field = one_is_dead();
+    for n in 0..15 {
+        let id = format!("f{n:03}");
+        let marks = Arc::new([Mark::Tag("k8s-cluster=prod".into())].into());
+        field.instances.insert(id.clone(), Instance { marks, ..instance(&id) });
+        field.nodes.insert(id.clone(), node(&id, Ready::Unknown));
+    }
+    field.run(min(360));
+    is_repaired(&field);
+}
+
+/// Each of nine machines that serve has two older Nodes of other names, whose leases nobody renews.
+#[test]
+fn older_nodes_of_machines_that_serve_make_no_fleet_dark() {
+    let mut field = one_is_dead();
+    for n in 0..9 {
+        for number in 0..2 {
+            let mut older = node(&format!("i{n:03}"), Ready::Unknown);
+            let name = format!("zz-{number}-i{n:03}");
+            (older.name, older.uid) = (name.as_str().into(), format!("u-{name}").as_str().into());
+            field.nodes.insert(name, older);
+        }
+    }
+    field.run(min(360));
+    is_repaired(&field);
+}
+
+/// Two machines are all of a zone. The cloud has lost the record of one, which serves; the other one is dead.
+#[test]
+fn zone_with_a_machine_that_serves_and_that_its_cloud_denies_is_not_dark() {
+    let mut field = Field::new(roster()).populate(12);
+    for id in ["i008", "i009"] {
+        field.instances.get_mut(id).unwrap().zone = Some("z2".into());
+    }
+    field.run(min(5));
+    field.delete_machine("i008");
+    field.run(min(90));
+    set(&mut field, "i009", Ready::Unknown);
+    field.deaf = true;
+    field.run(min(600));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i009", FaultKind::NotReady));
+}
+
+/// While leases are silent, a list of leases comes back empty, as after a restore or from a wrong endpoint.
+#[test]
+fn empty_list_of_leases_ends_no_freeze_by_silent_leases() {
+    let mut field = Field::new(without_rejoin()).populate(12);
+    field.run(min(5));
+    silence(&mut field, 0..6);
+    set(&mut field, "i011", Ready::Unknown);
+    field.run(min(40));
+    assert_eq!(field.calls, []);
+    run_with(&mut field, min(5), Some(&Leases::default()));
+    assert_eq!(field.calls, []);
+}
+
+/// Five leases were silent at the last list of leases that could be read. All Nodes but one are Ready for hours since.
+#[test]
+fn leases_that_cannot_be_listed_any_more_freeze_nothing_for_good() {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(min(5));
+    silence(&mut field, 0..5);
+    field.run(min(2));
+    field.deaf = true;
+    // Its lease is silent by the last list as well, and says nothing against a repair.
+    silence(&mut field, 11..12);
+    field.run(min(2));
+    set(&mut field, "i011", Ready::Unknown);
+    run_with(&mut field, min(12 * 60), None);
+    assert!(field.destructive_calls() > 0, "{}", field.held("i011", FaultKind::NotReady));
+}
+
+/// A kubelet may write the label of its own zone. Its cloud names none.
+#[test]
+fn zones_that_one_kubelet_names_one_after_another_are_not_all_remembered() {
+    let mut field = Field::new(roster()).populate(10);
+    field.instances.get_mut("i000").unwrap().zone = None;
+    field.run(min(2));
+    for n in 0..200 {
+        field.nodes.get_mut("i000").unwrap().zone = Some(format!("zone-{n}").as_str().into());
+        field.run(Span::from_s(10));
+    }
+    let zones = field.state.desk().tally.zones().count();
+    assert!(zones < 20, "{zones}");
+}
+
+/// The pool waits for no join: also machines whose Node is there and was never Ready are no loss.
+#[test]
+fn machines_that_need_not_join_freeze_nothing_although_they_have_a_node() {
+    let mut wanted = roster_with(|pool| pool.repair.rejoin = Mode::Off);
+    let mut other = wanted.pools.values().next().unwrap().clone();
+    other.name = "other".into();
+    other.deadlines.join_within = None;
+    other.owned.pool = Some(Mark::Tag("k8s-pool=other".into()));
+    wanted.pools.insert(other.name.clone(), other);
+    let mut field = Field::new(wanted).populate(6);
+    field.run(min(5));
+    let marks: Arc<std::collections::BTreeSet<Mark>> =
+        Arc::new([Mark::Tag("k8s-cluster=prod".into()), Mark::Tag("k8s-pool=other".into())].into());
+    for n in 0..8 {
+        let id = format!("o{n:03}");
+        field.add_machine(&id, false);
+        field.instances.get_mut(&id).unwrap().marks = marks.clone();
+        field.nodes.insert(id.clone(), node(&id, Ready::False));
+        field.renews.push(id);
+    }
+    field.run(min(60));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(360));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i004", FaultKind::NotReady));
+}
+
+fn take_marks_off(field: &mut Field, id: &str) {
+    field.instances.get_mut(id).unwrap().marks = Arc::default();
+}
+
+/// An operator hands machines over to another owner: takes our marks off, one after another. That owner shuts them down later.
+#[test]
+fn silent_nodes_of_machines_that_lost_their_marks_make_no_fleet_dark() {
+    let mut field = Field::new(roster()).populate(25);
+    field.run(min(5));
+    for n in 10..25 {
+        take_marks_off(&mut field, &format!("i{n:03}"));
+        field.run(min(2));
+    }
+    field.run(min(60));
+    for n in 10..25 {
+        set(&mut field, &format!("i{n:03}"), Ready::Unknown);
+    }
+    set(&mut field, "i009", Ready::Unknown);
+    field.deaf = true;
+    field.run(min(360));
+    is_repaired(&field);
+}
+
+/// The same with all marks taken off at once, so that the list that lacks them is doubted for a while.
+#[test]
+fn machines_that_lose_their_marks_while_the_list_is_doubted_are_not_counted_for_good() {
+    for silent in [false, true] {
+        let mut field = Field::new(roster()).populate(12);
+        field.run(min(5));
+        let ids: Vec<String> = (0..5).map(|n| format!("i{n:03}")).collect();
+        if silent {
+            ids.iter().for_each(|id| set(&mut field, id, Ready::Unknown));
+            field.run(min(2));
+        }
+        ids.iter().for_each(|id| take_marks_off(&mut field, id));
+        field.run(min(120));
+        let desk = field.state.desk();
+        assert!(desk.clouds[&CLOUD.into()].source.trust(field.now).is_given(), "the doubt is over");
+        let all = desk.tally.all();
+        assert_eq!((all.total(), all.amiss), (7, 0), "silent: {silent}: {all:?}");
+    }
+}
+
+/// The pool has its minimum, and not one more: nothing is deleted. Those that were given away do not count.
+#[test]
+fn machines_that_lost_their_marks_while_the_list_was_doubted_do_not_count_for_the_minimum() {
+    for at_once in [false, true] {
+        let mut field = Field::new(roster_with(|pool| (pool.min, pool.repair.rejoin) = (7, Mode::Off)));
+        field = field.populate(12);
+        field.run(min(5));
+        for n in 0..5 {
+            take_marks_off(&mut field, &format!("i{n:03}"));
+            field.run(if at_once { Span::ZERO } else { min(2) });
+        }
+        field.run(min(120));
+        set(&mut field, "i011", Ready::Unknown);
+        field.deaf = true;
+        field.run(min(360));
+        let deleted = field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance(_))).count();
+        assert_eq!(deleted, 0, "at once: {at_once}: {:?}", field.calls);
+    }
+}
+
+/// The same while no process runs; their kubelets are stopped. The nodes are listed before the cloud.
+#[test]
+fn machines_that_lost_their_marks_while_no_process_ran_are_not_counted_for_good() {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(min(5));
+    for id in (0..5).map(|n| format!("i{n:03}")) {
+        take_marks_off(&mut field, &id);
+        set(&mut field, &id, Ready::Unknown);
+    }
+    let mut field = field.restarted(roster());
+    field.sync_nodes();
+    field.list_cloud();
+    field.run(min(120));
+    let all = field.state.desk().tally.all();
+    set(&mut field, "i011", Ready::Unknown);
+    field.deaf = true;
+    field.run(min(360));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i011", FaultKind::NotReady));
+}
+
+/// As `freezes::restart_ends_no_freeze_by_machines_of_a_cloud_that_cannot_be_read`, in a cluster whose Nodes have no provider ID.
+#[test]
+fn restart_ends_no_freeze_where_nodes_have_no_provider_id() {
+    let two = || {
+        let mut two = without_rejoin();
+        two.clouds.push("os-b".into());
+        let mut pool = two.pools.values().next().unwrap().clone();
+        (pool.name, pool.cloud, pool.groups) = ("b".into(), "os-b".into(), Vec::new());
+        two.pools.insert(pool.name.clone(), pool);
+        two
+    };
+    for restart in [false, true] {
+        let mut field = Field::new(two()).populate(10);
+        let others: Vec<_> = (0..10).map(|n| Arc::new(instance(&format!("b{n:03}")))).collect();
+        for one in &others {
+            field.elsewhere.insert(one.id.to_string(), (**one).clone());
+            let mut its = node(one.id.as_str(), Ready::True);
+            (its.provider, its.system_uuid) = (Provider::Unset, Some(one.id.clone()));
+            field.nodes.insert(one.id.to_string(), its);
+        }
+        let listed = CloudFact::read(CloudSnapshot {
+            instances: others.clone(),
+            groups: Some(Vec::new()),
+            scope: Scope::Full,
+            ports: others.iter().map(|one| (one.id.clone(), Arc::new(port(one.id.as_str(), &[])))).collect(),
+            ..CloudSnapshot::default()
+        });
+        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
+        let unread = CloudFact::Failed(error);
+        let run = |field: &mut Field, minutes: i64, fact: &CloudFact| {
+            for _ in 0..2 * minutes {
+                field.feed(Event::Cloud { cloud: "os-b".into(), fact: fact.clone() });
+                field.run(Span::from_s(30));
+            }
+        };
+        run(&mut field, 20, &listed);
+        set(&mut field, "i004", Ready::Unknown);
+        run(&mut field, 3, &listed);
+        if !restart {
+            others.iter().for_each(|one| set(&mut field, one.id.as_str(), Ready::Unknown));
+            run(&mut field, 1, &listed);
+        }
+        let elsewhere = field.elsewhere.clone();
+        if restart {
+            // They fall silent while no process runs.
+            others.iter().for_each(|one| set(&mut field, one.id.as_str(), Ready::Unknown));
+            field = field.restarted(two());
+            field.elsewhere = elsewhere;
+        }
+        run(&mut field, 40, &unread);
+        assert_eq!(field.calls, [], "restart: {restart}: {:?}", field.state.desk().tally.all());
+    }
+}
+
+/// The kubelets of five machines live and cannot serve, as without a pod network. They come back one after another; the leases of
+/// all were renewed the whole time. A sixth is held as long as that goes on.
+#[test]
+fn machine_whose_lease_was_renewed_while_it_was_away_is_back_when_it_answers() {
+    for renews in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        field.run(min(5));
+        let ids = ["i000", "i001", "i002", "i003", "i004"];
+        if renews {
+            field.renews = ids.map(str::to_owned).to_vec();
+        }
+        ids.iter().for_each(|id| set(&mut field, id, Ready::False));
+        set(&mut field, "i011", Ready::Unknown);
+        field.run(min(40));
+        assert_eq!(field.calls, []);
+        set(&mut field, "i000", Ready::True);
+        for id in &ids[1..] {
+            set(&mut field, id, Ready::True);
+            field.run(Span::from_s(40));
+        }
+        assert_eq!(field.calls, [], "renews: {renews}");
+    }
+}

@@ -34,7 +34,7 @@ catalog! {
 fn outage_by_leases(dice: &mut Dice) -> Drawn {
     let share_pct = 20 + dice.rng.below(60) as u32;
     let lasts = dice.rng.span(Span::from_min(6), Span::from_min(20));
-    let every = dice.rng.span(Span::from_ms(200), Span::from_s(40));
+    let every = dice.rng.span(Span::from_ms(200), Span::from_s(4));
     let later = dice.rng.span(Span::from_s(20), lasts);
     let mut drawn = vec![
         (Span::ZERO, Happening::Fault(Fault::NodeListStale(lasts + Span::from_min(2)))),

@@ -44,9 +44,7 @@ impl State {
         let rank = match standing {
             Standing::Answers => Rank::Present,
             // Its cloud denies it, or shows it no more, and it serves. Where its lease is silent, the tally counts it as away.
-            Standing::CannotTell(_) if answers() && self.cluster.source.trust(self.now).is_given() => {
-                Rank::Present
-            }
+            Standing::CannotTell(_) if self.answers_itself(key, seen) => Rank::Present,
             // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
             // failed read would end a freeze (seed 3300706).
             Standing::CannotTell(_) if was_amiss() && !serves() => Rank::Amiss,
@@ -74,6 +72,16 @@ impl State {
         };
         let goes = seen.goes() && stands(Guard::GoingUncounted);
         Some(Place { pool, zone: desk.zone(seen), rank, goes })
+    }
+
+    /// One of its Nodes is Ready, and no other machine runs under that: one that was made again under its name, in another zone,
+    /// says nothing of its own (seeds 5600181, 5650373).
+    fn answers_itself(&self, key: &MachineKey, seen: &Seen) -> bool {
+        let desk = self.desk();
+        let is_own = |node: &NodeSeen| desk.views().runs_on(&node.node).is_none_or(|machine| machine == *key);
+        let nodes = || seen.nodes.iter().filter(|name| self.cluster.answers(name));
+        self.cluster.source.trust(self.now).is_given()
+            && nodes().filter_map(|name| self.cluster.nodes.get(name)).any(is_own)
     }
 
     /// Where a machine is counted that only the ledger knows, because no list of its cloud has shown it since the restart: its

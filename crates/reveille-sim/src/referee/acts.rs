@@ -73,7 +73,10 @@ impl Referee {
         let most = |some: u32| some * 100 >= 65 * all.machines;
         let away = most(silent) && silent > scene.roster.limits.tolerated(all.machines);
         let dark = all.machines >= 2 && (most(silent - all.new) || away || scene.world.leases_stand_still());
-        self.fleet_dark_since = if dark { self.fleet_dark_since.or(Some(now)) } else { None };
+        // What no list shows from its beginning on, or from the beginning of a process, no client can know (seed 5600248).
+        self.is_silence_unseen = scene.world.shows_no_silence();
+        let begins = (!self.is_silence_unseen).then_some(now);
+        self.fleet_dark_since = if dark { self.fleet_dark_since.or(begins) } else { None };
         for pool in scene.roster.pools.keys() {
             let (version, since) = scene.world.image_of(pool);
             let known = self.rolled.entry(pool.clone()).or_insert((version, None));

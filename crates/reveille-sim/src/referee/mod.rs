@@ -83,6 +83,8 @@ pub struct Referee {
     dark_since: BTreeMap<ZoneName, Time>,
     back_at: BTreeMap<ZoneName, Time>,
     fleet_dark_since: Option<Time>,
+    /// No list shows it now.
+    is_silence_unseen: bool,
     rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
     /// Images of each pool that this process was told of.
     images_told: BTreeMap<PoolName, BTreeSet<Arc<str>>>,
@@ -229,6 +231,7 @@ impl Referee {
                 _ => {}
             }
         }
+        self.fleet_dark_since = self.fleet_dark_since.filter(|_| !self.is_silence_unseen);
         self.looks.clear();
         self.images_told.clear();
         self.evidence.clear();

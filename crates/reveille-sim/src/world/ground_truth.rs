@@ -99,6 +99,11 @@ impl World {
         self.project.servers.values().filter(stays).count()
     }
 
+    /// No list tells which machines are silent: Nodes are shown as they were, and leases not at all.
+    pub(crate) fn shows_no_silence(&self) -> bool {
+        self.lies.leases_empty && self.network_faults.old_nodes.is_some()
+    }
+
     /// Machines of a pool that leave, and since when.
     pub(crate) fn leaving_from(&self, pool: &PoolName) -> impl Iterator<Item = (&InstanceId, Time)> {
         let leaves =

@@ -280,9 +280,5 @@ fn is_same(one: &Held, other: &Held) -> bool {
 
 /// A random part of a growing wait, so that many who were throttled together do not come back together.
 fn wait(base: Duration, tried: u32) -> Duration {
-    let most = base.saturating_mul(1 << tried.min(6)).min(WAIT_MAX);
-    let mut byte = [0_u8; 1];
-    // Without randomness the longest wait is as good as any.
-    let part = if aws_lc_rs::rand::fill(&mut byte).is_ok() { u32::from(byte[0]) } else { 255 };
-    most * (part + 1) / 256
+    base.saturating_mul(1 << tried.min(6)).min(WAIT_MAX).mul_f64(fastrand::f64())
 }

@@ -4,8 +4,9 @@
 //! spreads replicas that lost the server at the same moment: half of each wait is fixed, half is random. A wait that the server
 //! itself asked for counts when it is longer, up to a bound. So a broken header cannot stop the controller for a day.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 /// The longest wait that a `Retry-After` can ask for.
 const ASKED_MAX: Duration = Duration::from_secs(120);
@@ -13,37 +14,30 @@ const ASKED_MAX: Duration = Duration::from_secs(120);
 /// The waits of one loop.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    floor: Duration,
-    ceiling: Duration,
-    failures: u32,
+    pace: ExponentialBuilder,
+    waits: ExponentialBackoff,
 }
 
 impl Backoff {
     /// Waits that start at `floor` and end at `ceiling`.
-    pub(crate) const fn new(floor: Duration, ceiling: Duration) -> Self {
-        Self { floor, ceiling, failures: 0 }
+    pub(crate) fn new(floor: Duration, ceiling: Duration) -> Self {
+        // backon adds a random part of up to the whole delay, so its delays are the fixed halves.
+        let pace = ExponentialBuilder::new().with_min_delay(floor / 2).with_max_delay(ceiling / 2);
+        let pace = pace.with_jitter().without_max_times();
+        Self { pace, waits: pace.build() }
     }
 
     /// It worked: the next failure waits the shortest time again.
-    pub(crate) const fn worked(&mut self) {
-        self.failures = 0;
+    pub(crate) fn worked(&mut self) {
+        self.waits = self.pace.build();
     }
 
     /// It failed: how long to wait now, given what the server asked for.
     pub(crate) fn failed(&mut self, asked: Option<Duration>) -> Duration {
-        let full = self.floor.saturating_mul(1_u32.checked_shl(self.failures.min(20)).unwrap_or(u32::MAX));
-        let full = full.min(self.ceiling);
-        self.failures = self.failures.saturating_add(1);
-        let half = full / 2;
-        let ours = half + half.mul_f64(chance());
+        // Without a last try there is always a next wait.
+        let ours = self.waits.next().unwrap_or(ASKED_MAX);
         ours.max(asked.unwrap_or_default().min(ASKED_MAX))
     }
-}
-
-/// Something between 0 and 1. The standard library seeds every hasher differently; that is chance enough for jitter.
-fn chance() -> f64 {
-    let drawn = RandomState::new().build_hasher().finish();
-    (drawn >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
@@ -52,17 +46,20 @@ mod tests {
 
     const FLOOR: Duration = Duration::from_millis(800);
     const CEILING: Duration = Duration::from_secs(30);
+    const CLOSE: Duration = Duration::from_millis(1);
 
     #[test]
-    fn waits_double_between_floor_and_ceiling_and_start_anew() {
+    fn waits_double_between_floor_and_ceiling_and_start_again() {
         let mut backoff = Backoff::new(FLOOR, CEILING);
         for round in 0..100_u32 {
             let full = FLOOR.saturating_mul(1 << round.min(10)).min(CEILING);
             let wait = backoff.failed(None);
-            assert!(wait >= full / 2 && wait <= full, "round {round}: {wait:?} of {full:?}");
+            // backon counts in fractions of 24 bits.
+            let range = full / 2 - CLOSE..=full + CLOSE;
+            assert!(range.contains(&wait), "round {round}: {wait:?} of {full:?}");
         }
         backoff.worked();
-        assert!(backoff.failed(None) <= FLOOR);
+        assert!(backoff.failed(None) <= FLOOR + CLOSE);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The time that the names of an archive's members cost.
+//! The time and the memory that the names of an archive's members cost.
 
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use reveille_diagnose::scan::Scanner;
@@ -54,4 +55,32 @@ fn a_name_of_many_folders_costs_not_many_times_what_another_long_name_does() {
     let (plain, hostile) = (cost(&scanner, &plain), cost(&scanner, &hostile));
     println!("{hostile:?} for one member with a name of {bytes} bytes, {plain:?} for a name of one folder");
     assert!(hostile < Duration::from_millis(100).max(20 * plain), "{hostile:?}, and {plain:?} for another");
+}
+
+/// The most memory that this process ever had, KiB.
+#[cfg(target_os = "linux")]
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().split(' ').next()?.parse().ok()
+}
+
+/// Packed, such a record is a hundred KiB.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_name_of_hundreds_of_mebibytes_is_not_kept() {
+    const SIZE: usize = 192 << 20;
+    let catalogue = Catalogue::built_in().unwrap();
+    let scanner = Scanner::new(&catalogue).unwrap();
+    for kind in [b'x', b'L'] {
+        let mut reader = Reader::new(&scanner);
+        let mut intake = Intake::new(&mut reader, Limits::default());
+        let (header, end) = (block("long", kind, SIZE), [block("x", b'0', 0), vec![0; 2 * BLOCK]].concat());
+        let archive = header.as_slice().chain(std::io::repeat(b'a').take(SIZE as u64)).chain(end.as_slice());
+        let before = peak_kib().unwrap();
+        intake.take("x.tar", &mut std::io::BufReader::new(archive));
+        let more = peak_kib().unwrap().saturating_sub(before);
+        assert!(more < 32 << 10, "{more} KiB for a name of {} MiB", SIZE >> 20);
+        assert_eq!(intake.inputs.len(), 2, "{:?}", intake.inputs);
+    }
 }

@@ -9,15 +9,14 @@
 //! of tokens, private keys, long base64). Keys are not packed at all. `reveille diagnose FILE` reads the bundle and finds
 //! what the doctor found.
 
-mod tar;
-
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reveille_agent::checkup::Facts;
 use secrecy::SecretString;
+use tar::{Builder, Header};
 
 use crate::durable::put_own;
 use crate::known::Known;
@@ -88,9 +87,8 @@ pub struct Contents<'a> {
 pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     let Contents { root, token, own, facts, report_json, verdict, logs } = contents;
     let known = Known::of_machine(root, *token, own);
-    let mut archive = tar::Archive::new(GzEncoder::new(Vec::new(), Compression::default()));
-    let mut put =
-        |name: &str, text: &str| archive.put(&format!("{FOLDER}/{name}"), known.clean(text).as_bytes());
+    let mut archive = Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
+    let mut put = |name: &str, text: &str| append(&mut archive, name, known.clean(text).as_bytes());
     put("verdict.txt", verdict)?;
     put("report.json", report_json)?;
     put("facts.txt", &format!("{facts:#?}\n"))?;
@@ -104,7 +102,19 @@ pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
             Err(error) => put(&format!("files{path}.unread"), &format!("{error}\n"))?,
         }
     }
-    archive.end()?.finish()
+    archive.into_inner()?.finish()
+}
+
+/// Adds a file that only its owner can read. Times and owners are 0, so that the same content gives the same bytes.
+fn append(archive: &mut Builder<impl Write>, name: &str, content: &[u8]) -> io::Result<()> {
+    let mut header = Header::new_ustar();
+    header.set_path(format!("{FOLDER}/{name}"))?;
+    header.set_mode(0o600);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_size(content.len() as u64);
+    header.set_cksum();
+    archive.append(&header, content)
 }
 
 /// Writes the bundle as a file that only its owner can read. The file is written beside its place and then moved there.

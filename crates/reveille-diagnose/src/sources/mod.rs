@@ -18,10 +18,11 @@ mod folder;
 mod layout;
 mod measure;
 mod tar;
-mod utf16;
 mod zip;
 
 use std::io::{self, BufRead, BufReader, Read};
+
+use encoding_rs_io::DecodeReaderBytes;
 
 use crate::scan::Reader;
 use folder::Folder;
@@ -169,10 +170,8 @@ impl<'r, 's> Intake<'r, 's> {
             ),
             Form::Tar => self.tar(name, &mut whole, depth),
             Form::Zip => self.zip(name, &mut whole, depth),
-            Form::Utf16 { little } => {
-                let mut text = BufReader::new(utf16::Utf16::new(&mut whole, little));
-                self.text(name, "UTF-16 text", &mut text);
-            }
+            // The mark at its beginning says in which order the bytes of a unit stand.
+            Form::Utf16 => self.text(name, form.name(), &mut BufReader::new(DecodeReaderBytes::new(whole))),
             Form::Journal => self.push(
                 name,
                 form.name(),
@@ -318,7 +317,7 @@ enum Form {
     Xz,
     Tar,
     Zip,
-    Utf16 { little: bool },
+    Utf16,
     Journal,
     Binary,
     Case,
@@ -333,8 +332,7 @@ impl Form {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
-            [0xff, 0xfe, ..] => Self::Utf16 { little: true },
-            [0xfe, 0xff, ..] => Self::Utf16 { little: false },
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Self::Utf16,
             [b'L', b'P', b'K', b'S', b'H', b'H', b'R', b'H', ..] => Self::Journal,
             _ if tar::is_header(head) => Self::Tar,
             _ if is_binary(head) => Self::Binary,
@@ -354,7 +352,7 @@ impl Form {
             Self::Xz => "xz",
             Self::Tar => "tar",
             Self::Zip => "zip",
-            Self::Utf16 { .. } => "UTF-16 text",
+            Self::Utf16 => "UTF-16 text",
             Self::Journal => "journal",
             Self::Binary => "binary",
             Self::Case => "case",

@@ -26,12 +26,16 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    tar_of(b'0', members)
+}
+
+fn tar_of(kind: u8, members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, bytes) in members {
         let mut header = [0_u8; 512];
         header[..name.len()].copy_from_slice(name.as_bytes());
         header[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
-        header[156] = b'0';
+        header[156] = kind;
         header[257..263].copy_from_slice(b"ustar\0");
         header[148..156].fill(b' ');
         let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
@@ -74,7 +78,7 @@ fn zip(members: &[(&str, &[u8])], described: bool) -> Vec<u8> {
 #[test]
 fn whatever_it_is_packed_in_the_line_is_found() {
     let plain = LINE.as_bytes();
-    let utf16: Vec<u8> = [0xfeff].into_iter().chain(LINE.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let utf16 = || [0xfeff].into_iter().chain(LINE.encode_utf16());
     let members: &[(&str, &[u8])] = &[("a/first.log", b"all is well\n"), ("a/b/kubelet.log", plain)];
     for (name, bytes) in [
         ("x.log", plain.to_vec()),
@@ -87,7 +91,8 @@ fn whatever_it_is_packed_in_the_line_is_found() {
         ("x.zip", zip(members, false)),
         ("x.zip", zip(members, true)),
         ("nested.tar", tar(&[("inner.tar.gz", &gzip(&tar(members)))])),
-        ("x.txt", utf16),
+        ("little.txt", utf16().flat_map(u16::to_le_bytes).collect()),
+        ("big.txt", utf16().flat_map(u16::to_be_bytes).collect()),
         (
             "case.yaml",
             format!("platform: kubeadm\nevidence:\n- kind: kubelet-log\n  text: |\n    {LINE}").into_bytes(),
@@ -119,6 +124,29 @@ fn paths_that_lead_out_are_refused_and_said() {
             assert!(inputs[0].note.as_ref().unwrap().contains("leads out"), "{inputs:?}");
         }
     }
+}
+
+#[test]
+fn links_and_devices_of_an_archive_are_passed_by() {
+    let mut archive = Vec::new();
+    for kind in *b"123456KSg" {
+        archive.extend(tar_of(kind, &[("kubelet.log", LINE.as_bytes())]));
+        archive.truncate(archive.len() - 1024);
+    }
+    archive.extend(tar(&[("b.log", b"all is well\n")]));
+    let (causes, inputs) = read("x.tar", &archive, Limits::default());
+    let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+    assert_eq!((causes.as_slice(), names), (&[][..], vec!["x.tar!b.log", "x.tar"]));
+}
+
+#[test]
+fn an_archive_of_too_many_members_is_read_as_far_as_that() {
+    let members: Vec<(String, &[u8])> = (0..MEMBERS_MAX + 5).map(|n| (n.to_string(), &b""[..])).collect();
+    let members: Vec<(&str, &[u8])> = members.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
+    let (_, inputs) = read("x", &tar(&members), Limits::default());
+    let others = inputs.last().and_then(|last| last.note.as_deref()?.split_once(' ')?.0.parse().ok());
+    let read = inputs.len() as u64 - 1 + others.unwrap_or(1_u64);
+    assert_eq!(read, MEMBERS_MAX + 1, "its members, and itself: {:?}", inputs.last());
 }
 
 #[test]

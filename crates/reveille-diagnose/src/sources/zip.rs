@@ -1,7 +1,8 @@
 //! Members of a zip archive, as a stream: what the local headers say, in their order.
 //!
 //! The directory at the end is not read: a stream has no end to seek to. Stored and deflated members are read; a stored one of
-//! unknown length cannot be, and ends the reading with its reason.
+//! unknown length cannot be, and ends the reading with its reason. The `zip` crate wants that directory, or lengths that stand
+//! before their members (ADR 13).
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -49,7 +50,9 @@ pub(super) fn each(
                 io::copy(&mut text, &mut io::sink())?;
                 more
             };
-            io::copy(&mut if described { Rest::None } else { Rest::Of(&mut part) }, &mut io::sink())?;
+            if !described {
+                io::copy(&mut part, &mut io::sink())?;
+            }
             drop(part);
             if described {
                 descriptor(from)?;
@@ -69,21 +72,6 @@ pub(super) fn each(
             if !more {
                 return Ok(());
             }
-        }
-    }
-}
-
-/// What is left of a member whose length is known.
-enum Rest<'a> {
-    None,
-    Of(&'a mut dyn BufRead),
-}
-
-impl Read for Rest<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::None => Ok(0),
-            Self::Of(part) => part.read(buffer),
         }
     }
 }

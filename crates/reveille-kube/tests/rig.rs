@@ -71,15 +71,17 @@ impl Rig {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    fn rights(&self, cleanup: bool) -> String {
+        let grants = rbac::grants(&rbac::Wanted { cleanup, ..rbac::Wanted::default() });
+        rbac::manifest(&grants, &self.account, "default").unwrap()
+    }
+
     /// Logs in with the rights of the manifest and no others.
     async fn cluster(&self, cleanup: bool) -> Cluster {
         let account =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": self.account}});
         self.kubectl(&["-n", "default", "apply", "-f", "-"], &account.to_string());
-        self.kubectl(
-            &["apply", "-f", "-"],
-            &rbac::manifest(&self.account, "default", &rbac::Wanted { cleanup, ..rbac::Wanted::default() }),
-        );
+        self.kubectl(&["apply", "-f", "-"], &self.rights(cleanup));
         let token = self.kubectl(&["-n", "default", "create", "token", &self.account], "");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
@@ -145,12 +147,7 @@ impl Drop for Rig {
             self.kubectl(&["-n", "kube-node-lease", "delete", "lease", name, "--ignore-not-found"], "");
         }
         // Rights that stay behind would let the next run do what it must be refused.
-        let rights = rbac::manifest(
-            &self.account,
-            "default",
-            &rbac::Wanted { cleanup: true, ..rbac::Wanted::default() },
-        );
-        self.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &rights);
+        self.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &self.rights(true));
         self.kubectl(&["-n", "default", "delete", "serviceaccount", &self.account, "--ignore-not-found"], "");
         let _ = std::fs::remove_file(&self.kubeconfig);
     }

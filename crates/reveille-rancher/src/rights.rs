@@ -1,10 +1,10 @@
 //! The rights that the requests need, and no others.
 //!
-//! [`RULES`] is the list, [`manifest`] writes it as YAML for `kubectl apply`. Rights in the management cluster and in the cluster
-//! below it are two manifests, for they go to two API servers. The manifest grants reading. Plan secrets hold credentials, so the
-//! right to read them is only printed where the operator asks for it.
-
-use std::fmt::Write as _;
+//! [`RULES`] is the list; [`rules`] are those of one API server, for the management cluster and the cluster below it have one
+//! each. Without a wish they allow reading. Plan secrets hold credentials, so the right to read them is only among them where the
+//! operator asks for it.
+//!
+//! Not here: the YAML. The binary writes it, with the rights of all other commands.
 
 use crate::ask::{Ask, Place};
 
@@ -108,48 +108,23 @@ pub fn needed(ask: &Ask) -> String {
     format!("the right to {verb} {resource}")
 }
 
-/// The rules of one place as YAML, bound to a service account.
-pub fn manifest(place: Place, account: &str, namespace: &str, wanted: Wanted) -> String {
-    let mut yaml = String::new();
-    let is_wanted = |rule: &&Rule| {
-        let is_purpose = match rule.purpose {
+/// The rules of one place that are wanted.
+pub fn rules(place: Place, wanted: Wanted) -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().filter(move |rule| {
+        let is_wanted = match rule.purpose {
             Purpose::Look => true,
             Purpose::Plans => wanted.plans,
             Purpose::Repair => wanted.repair,
         };
-        rule.place == place && is_purpose
-    };
-    for rule in RULES.iter().filter(is_wanted) {
-        let group = rule.group.split('.').next().unwrap_or_default();
-        let resource = rule.resource.replace('/', "-");
-        let mut name = ["reveille-rancher", group, &resource].join("-").replace("--", "-");
-        if rule.purpose == Purpose::Repair {
-            name.push_str("-repair");
-        }
-        let (role, within) = match rule.namespace {
-            Some(within) => ("Role", format!(", namespace: {within}")),
-            None => ("ClusterRole", String::new()),
-        };
-        // Writing into a String does not fail.
-        let _ = write!(
-            yaml,
-            "---\n\
-             apiVersion: rbac.authorization.k8s.io/v1\n\
-             kind: {role}\n\
-             metadata: {{name: {name}{within}}}\n\
-             rules:\n\
-             - {{apiGroups: [\"{api}\"], resources: [{resource}], verbs: [{verbs}]}}\n\
-             ---\n\
-             apiVersion: rbac.authorization.k8s.io/v1\n\
-             kind: {role}Binding\n\
-             metadata: {{name: {name}{within}}}\n\
-             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {role}, name: {name}}}\n\
-             subjects:\n\
-             - {{kind: ServiceAccount, name: {account}, namespace: {namespace}}}\n",
-            api = rule.group,
-            resource = rule.resource,
-            verbs = rule.verbs.join(", "),
-        );
+        rule.place == place && is_wanted
+    })
+}
+
+impl Rule {
+    /// The name of the role that has this rule.
+    pub fn role(&self) -> String {
+        let group = self.group.split('.').next().unwrap_or_default();
+        let name = ["reveille-rancher", group, &self.resource.replace('/', "-")].join("-").replace("--", "-");
+        if self.purpose == Purpose::Repair { name + "-repair" } else { name }
     }
-    yaml
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use reveille_core::model::id::RosterName;
 use reveille_diagnose::Judge;
+use reveille_kube::rbac;
 use reveille_wire::roster::{self, CheckedRoster};
 
 use super::{
@@ -23,7 +24,7 @@ use super::{
 };
 use crate::cli::controller::Command;
 use crate::cli::failure::Failure;
-use crate::cli::rights::AccessRules;
+use crate::cli::rights::{AccessRules, Rbac};
 use crate::cli::{Output, place};
 
 impl Context {
@@ -90,19 +91,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Rancher(args) => on_runtime(rancher::rancher(context, &args)),
         Command::Iam(args) => Ok(Answer::fine(reveille_ec2::policy(&args.region, &args.cluster) + "\n")),
         Command::AccessRules(args) => Ok(Answer::fine(access_rules(&args))),
-        Command::Rbac(args) => {
-            if let Some(place) = args.rancher {
-                return Ok(Answer::fine(rancher::rights(&args, place)));
-            }
-            let wanted = reveille_kube::rbac::Wanted {
-                cleanup: args.cleanup,
-                join: args.join,
-                hot: args.hot,
-                rosters: args.only,
-            };
-            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, &wanted);
-            Ok(Answer::fine(rights))
-        }
+        Command::Rbac(args) => permissions(args),
     }
 }
 
@@ -128,6 +117,19 @@ pub(super) const fn has_one_form(command: &Command) -> Option<&'static str> {
         | Command::Invite(_)
         | Command::Rancher(_) => None,
     }
+}
+
+/// The roles of an account, and their bindings.
+fn permissions(args: Rbac) -> Result<Answer, Failure> {
+    let grants = match args.rancher {
+        Some(place) => rancher::rights(&args, place),
+        None => {
+            let Rbac { cleanup, join, hot, only: rosters, .. } = args;
+            rbac::grants(&rbac::Wanted { cleanup, join, hot, rosters })
+        }
+    };
+    let yaml = rbac::manifest(&grants, &args.service_account, &args.namespace).map_err(Failure::internal)?;
+    Ok(Answer::fine(yaml))
 }
 
 fn access_rules(args: &AccessRules) -> String {

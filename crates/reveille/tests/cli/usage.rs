@@ -188,13 +188,14 @@ fn access_rules_are_what_keystone_takes_and_to_look_is_less() {
 
 #[test]
 fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
-    use reveille_kube::rbac::{Wanted, manifest};
+    use reveille_kube::rbac::{Wanted, grants, manifest};
+    let rights = |account, namespace, wanted| manifest(&grants(&wanted), account, namespace).unwrap();
     let bench = Bench::new();
     let table: [(&[&str], String); 2] = [
-        (&["rbac"], manifest("reveille", "reveille", &Wanted::default())),
+        (&["rbac"], rights("reveille", "reveille", Wanted::default())),
         (
             &["rbac", "--service-account", "watch", "--namespace", "ops", "--cleanup"],
-            manifest("watch", "ops", &Wanted { cleanup: true, ..Wanted::default() }),
+            rights("watch", "ops", Wanted { cleanup: true, ..Wanted::default() }),
         ),
     ];
     for (args, expected) in table {

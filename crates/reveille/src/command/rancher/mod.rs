@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use reveille_core::model::time::Span;
 use reveille_kube::ClusterConfig;
+use reveille_kube::rbac::{Grant, allow};
 use reveille_rancher::ask::Place;
 use reveille_rancher::judge::{Earlier, judge};
 use reveille_rancher::model::{Cluster, Sample, Unread, UnreadKind};
@@ -47,14 +48,19 @@ pub(crate) async fn rancher(context: &Context, args: &Rancher) -> Result<Answer,
     }
 }
 
-/// The permissions of `rancher`, as YAML.
-pub(crate) fn rights(args: &Rbac, place: Rights) -> String {
+/// The permissions of `rancher`.
+pub(crate) fn rights(args: &Rbac, place: Rights) -> Vec<Grant> {
     let place = match place {
         Rights::Management => Place::Management,
         Rights::Downstream => Place::Downstream,
     };
     let wanted = needs::Wanted { plans: args.plans, repair: args.repair };
-    needs::manifest(place, &args.service_account, &args.namespace, wanted)
+    let grant = |rule: &needs::Rule| Grant {
+        name: rule.role(),
+        namespace: rule.namespace.map(str::to_owned),
+        rules: vec![allow(rule.group, &[rule.resource], rule.verbs)],
+    };
+    needs::rules(place, wanted).map(grant).collect()
 }
 
 async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {

@@ -101,6 +101,19 @@ async fn watches_that_end_at_once_prove_nothing_and_are_not_hurried() {
     assert!((50..=61).contains(&watches), "{watches} watches in a minute");
 }
 
+/// The server, or what stands before it, went away: what it had to say is not known.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_in_a_line_is_a_failure_and_proves_nothing() {
+    let api = three();
+    let cut = r#"{"type":"MODIFIED","object":{"kind":"Node","metadata":{"name":"a"#;
+    api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Page(200, cut))));
+    let told = Told::by(&api).during(60).await;
+    assert!(alive(&told).is_empty(), "{:?}", alive(&told));
+    let failures: Vec<_> = told.iter().filter_map(|(_, fact)| failed(fact)).collect();
+    assert!(failures.len() > 2, "{told:?}");
+    assert!(failures.iter().all(|failure| failure.text.contains("in the middle of a line")), "{failures:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
     let api = three();

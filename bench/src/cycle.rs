@@ -97,7 +97,7 @@ async fn lister(service: &HttpService) -> Result<Lister, Box<dyn std::error::Err
     let mut roster: Roster = fleet::roster(&"os".into(), Limits::default());
     roster.network.router = Some(("os".into(), RouterId::from("9d9e7f1a-0000-4000-8000-00000000000f")));
     let cloud = "os".into();
-    Ok(Lister::new(project, Interest::of(&[(&roster, &cloud)])))
+    Ok(Lister::new(project, Interest::of([(&roster, &cloud)])))
 }
 
 async fn per_pool_cycle(service: &HttpService) -> Result<Cost, Box<dyn std::error::Error>> {

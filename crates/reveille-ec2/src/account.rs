@@ -12,6 +12,10 @@ use aws_config::{BehaviorVersion, ConfigLoader, SdkConfig};
 use aws_types::region::Region;
 use aws_types::service_config::ServiceConfigKey;
 use reqwest::Url;
+use reveille_cloud::http::{TrafficCount, Transport};
+use reveille_cloud::limits::LearnedLimits;
+use reveille_cloud::report::{Place, Reading};
+use reveille_cloud::tls::builder;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::{CloudName, InstanceId, RouterId};
 use serde::Deserialize;
@@ -20,17 +24,13 @@ use thiserror::Error;
 
 use crate::actions::{GET_CALLER_IDENTITY, Service};
 use crate::bridge::Bridge;
-use crate::client::{Client, Endpoints, Pace, SendError};
+use crate::client::{Client, DIALECT, Endpoints, Pace, SendError};
 use crate::credentials::{CredentialError, Keyring};
 use crate::doubt::{Belief, Sightings};
 use crate::endpoint::{self, Variant};
-use crate::http::{TrafficCount, Transport};
 use crate::query::Request;
 use crate::reply::decode;
-use crate::report::{NO_ANSWER, Reading};
 
-/// What a refusal said of a route table's limit is believed so long: limits are raised.
-const LIMIT_TTL: Duration = Duration::from_secs(600);
 /// One request.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -128,10 +128,9 @@ struct Inner {
     client: Client,
     config: Ec2Config,
     id: Arc<str>,
-    place: Arc<str>,
+    place: Place,
     sightings: Mutex<Sightings>,
-    /// What refusals said, by route table, and when.
-    limits: Mutex<BTreeMap<RouterId, (Instant, u32)>>,
+    limits: LearnedLimits,
     /// Whether a type of machines has disks on its host. AWS has some hundred types.
     disks: Mutex<BTreeMap<String, bool>>,
 }
@@ -167,10 +166,11 @@ impl Account {
         let provider = found.credentials_provider();
         let provider = provider
             .ok_or_else(|| ConnectError::Credentials { cloud: cloud(), source: CredentialError::None })?;
-        let sending = Transport::new(config.deadline.unwrap_or(DEADLINE)).map_err(transport)?;
+        let deadline = config.deadline.unwrap_or(DEADLINE);
+        let sending = Transport::new(builder(deadline).build().map_err(transport)?, deadline, &DIALECT);
         let client = Client::new(region.clone(), endpoints, Keyring::new(provider), sending, pace);
         let id = whose(&client, config).await?;
-        let place = Arc::from(format!("account {id} in {region}"));
+        let place = Place::new("ec2", format!("account {id} in {region}"));
         let (sightings, limits, disks) = Default::default();
         Ok(Self {
             inner: Arc::new(Inner { client, config: config.clone(), id, place, sightings, limits, disks }),
@@ -206,11 +206,7 @@ impl Account {
         &self.inner.client
     }
 
-    pub(crate) fn look_at(&self, what: impl Into<String>) -> Reading {
-        Reading::new(what, &self.inner.place, NO_ANSWER)
-    }
-
-    pub(crate) fn place(&self) -> &Arc<str> {
+    pub(crate) fn place(&self) -> &Place {
         &self.inner.place
     }
 
@@ -252,15 +248,12 @@ impl Account {
 
     /// How many routes this table may hold, where EC2 told it.
     pub(crate) fn routes_max(&self, router: &RouterId) -> Option<u32> {
-        let limits = self.inner.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let learned = limits.get(router).filter(|(at, _)| at.elapsed() < LIMIT_TTL);
-        learned.map(|(_, limit)| *limit).or(self.inner.config.routes_max)
+        self.inner.limits.of(router).or(self.inner.config.routes_max)
     }
 
     /// A refusal said that the table is full, and so many are in it.
     pub(crate) fn learn_routes_max(&self, router: &RouterId, limit: u32) {
-        let mut limits = self.inner.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.insert(router.clone(), (Instant::now(), limit));
+        self.inner.limits.learn(router, limit);
     }
 }
 
@@ -276,11 +269,11 @@ async fn whose(client: &Client, config: &Ec2Config) -> Result<Arc<str>, ConnectE
         #[serde(rename = "Account")]
         account: String,
     }
-    let place = Arc::from(format!("cloud {} in {}", config.name, client.region()));
-    let reading = Reading::new("learn whose the credentials are", &place, "Nothing is done there.");
+    let place = Place::new("ec2", format!("cloud {} in {}", config.name, client.region()));
+    let reading = place.connecting("learn whose the credentials are");
     let body = match client.send(&Request::new(GET_CALLER_IDENTITY)).await {
         Ok(body) => body,
-        Err(SendError::Credentials(source)) => {
+        Err(SendError::Unauthenticated(source)) if !matches!(source, CredentialError::Unusable(_)) => {
             return Err(ConnectError::Credentials { cloud: config.name.clone(), source });
         }
         Err(error) => return Err(ConnectError::Caller { source: reading.failed(&error) }),

@@ -21,7 +21,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use reqwest::{Method, Url};
 
-use crate::http;
+use reveille_cloud::tls::builder;
 
 /// A token and its keys are a few kilobytes.
 const BODY_MAX: usize = 1024 * 1024;
@@ -37,7 +37,7 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     pub(crate) fn new() -> Result<Self, reqwest::Error> {
-        Ok(Self { outside: http::client(DEADLINE, false)?, direct: http::client(DEADLINE, true)? })
+        Ok(Self { outside: builder(DEADLINE).build()?, direct: builder(DEADLINE).no_proxy().build()? })
     }
 
     fn client(&self, url: &Url) -> &reqwest::Client {

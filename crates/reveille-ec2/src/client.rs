@@ -16,14 +16,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4::SigningParams;
-use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use reveille_cloud::http::{CertificateAdvice, Dialect, ExchangeError, Transport};
+use reveille_cloud::report::RequestError;
 use reveille_core::model::time::ServiceTime;
-use thiserror::Error;
 
 use crate::actions::{Action, Service};
 use crate::credentials::{CredentialError, Held, Keyring};
-use crate::http::{ExchangeError, Reply, Transport};
 use crate::query::Request;
 use crate::refusal::Refusal;
 
@@ -37,6 +37,16 @@ const SKEW_LEAST_S: i64 = 240;
 /// An answer without a Date.
 const NOT_TOLD: i64 = i64::MIN;
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
+
+/// AWS's handle on an answer stands in its body, and its certificates are everybody's.
+pub(crate) static DIALECT: Dialect = Dialect {
+    place: "account",
+    // A page of a thousand instances is about 8 MB.
+    body_max_bytes: 64 * 1024 * 1024,
+    request_ids: &[],
+    retry_after: &[],
+    certificates: CertificateAdvice { unknown_authority: "", other_host: "", other: "" },
+};
 
 /// How long is waited where nothing but time helps. Tests wait less.
 #[derive(Clone, Copy, Debug)]
@@ -60,38 +70,14 @@ impl Default for Pace {
 }
 
 /// Why a request came to nothing.
-#[derive(Debug, Error)]
-pub enum SendError {
-    /// No credentials: the request was not sent.
-    #[error("{0}")]
-    Credentials(#[source] CredentialError),
-    /// It could not be signed: not sent.
-    #[error("the request cannot be signed: {0}")]
-    Unsigned(String),
-    /// The exchange failed.
-    #[error("{0}")]
-    Exchange(#[source] ExchangeError),
-    /// The answer is no.
-    #[error("{0}")]
-    Refused(#[source] Refusal),
-}
+pub(crate) type SendError = RequestError<CredentialError, Refusal>;
 
-impl SendError {
-    /// The refusal, when it is one.
-    pub(crate) const fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            Self::Refused(refusal) => Some(refusal),
-            _ => None,
-        }
-    }
-
-    /// Asking the same again, a little later, may go better.
-    fn may_pass(&self) -> bool {
-        match self {
-            Self::Refused(refusal) => refusal.says_throttled() || refusal.is_of_the_service(),
-            Self::Exchange(error) => !matches!(error, ExchangeError::TooLarge),
-            Self::Credentials(_) | Self::Unsigned(_) => false,
-        }
+/// Asking the same again, a little later, may go better.
+fn may_pass(error: &SendError) -> bool {
+    match error {
+        SendError::Refused(refusal) => refusal.says_throttled() || refusal.is_of_the_service(),
+        SendError::Exchange(error) => !matches!(error, ExchangeError::TooLarge { .. }),
+        SendError::Unauthenticated(_) => false,
     }
 }
 
@@ -169,7 +155,7 @@ impl Client {
                 Err(error) => error,
             };
             let wait = wait(self.pace.wait_base, tried);
-            if tried >= tries || !error.may_pass() || begun.elapsed() + wait > TRYING_MAX {
+            if tried >= tries || !may_pass(&error) || begun.elapsed() + wait > TRYING_MAX {
                 return Err(error);
             }
             tried += 1;
@@ -180,7 +166,7 @@ impl Client {
 
     /// Sends it once, and once more where the clock was wrong or other credentials are to be had.
     async fn send_recognised(&self, request: &Request) -> Result<Vec<u8>, SendError> {
-        let held = self.keyring.get(None).await.map_err(SendError::Credentials)?;
+        let held = self.keyring.get(None).await.map_err(SendError::Unauthenticated)?;
         let (refusal, date) = match self.send_once(request, &held).await? {
             Ok(body) => return Ok(body),
             Err(refused) => refused,
@@ -206,9 +192,12 @@ impl Client {
     ) -> Result<Result<Vec<u8>, (Refusal, Option<jiff::Timestamp>)>, SendError> {
         let url = self.endpoints.of(request.action.service).clone();
         let body = request.form();
-        let headers = self.sign(request.action, &url, &body, held).map_err(SendError::Unsigned)?;
+        let headers = self
+            .sign(request.action, &url, &body, held)
+            .map_err(|why| SendError::Unauthenticated(CredentialError::Unusable(why)))?;
         tracing::debug!(action = request.action.name, "ec2 request");
-        let reply: Reply = self.transport.exchange(url, headers, body).await.map_err(SendError::Exchange)?;
+        let exchange = self.transport.exchange(Method::POST, url, headers, Some(body.into_bytes()));
+        let reply = exchange.await.map_err(SendError::Exchange)?;
         let answered = reply.date.map_or(NOT_TOLD, |date| date.as_second());
         self.answered_s.store(answered, Ordering::Relaxed);
         if reply.status.is_success() {

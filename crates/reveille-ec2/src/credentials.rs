@@ -16,6 +16,10 @@ use std::time::{Duration, Instant, SystemTime};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
+use reveille_cloud::report::{Ending, Failure};
+use reveille_cloud::text::bounded;
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::model::time::Span;
 use thiserror::Error;
 use tokio::sync::Mutex;
 
@@ -50,6 +54,23 @@ pub enum CredentialError {
     /// A source did not answer in time.
     #[error("credentials could not be fetched within {} s", FETCH_DEADLINE.as_secs())]
     TimedOut,
+    /// There are some, and they cannot sign a request.
+    #[error("the request cannot be signed: {0}")]
+    Unusable(String),
+}
+
+impl Failure for CredentialError {
+    fn read_kind(&self) -> ReadErrorKind {
+        ReadErrorKind::Unauthorized
+    }
+
+    fn retry_after(&self) -> Option<Span> {
+        None
+    }
+
+    fn ending(&self) -> Ending {
+        Ending::NotDone(None)
+    }
 }
 
 impl CredentialError {
@@ -71,7 +92,7 @@ fn said(error: &CredentialsError) -> String {
     while let Some(cause) = at {
         let text = cause.to_string();
         if !parts.iter().any(|part| part.contains(&text)) {
-            parts.push(crate::http::bounded(&text, 200).to_owned());
+            parts.push(bounded(&text, 200).to_owned());
         }
         at = cause.source();
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reveille_cloud::interest::names_and_ids;
 use reveille_core::effect::ReadError;
 use reveille_core::model::id::{InstanceId, RouterId};
 use reveille_core::model::network::{GroupRule, SecurityGroup};
@@ -16,13 +17,12 @@ use crate::actions::{
     DESCRIBE_INSTANCES, DESCRIBE_INTERFACES, DESCRIBE_ROUTE_TABLES, DESCRIBE_SCALING_GROUPS,
     DESCRIBE_SCALING_INSTANCES, DESCRIBE_SPOT_REQUESTS,
 };
+use crate::filter::FILTER_VALUES_MAX;
 use crate::group::{self, WireGroup};
 use crate::instance::{Instances, WireInstance};
-use crate::interest::FILTER_VALUES_MAX;
 use crate::interface::{Interfaces, WireInterface};
 use crate::paging::{Page, all_pages};
 use crate::query::Request;
-use crate::report::{NO_LISTING, Reading};
 use crate::scaling::{self, Member};
 use crate::status::{Kinds, SpotRequests, Statuses, WireStatus};
 use crate::table::{Tables, WireTable};
@@ -32,10 +32,6 @@ const PAGE: &str = "1000";
 const STATUS_IDS_MAX: usize = 100;
 /// Auto Scaling takes no more names, or ids, in one request.
 const SCALING_NAMES_MAX: usize = 50;
-
-fn listing(account: &Account, what: &str) -> Reading {
-    Reading::new(what, account.place(), NO_LISTING)
-}
 
 /// Instances that the filter finds; without one, all of the region.
 pub(crate) async fn instances(
@@ -51,7 +47,7 @@ pub(crate) async fn instances(
         let items = instances.map(|instance| (instance.instance_id.clone(), instance)).collect();
         Page { items, next: page.next_token }
     };
-    all_pages(account.client(), request, listing(account, "list the instances"), page_of).await
+    all_pages(account.client(), request, account.place().listing("list the instances"), page_of).await
 }
 
 /// Status checks and events of these instances; possibly of others as well.
@@ -63,7 +59,7 @@ pub(crate) async fn statuses(
         return Ok(BTreeMap::new());
     }
     let request = || Request::new(DESCRIBE_INSTANCE_STATUS).with("IncludeAllInstances", "true");
-    let reading = listing(account, "list the status checks");
+    let reading = account.place().listing("list the status checks");
     if ids.len() <= STATUS_IDS_MAX {
         let by_id = request().list("InstanceId", ids);
         // An id that is not known there yet: then all are listed.
@@ -104,7 +100,7 @@ pub(crate) async fn members(
             });
             Page { items: items.collect(), next: page.result.next_token }
         };
-        let reading = listing(account, "list the Auto Scaling groups");
+        let reading = account.place().listing("list the Auto Scaling groups");
         members.append(&mut all_pages(account.client(), request, reading, page_of).await?);
     }
     let left: Vec<&String> = tagged.iter().filter(|id| !members.contains_key(*id)).collect();
@@ -116,7 +112,7 @@ pub(crate) async fn members(
             let found = page.result.auto_scaling_instances.items.into_iter();
             Page { items: found.map(|member| member.of("")).collect(), next: page.result.next_token }
         };
-        let reading = listing(account, "list the instances of Auto Scaling");
+        let reading = account.place().listing("list the instances of Auto Scaling");
         members.append(&mut all_pages(account.client(), request, reading, page_of).await?);
     }
     Ok(members)
@@ -132,7 +128,8 @@ pub(crate) async fn scaling_groups(
         Page { items: items.collect(), next: page.result.next_token }
     };
     let request = Request::new(DESCRIBE_SCALING_GROUPS).with("MaxRecords", "100");
-    all_pages(account.client(), request, listing(account, "list the Auto Scaling groups"), page_of).await
+    all_pages(account.client(), request, account.place().listing("list the Auto Scaling groups"), page_of)
+        .await
 }
 
 /// Status codes of the spot requests that hold an instance, by instance.
@@ -143,7 +140,7 @@ pub(crate) async fn spots(account: &Account) -> Result<BTreeMap<String, String>,
         let items = items.map(|request| (request.spot_instance_request_id.clone(), request)).collect();
         Page { items, next: page.next_token }
     };
-    let reading = listing(account, "list the spot requests");
+    let reading = account.place().listing("list the spot requests");
     let requests = all_pages(account.client(), request, reading, page_of).await?;
     let held =
         requests.into_values().filter_map(|request| Some((request.instance_id?, request.status?.code)));
@@ -167,7 +164,7 @@ pub(crate) async fn disks(
             let items = items.filter(|kind| kind.instance_storage_supported == Some(true));
             Page { items: items.map(|kind| (kind.instance_type, ())).collect(), next: page.next_token }
         };
-        let reading = listing(account, "list the types of machines");
+        let reading = account.place().listing("list the types of machines");
         let with_disks = all_pages(account.client(), request, reading, page_of).await?;
         for kind in unknown {
             account.learn_disks(kind, with_disks.contains_key(kind));
@@ -182,13 +179,7 @@ pub(crate) async fn groups(
     wanted: &BTreeSet<GroupRef>,
     vpcs: &BTreeSet<String>,
 ) -> Result<Vec<SecurityGroup>, ReadError> {
-    let (mut ids, mut names) = (Vec::new(), Vec::new());
-    for group in wanted {
-        match group {
-            GroupRef::Id(id) => ids.push(id.to_string()),
-            GroupRef::Name(name) => names.push(name.to_string()),
-        }
-    }
+    let (names, ids) = names_and_ids(wanted);
     let mut found = BTreeMap::new();
     for (filter, values) in [("group-id", ids), ("group-name", names)] {
         for values in values.chunks(FILTER_VALUES_MAX) {
@@ -211,7 +202,7 @@ pub(crate) async fn all_groups(
         Page { items: items.map(|group| (group.group_id.clone(), group)).collect(), next: page.next_token }
     };
     let request = request.with("MaxResults", PAGE);
-    all_pages(account.client(), request, listing(account, "list the security groups"), page_of).await
+    all_pages(account.client(), request, account.place().listing("list the security groups"), page_of).await
 }
 
 /// The same groups, each with all its rules.
@@ -230,7 +221,7 @@ pub(crate) async fn with_rules(
             let items = items.map(|rule| (rule.security_group_rule_id.clone(), rule)).collect();
             Page { items, next: page.next_token }
         };
-        let reading = listing(account, "list the security groups' rules");
+        let reading = account.place().listing("list the security groups' rules");
         for rule in all_pages(account.client(), request, reading, page_of).await?.into_values() {
             rules.entry(rule.group_id.clone()).or_default().extend(rule.rules());
         }
@@ -260,7 +251,7 @@ pub(crate) async fn tables(
     };
     // A page of route tables is smaller than those of other lists.
     let request = request.with("MaxResults", "100");
-    all_pages(account.client(), request, listing(account, "list the route tables"), page_of).await
+    all_pages(account.client(), request, account.place().listing("list the route tables"), page_of).await
 }
 
 /// The interfaces of these ids, and those of these instances, that there are.
@@ -296,6 +287,6 @@ pub(crate) async fn interfaces(account: &Account, request: Request) -> Result<Ve
         Page { items, next: page.next_token }
     };
     let request = request.with("MaxResults", PAGE);
-    let reading = listing(account, "list the network interfaces");
+    let reading = account.place().listing("list the network interfaces");
     Ok(all_pages(account.client(), request, reading, page_of).await?.into_values().collect())
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! config ─▶ account ─▶ client (credentials, signatures, retries of reads) ─┬─ list: CloudSnapshot, complete or void ─▶ events
-//!             bridge · endpoint · http · refusal                           ├─ look: Answer, past every cache        ─▶ events
+//!             bridge · endpoint · refusal                                  ├─ look: Answer, past every cache        ─▶ events
 //!                                                                          └─ act:  Call carried out, Outcome       ◀─ effects
 //!           instance · status · scaling · interface · group · table: EC2's words ⇄ the model's
 //! ```
@@ -22,13 +22,11 @@ mod credentials;
 mod doubt;
 mod endpoint;
 mod fetch;
+mod filter;
 mod group;
 mod hosting;
-mod http;
 mod instance;
-mod interest;
 mod interface;
-mod known;
 mod list;
 mod look;
 mod paging;
@@ -36,7 +34,6 @@ mod policy;
 mod query;
 mod refusal;
 mod reply;
-mod report;
 mod scaling;
 mod status;
 mod survey;
@@ -46,13 +43,11 @@ mod tests;
 mod trial;
 
 pub use account::{Account, ConnectError, Ec2Config};
-pub use client::SendError;
 pub use credentials::CredentialError;
-pub use http::{ExchangeError, TrafficCount};
 pub use instance::{cluster_mark, cluster_of};
-pub use interest::Interest;
 pub use list::Lister;
 pub use policy::policy;
 pub use refusal::Refusal;
+pub use reveille_cloud::interest::Interest;
 pub use survey::{AccountSurvey, NamedTable, ScalingGroup};
 pub use trial::Trial;

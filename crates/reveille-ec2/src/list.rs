@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use reveille_cloud::interest::Interest;
+use reveille_cloud::known::Known;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::{CloudSnapshot, Scope};
 use reveille_core::model::id::InstanceId;
@@ -24,10 +26,8 @@ use reveille_core::model::network::Router;
 
 use crate::account::Account;
 use crate::fetch;
+use crate::filter::filter;
 use crate::instance::{Surroundings, Tables, WireInstance, instance_id};
-use crate::interest::Interest;
-use crate::known::Known;
-use crate::report::{NO_LISTING, Reading};
 use crate::table::{Targets, WireTable};
 
 /// Lists one account's region, over and over, and shares what did not change.
@@ -74,7 +74,7 @@ impl Lister {
     pub async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
         let _ = now_full;
         let (account, interest) = (&self.account, &self.interest);
-        let found = fetch::instances(account, interest.filter()).await?;
+        let found = fetch::instances(account, filter(interest)).await?;
         // The clock of EC2 when the last page of instances was sent: what was made later is on none of them.
         let begun = account.client().answered_at();
         let leads = Leads::of(found.values());
@@ -97,10 +97,11 @@ impl Lister {
         self.account.sighted(instances.iter().map(|one| (&one.id, one.state == InstanceState::Gone)));
         let instances: Vec<Arc<Instance>> =
             instances.into_iter().filter(|instance| self.interest.claims(instance)).collect();
-        self.known.take(&instances, &ports);
+        self.known.take_instances(instances.iter());
+        self.known.take_ports(ports.iter().map(|(_, port)| port));
         self.tables.sweep();
         let groups = Some(groups.into_iter().map(Arc::new).collect());
-        let in_use = Arc::new(in_use);
+        let in_use = self.known.in_use(in_use);
         Ok(CloudSnapshot { instances, begun, scope: Scope::Full, ports, in_use, groups, routers })
     }
 
@@ -195,7 +196,7 @@ pub(crate) fn routers(
     let router = |table: &WireTable| {
         let limit = account.routes_max(&table.route_table_id.as_str().into());
         table.router(targets, account.id(), limit).map(Arc::new).map_err(|target| {
-            let reading = Reading::new("read the route tables", account.place(), NO_LISTING);
+            let reading = account.place().listing("read the route tables");
             let cause = format!("{} leads through {target}, which is in no list", table.route_table_id);
             reading.error(ReadErrorKind::Incomplete, &cause)
         })

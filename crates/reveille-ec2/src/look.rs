@@ -43,10 +43,12 @@ impl Account {
             Look::Console(_, id) | Look::Testimony(_, id, _) => self.console(id).await,
             Look::Actions(_, id) => self.actions(id).await,
             Look::Roles(..) => Err(self
-                .look_at("read the roles of a user")
+                .place()
+                .look("read the roles of a user")
                 .error(ReadErrorKind::Malformed, "EC2 has no roles on a project")),
             Look::Node(_) | Look::NodeEvents(_) => Err(self
-                .look_at("answer a question about a node")
+                .place()
+                .look("answer a question about a node")
                 .error(ReadErrorKind::Malformed, "only the cluster's API can answer it")),
         }
     }
@@ -70,7 +72,7 @@ impl Account {
 
     /// The instance alone; `None` where EC2 denies it and is believed.
     pub(crate) async fn wire_instance(&self, id: &InstanceId) -> Result<Option<WireInstance>, ReadError> {
-        let reading = self.look_at(format!("read instance {id}"));
+        let reading = self.place().look(format!("read instance {id}"));
         let request = Request::new(DESCRIBE_INSTANCES).list("InstanceId", [id.as_str()]);
         let found: Option<Instances> = self.read(&request, &reading).await?;
         let all = found.into_iter().flat_map(|found| found.reservation_set.items);
@@ -95,7 +97,7 @@ impl Account {
 
     /// The Auto Scaling group that owns the instance, as Auto Scaling itself says now.
     pub(crate) async fn member(&self, id: &InstanceId) -> Result<Option<Member>, ReadError> {
-        let reading = self.look_at(format!("read which Auto Scaling group owns instance {id}"));
+        let reading = self.place().look(format!("read which Auto Scaling group owns instance {id}"));
         let request = Request::new(DESCRIBE_SCALING_INSTANCES).list("InstanceIds.member", [id.as_str()]);
         let body = self.client().send(&request).await.map_err(|error| reading.failed(&error))?;
         let found: Members = decode(&body, request.action, &reading)?;
@@ -132,7 +134,7 @@ impl Account {
         struct Body {
             output: Option<String>,
         }
-        let reading = self.look_at(format!("read the console of instance {id}"));
+        let reading = self.place().look(format!("read the console of instance {id}"));
         let request = Request::new(GET_CONSOLE_OUTPUT).with("InstanceId", id.as_str());
         let latest = self.client().send(&request.clone().with("Latest", "true")).await;
         let sent = match latest {

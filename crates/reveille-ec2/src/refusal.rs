@@ -7,13 +7,13 @@
 use std::fmt;
 
 use reqwest::StatusCode;
+use reveille_cloud::http::Reply;
+use reveille_cloud::report::{Ending, Failure};
+use reveille_cloud::text::{bounded, message};
+use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::RequestId;
 use reveille_core::model::time::Span;
 use serde::Deserialize;
-
-use crate::http::{Reply, bounded};
-
-const MESSAGE_MAX: usize = 300;
 
 /// A negative answer, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +64,11 @@ impl Refusal {
         let request = body.as_ref().and_then(|body| body.request.as_deref());
         let request = request.map(|id| RequestId::from(bounded(id.trim(), 80)));
         let fault = body.and_then(|body| body.error.or(body.errors.and_then(|errors| errors.error)));
-        let (code, message) = fault.map_or_else(Default::default, |fault| (fault.code, fault.message));
+        let (code, said) = fault.map_or_else(Default::default, |fault| (fault.code, fault.message));
         let mut refusal = Self {
             status: reply.status,
             code: bounded(code.trim(), 80).to_owned(),
-            message: clean(&message),
+            message: message(plain(&said)),
             lacks: None,
             retry_after: reply.retry_after,
             request,
@@ -192,13 +192,38 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// One line, printable, short, without the encoded message, which only a principal with other rights can decode.
-fn clean(text: &str) -> String {
-    let text = text.split("Encoded authorization failure message").next().unwrap_or_default();
-    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short = bounded(&words, MESSAGE_MAX);
-    if short.len() < words.len() { format!("{short}…") } else { short.trim_end_matches('.').to_owned() }
+/// The message without the encoded part, which only a principal with other rights can decode.
+fn plain(text: &str) -> &str {
+    text.split("Encoded authorization failure message").next().unwrap_or_default()
+}
+
+impl Failure for Refusal {
+    fn read_kind(&self) -> ReadErrorKind {
+        match self {
+            _ if self.says_throttled() => ReadErrorKind::Throttled,
+            _ if self.says_forbidden() => ReadErrorKind::Forbidden,
+            _ if self.says_unknown_caller() => ReadErrorKind::Unauthorized,
+            _ if self.is_of_the_service() || self.code.is_empty() => ReadErrorKind::Unavailable,
+            _ => ReadErrorKind::Malformed,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Span> {
+        self.retry_after
+    }
+
+    fn ending(&self) -> Ending {
+        match self {
+            _ if self.says_throttled() => Ending::NotDone(self.retry_after),
+            _ if self.says_limit() => Ending::Limit(None),
+            _ if self.says_moved() => Ending::Moved,
+            _ if self.says_forbidden() || self.says_unknown_caller() => Ending::Denied,
+            _ if self.is_of_the_service() => Ending::Unknown,
+            // Not AWS's own words: something in between did not let it through.
+            _ if self.code.is_empty() => Ending::NotDone(self.retry_after),
+            _ => Ending::Refused,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +232,7 @@ mod tests {
 
     fn refusal(status: u16, body: &str) -> Refusal {
         let status = StatusCode::from_u16(status).unwrap();
-        let reply = Reply { status, retry_after: None, date: None, body: body.as_bytes().to_vec() };
+        let reply = Reply { status, body: body.as_bytes().to_vec(), ..Reply::default() };
         Refusal::read(&reply, "ec2:DescribeInstances")
     }
 

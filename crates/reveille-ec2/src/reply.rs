@@ -5,14 +5,14 @@
 //! is not.
 
 use quick_xml::events::Event;
+use reveille_cloud::report::Reading;
+use reveille_cloud::text::bounded;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::RequestId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::actions::Action;
-use crate::http::bounded;
-use crate::report::Reading;
 
 /// `<xSet><item/>…</xSet>` in EC2, `<X><member/>…</X>` in Auto Scaling.
 #[derive(Debug, Deserialize)]

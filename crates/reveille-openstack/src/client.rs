@@ -8,15 +8,17 @@
 //! not tried again at once, least of all one that was refused: Keystone locks users who try too often. A login can also work
 //! while a service still refuses its token, for example a service that cannot reach Keystone to validate it. Each such login
 //! within a minute of the last one waits twice as long. A login reads clouds.yaml again, so rotated credentials count, but never
-//! into another project than the first one. Every answer of a service is a [`Reply`], whatever its status. The client retries
-//! nothing but the one request that met a 401.
+//! into another project than the first one. The client retries nothing but the one request that met a 401.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, IF_MATCH};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
 use reqwest::{Method, StatusCode, Url};
+use reveille_cloud::http::{CertificateAdvice, Dialect, ExchangeError, Reply, Traffic, Transport};
+use reveille_cloud::report::{Ending, Failure, RequestError};
+use reveille_cloud::tls::TransportError;
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::time::Span;
 use serde_json::Value;
@@ -25,7 +27,6 @@ use tokio::sync::Mutex;
 
 use crate::catalog::{CatalogError, Grant, Service};
 use crate::clouds::{self, CloudConfig, ConfigError, Environment};
-use crate::http::{ExchangeError, Reply, Traffic, Transport, TransportError};
 use crate::refusal::Refusal;
 
 /// After a login that the other side refused, the next one waits this long.
@@ -38,6 +39,19 @@ const REFUSED_ALIKE: Duration = Duration::from_secs(60);
 const RENEW_MARGIN_MAX: Duration = Duration::from_secs(300);
 /// Where Keystone does not say how long a token lives.
 const LIFETIME_UNKNOWN: Duration = Duration::from_secs(1800);
+
+static DIALECT: Dialect = Dialect {
+    place: "cloud",
+    // A page of a thousand servers is about 3 MB; ports of a very large project, 40 MB.
+    body_max_bytes: 96 * 1024 * 1024,
+    request_ids: &["x-openstack-request-id", "x-compute-request-id"],
+    retry_after: &["x-retry-after", "x-ratelimit-retry-after"],
+    certificates: CertificateAdvice {
+        unknown_authority: ". Name its authority with cacert in clouds.yaml (or OS_CACERT)",
+        other_host: ". The certificate is not for this host: correct auth_url in clouds.yaml, or the endpoints in the catalogue",
+        other: ". The cloud's operator has to renew or correct it",
+    },
+};
 
 /// Why no token could be had.
 #[derive(Clone, Debug, Error)]
@@ -92,8 +106,16 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// What kind of failed read this is.
-    pub(crate) fn kind(&self) -> ReadErrorKind {
+    fn hold(&self) -> Duration {
+        match self.read_kind() {
+            ReadErrorKind::Unauthorized if matches!(self, Self::Refused { .. }) => HOLD_REFUSED,
+            _ => HOLD_FAILED,
+        }
+    }
+}
+
+impl Failure for LoginError {
+    fn read_kind(&self) -> ReadErrorKind {
         match self {
             Self::Refused { source, .. } if source.says_throttled() => ReadErrorKind::Throttled,
             Self::Refused { source, .. } => match source.status {
@@ -113,7 +135,7 @@ impl LoginError {
         }
     }
 
-    pub(crate) fn retry_after(&self) -> Option<Span> {
+    fn retry_after(&self) -> Option<Span> {
         match self {
             Self::Refused { source, .. } => source.retry_after,
             Self::TokensRefused { wait } => {
@@ -123,24 +145,13 @@ impl LoginError {
         }
     }
 
-    fn hold(&self) -> Duration {
-        match self.kind() {
-            ReadErrorKind::Unauthorized if matches!(self, Self::Refused { .. }) => HOLD_REFUSED,
-            _ => HOLD_FAILED,
-        }
+    fn ending(&self) -> Ending {
+        Ending::NotDone(self.retry_after())
     }
 }
 
-/// Why a request has no answer.
-#[derive(Debug, Error)]
-pub(crate) enum SendError {
-    /// No token: the request was not sent, or was answered 401 and not carried out.
-    #[error("{0}")]
-    Login(#[source] LoginError),
-    /// The exchange failed.
-    #[error("{0}")]
-    Exchange(#[source] ExchangeError),
-}
+/// Why a request has no success. A token that a service refused leads to another login first.
+pub(crate) type SendError = RequestError<LoginError, Refusal>;
 
 /// One request to a service.
 #[derive(Clone, Debug)]
@@ -269,7 +280,8 @@ impl Client {
     /// Sets up the transport; logs in nowhere yet.
     pub(crate) fn new(config: CloudConfig, env: Environment) -> Result<Self, NewClientError> {
         let cloud = clouds::load(&config, &env).map_err(NewClientError::Config)?;
-        let transport = Transport::new(&cloud.tls, cloud.deadline).map_err(NewClientError::Transport)?;
+        let http = cloud.tls.client(cloud.deadline).map_err(NewClientError::Transport)?;
+        let transport = Transport::new(http, cloud.deadline, &DIALECT);
         let verifies = cloud.tls.verify;
         if !verifies {
             tracing::warn!(
@@ -293,7 +305,7 @@ impl Client {
         self.verifies
     }
 
-    pub(crate) fn traffic(&self) -> &Arc<Traffic> {
+    pub(crate) const fn traffic(&self) -> &Traffic {
         self.transport.traffic()
     }
 
@@ -355,11 +367,12 @@ impl Client {
         let body = cloud.credentials.body().to_string().into_bytes();
         let (reply, headers) = self
             .transport
-            .exchange_with_headers(Method::POST, url, HeaderMap::new(), Some(body))
+            .exchange_with_headers(Method::POST, url, json_headers(), Some(body))
             .await
             .map_err(|source| LoginError::Exchange { source: Arc::new(source) })?;
         if reply.status != StatusCode::CREATED {
-            return Err(LoginError::Refused { who: cloud.credentials.who(), source: Refusal::read(&reply) });
+            let source = Refusal::read(&reply, Service::Identity);
+            return Err(LoginError::Refused { who: cloud.credentials.who(), source });
         }
         let mut token = headers.get("x-subject-token").cloned().ok_or(LoginError::NoToken)?;
         token.set_sensitive(true);
@@ -372,20 +385,29 @@ impl Client {
         Ok(Session { generation, token, renew_at, ends_at: begun + lifetime, grant })
     }
 
-    /// Sends the request; a 401 leads to one login and one more try.
+    /// Sends the request; gives the answer of a success.
     pub(crate) async fn send(&self, request: &Request) -> Result<Reply, SendError> {
-        let session = self.session(None).await.map_err(SendError::Login)?;
+        let reply = self.send_recognised(request).await?;
+        if reply.status.is_success() {
+            return Ok(reply);
+        }
+        Err(SendError::Refused(Refusal::read(&reply, request.service)))
+    }
+
+    /// A 401 leads to one login and one more try.
+    async fn send_recognised(&self, request: &Request) -> Result<Reply, SendError> {
+        let session = self.session(None).await.map_err(SendError::Unauthenticated)?;
         let reply = self.send_once(request, &session).await.map_err(SendError::Exchange)?;
         if reply.status != StatusCode::UNAUTHORIZED {
             return Ok(reply);
         }
-        let session = self.session(Some(&session)).await.map_err(SendError::Login)?;
+        let session = self.session(Some(&session)).await.map_err(SendError::Unauthenticated)?;
         self.send_once(request, &session).await.map_err(SendError::Exchange)
     }
 
     /// Asks the root of an API, whose address is not below the endpoint's.
     pub(crate) async fn send_to_root(&self, root: &Url) -> Result<Reply, SendError> {
-        let session = self.session(None).await.map_err(SendError::Login)?;
+        let session = self.session(None).await.map_err(SendError::Unauthenticated)?;
         let headers = Self::headers(&session);
         self.transport.exchange(Method::GET, root.clone(), headers, None).await.map_err(SendError::Exchange)
     }
@@ -416,6 +438,9 @@ impl Client {
             headers.insert(IF_MATCH, value);
         }
         let body = request.body.as_ref().map(|body| body.to_string().into_bytes());
+        if body.is_some() {
+            headers.extend(json_headers());
+        }
         let url = request.url(base);
         tracing::debug!(method = %request.method, path = url.path(), "openstack request");
         let reply = self.transport.exchange(request.method.clone(), url, headers, body).await?;
@@ -428,6 +453,10 @@ impl Client {
         );
         Ok(reply)
     }
+}
+
+fn json_headers() -> HeaderMap {
+    HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))])
 }
 
 /// Why there is no client.

@@ -8,24 +8,23 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
+use reveille_cloud::interest::{Interest, names_and_ids};
+use reveille_cloud::known::Known;
 use reveille_core::effect::ReadError;
 use reveille_core::model::id::{InstanceId, RouterId};
-use reveille_core::model::instance::{Instance, Port};
+use reveille_core::model::instance::{Instance, InstanceState, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
-use reveille_core::model::roster::GroupRef;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::catalog::Service;
 use crate::client::Request;
+use crate::filter::cluster_tags;
 use crate::group::{self, WireGroup};
 use crate::instance::{Server, ServerTables, Text, unreadable};
-use crate::interest::Interest;
-use crate::known::Known;
 use crate::paging::{Link, Listing, Page, all_pages, next_of};
 use crate::port::{self, WirePort};
 use crate::project::Project;
-use crate::report::{NO_LISTING, Reading};
 use crate::router::{self, WireRouter};
 use crate::survey::{NamedRouter, RouterLeg};
 use reveille_core::model::intern::Texts;
@@ -55,7 +54,7 @@ pub(crate) async fn list_servers(
         let since = since.checked_sub(CLOCK_OVERLAP).unwrap_or(since);
         request = request.query("changes-since", since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         what = "list changed servers";
-    } else if let Some(tags) = interest.cluster_tags().filter(|tags| !tags.is_empty()) {
+    } else if let Some(tags) = cluster_tags(interest).filter(|tags| !tags.is_empty()) {
         request = request.query("tags-any", tags.into_iter().collect::<Vec<_>>().join(","));
     }
     server_pages(project, request, what, tables, known).await
@@ -78,7 +77,7 @@ async fn server_pages(
     tables: &mut ServerTables,
     known: &Known,
 ) -> Found<Listing<Arc<Instance>>> {
-    let reading = Reading::new(what, project.name(), NO_LISTING);
+    let reading = project.place().listing(what);
     all_pages(project.client(), request, reading, |body| decode_servers(body, tables, known)).await
 }
 
@@ -107,7 +106,12 @@ fn decode_servers(
         #[serde(borrow)]
         id: Text<'a>,
     }
-    let keyed = |instance: Instance| {
+    let keyed = |mut instance: Instance| {
+        if is_partial(&instance)
+            && let Some(old) = known.last(&instance.id)
+        {
+            (instance.name, instance.marks) = (old.name.clone(), old.marks.clone());
+        }
         let instance = known.instance(instance);
         (instance.id.shared(), instance)
     };
@@ -133,6 +137,12 @@ fn decode_servers(
         }
         Err(error) => Err(error),
     }
+}
+
+/// A record of a cell that is down, or one that could not be read. Such a record names the machine without its details, so the
+/// marks of the last full read stay. Its state is "alive, unknown", on which the controller never acts.
+fn is_partial(instance: &Instance) -> bool {
+    instance.state == InstanceState::Other && instance.marks.is_empty() && instance.name.as_str().is_empty()
 }
 
 /// Every port that was found, by what it is to us.
@@ -202,7 +212,7 @@ async fn port_pages(project: &Project, request: Request, texts: &mut Texts, know
         #[serde(default)]
         ports_links: Vec<Link>,
     }
-    let reading = Reading::new("list ports", project.name(), NO_LISTING);
+    let reading = project.place().listing("list ports");
     let mut listing = all_pages(project.client(), request, reading, |body| {
         let Body { ports, ports_links } = serde_json::from_slice(body)?;
         let items = ports.into_iter().map(|wire| {
@@ -239,14 +249,7 @@ async fn port_pages(project: &Project, request: Request, texts: &mut Texts, know
 /// One question by name or by id; Neutron cannot be asked for "this name or that id". Where rosters use both, all groups
 /// of the project are listed, and only ids that are not among them (shared by another project) cost a second question.
 pub(crate) async fn list_groups(project: &Project, interest: &Interest) -> Found<Vec<Arc<SecurityGroup>>> {
-    let mut names = Vec::new();
-    let mut ids = Vec::new();
-    for group in &interest.groups {
-        match group {
-            GroupRef::Id(id) => ids.push(id.to_string()),
-            GroupRef::Name(name) => names.push(name.to_string()),
-        }
-    }
+    let (names, ids) = names_and_ids(&interest.groups);
     let base = || Request::get(Service::Network, &["security-groups"]).queries("fields", group::FIELDS);
     let ours = || base().query("project_id", project.id().to_string());
     let request = match (names.is_empty(), ids.is_empty()) {
@@ -284,7 +287,7 @@ async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<Arc<
         #[serde(default)]
         security_groups_links: Vec<Link>,
     }
-    let reading = Reading::new("list security groups", project.name(), NO_LISTING);
+    let reading = project.place().listing("list security groups");
     let listing = all_pages(project.client(), request, reading, |body| {
         let Body { security_groups, security_groups_links } = serde_json::from_slice(body)?;
         let items = security_groups.into_iter().map(SecurityGroup::from);
@@ -331,7 +334,7 @@ async fn router_pages(project: &Project, request: Request) -> Found<BTreeMap<Arc
         #[serde(default)]
         routers_links: Vec<Link>,
     }
-    let reading = Reading::new("list routers", project.name(), NO_LISTING);
+    let reading = project.place().listing("list routers");
     let listing = all_pages(project.client(), request, reading, |body| {
         let Body { routers, routers_links } = serde_json::from_slice(body)?;
         let items = routers.into_iter().map(|router| (Arc::from(router.id.as_str()), router));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! clouds ─▶ client (Keystone behind it) ─▶ project ─┬─ list: CloudSnapshot, complete or void   ─▶ events
-//!             http · catalog · refusal              ├─ look: Answer, past every cache          ─▶ events
+//!             catalog · refusal                     ├─ look: Answer, past every cache          ─▶ events
 //!                                                   ├─ survey: the whole project, unfiltered, once
 //!                                                   └─ act:  Call carried out, Outcome         ◀─ effects
 //!           instance · port · group · router · roles: the services' words ⇄ the model's
@@ -19,18 +19,15 @@ mod catalog;
 mod client;
 mod clouds;
 mod fetch;
+mod filter;
 mod group;
-mod http;
 mod instance;
-mod interest;
-mod known;
 mod list;
 mod look;
 mod paging;
 mod port;
 mod project;
 mod refusal;
-mod report;
 pub mod rights;
 mod roles;
 mod router;
@@ -39,9 +36,8 @@ mod survey;
 pub use catalog::CatalogError;
 pub use client::LoginError;
 pub use clouds::{CloudConfig, CloudEntry, ConfigError, Environment, list_clouds, list_clouds_in};
-pub use http::{ExchangeError, TrafficCount, TransportError};
-pub use interest::Interest;
 pub use list::Lister;
 pub use project::{ConnectError, Project};
 pub use refusal::Refusal;
+pub use reveille_cloud::interest::Interest;
 pub use survey::{NamedRouter, ProjectSurvey, RouterLeg};

@@ -26,10 +26,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use reveille_cloud::interest::Interest;
+use reveille_cloud::known::Known;
 use reveille_core::effect::ReadError;
 use reveille_core::event::{CloudSnapshot, Scope};
 use reveille_core::model::id::InstanceId;
-use reveille_core::model::instance::{Instance, Port};
+use reveille_core::model::instance::{Instance, InstanceState, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::time::ServiceTime;
 
@@ -37,8 +39,6 @@ use crate::fetch::{
     CLOCK_OVERLAP, Ports, list_all_servers, list_groups, list_ports, list_routers, list_servers,
 };
 use crate::instance::ServerTables;
-use crate::interest::Interest;
-use crate::known::Known;
 use crate::paging::Listing;
 use crate::project::Project;
 use reveille_core::model::intern::Texts;
@@ -204,13 +204,18 @@ impl Lister {
         let changes = scope == Scope::Changes;
         let (mut ours, mut strangers) = (Vec::with_capacity(listing.items.len()), Vec::new());
         for instance in listing.items.into_values() {
-            if self.interest.claims(&instance) || (changes && self.known.holds(&instance.id)) {
+            if self.interest.claims(&instance) || (changes && self.known.last(&instance.id).is_some()) {
                 ours.push(instance);
             } else if ask == Ask::Everybody {
                 strangers.push(instance);
             }
         }
-        self.known.take_instances(&ours, changes);
+        let (here, gone): (Vec<_>, Vec<_>) = ours.iter().partition(|one| one.state != InstanceState::Gone);
+        if changes {
+            self.known.take_changes(here.into_iter(), gone.into_iter());
+        } else {
+            self.known.take_instances(here.into_iter());
+        }
         (ours, strangers)
     }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use reqwest::StatusCode;
+use reveille_cloud::report::Reading;
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::console;
@@ -17,13 +18,12 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::catalog::Service;
-use crate::client::Request;
+use crate::client::{Request, SendError};
 use crate::group::{self, WireGroup};
 use crate::instance::{Action, Server, ServerTables};
 use crate::port::{self, WirePort};
 use crate::project::Project;
 use crate::refusal::Refusal;
-use crate::report::Reading;
 use crate::router::{self, WireRouter};
 use reveille_core::model::intern::Texts;
 
@@ -47,7 +47,8 @@ impl Project {
             Look::Actions(_, id) => self.actions(id).await,
             Look::Roles(_, user, roles) => self.roles(user, roles).await,
             Look::Node(_) | Look::NodeEvents(_) => Err(self
-                .look_at("answer a question about a node")
+                .place()
+                .look("answer a question about a node")
                 .error(ReadErrorKind::Malformed, "only the cluster's API can answer it")),
         }
     }
@@ -58,10 +59,10 @@ impl Project {
             #[serde(borrow)]
             server: Server<'a>,
         }
-        let reading = self.look_at(format!("read instance {id}"));
+        let reading = self.place().look(format!("read instance {id}"));
         let request = Request::get(Service::Compute, &["servers", id.as_str()]);
         let Some(body) = self.read(&request, &reading).await? else { return Ok(None) };
-        let Body { server } = decode(&body, &reading)?;
+        let Body { server } = reading.json(&body)?;
         Ok(Some(server.into_instance(&mut ServerTables::default())))
     }
 
@@ -71,12 +72,12 @@ impl Project {
             #[serde(borrow)]
             ports: Vec<WirePort<'a>>,
         }
-        let reading = self.look_at(format!("list the ports of instance {id}"));
+        let reading = self.place().look(format!("list the ports of instance {id}"));
         let request = Request::get(Service::Network, &["ports"])
             .query("device_id", id.to_string())
             .queries("fields", port::FIELDS);
         let body = self.read_existing(&request, &reading).await?;
-        let Body { ports } = decode(&body, &reading)?;
+        let Body { ports } = reading.json(&body)?;
         let mut texts = Texts::default();
         let ports = ports.into_iter().filter(|port| port.instance().as_ref() == Some(id));
         let mut ports: Vec<_> = ports.map(|port| Arc::new(port.into_port(&mut texts))).collect();
@@ -89,7 +90,7 @@ impl Project {
         struct Body {
             security_group: WireGroup,
         }
-        let reading = self.look_at(format!("read security group {id}"));
+        let reading = self.place().look(format!("read security group {id}"));
         let request = Request::get(Service::Network, &["security-groups", id.as_str()])
             .queries("fields", group::FIELDS);
         let body: Option<Body> = self.read_one(&request, &reading).await?;
@@ -107,7 +108,7 @@ impl Project {
         struct Body {
             router: WireRouter,
         }
-        let reading = self.look_at(format!("read router {id}"));
+        let reading = self.place().look(format!("read router {id}"));
         let request =
             Request::get(Service::Network, &["routers", id.as_str()]).queries("fields", router::FIELDS);
         let body: Option<Body> = self.read_one(&request, &reading).await?;
@@ -119,26 +120,23 @@ impl Project {
         struct Body {
             output: Option<String>,
         }
-        let reading = self.look_at(format!("read the console of instance {id}"));
+        let reading = self.place().look(format!("read the console of instance {id}"));
         let body = json!({ "os-getConsoleOutput": { "length": CONSOLE_LINES } });
         let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
-        let reply = self.client().send(&request).await.map_err(|error| reading.unanswered(&error))?;
-        if reply.status == StatusCode::OK {
-            let Body { output } = decode(&reply.body, &reading)?;
-            return Ok(Answer::Console(Arc::from(console::plain(
-                &output.unwrap_or_default(),
-                CONSOLE_MAX_BYTES,
-            ))));
-        }
-        let refusal = Refusal::read(&reply);
-        let none = match refusal.status {
+        let has_none = |refusal: &Refusal| match refusal.status {
             StatusCode::CONFLICT | StatusCode::NOT_IMPLEMENTED => true,
-            _ => refusal.says_absent(Service::Compute),
+            _ => refusal.says_absent(),
         };
-        if none {
-            Ok(Answer::NoConsole(Arc::from(refusal.to_string())))
-        } else {
-            Err(reading.refused(&refusal))
+        match self.client().send(&request).await {
+            Ok(reply) => {
+                let Body { output } = reading.json(&reply.body)?;
+                let text = console::plain(&output.unwrap_or_default(), CONSOLE_MAX_BYTES);
+                Ok(Answer::Console(Arc::from(text)))
+            }
+            Err(SendError::Refused(refusal)) if has_none(&refusal) => {
+                Ok(Answer::NoConsole(Arc::from(refusal.to_string())))
+            }
+            Err(error) => Err(reading.failed(&error)),
         }
     }
 
@@ -149,10 +147,10 @@ impl Project {
             #[serde(borrow)]
             instance_actions: Vec<Action<'a>>,
         }
-        let reading = self.look_at(format!("read the actions of instance {id}"));
+        let reading = self.place().look(format!("read the actions of instance {id}"));
         let request = Request::get(Service::Compute, &["servers", id.as_str(), "os-instance-actions"]);
         let Some(body) = self.read(&request, &reading).await? else { return Ok(Answer::Actions(Vec::new())) };
-        let Body { instance_actions } = decode(&body, &reading)?;
+        let Body { instance_actions } = reading.json(&body)?;
         let mut actions: Vec<InstanceAction> = instance_actions.into_iter().map(Into::into).collect();
         // Nova lists the newest first; its timestamps are one format of one clock and order as text.
         actions.sort_by(|a, b| b.started.cmp(&a.started));
@@ -177,12 +175,8 @@ impl Project {
         reading: &Reading,
     ) -> Result<Option<T>, ReadError> {
         match self.read(request, reading).await? {
-            Some(body) => decode(&body, reading).map(Some),
+            Some(body) => reading.json(&body).map(Some),
             None => Ok(None),
         }
     }
-}
-
-pub(crate) fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], reading: &Reading) -> Result<T, ReadError> {
-    serde_json::from_slice(body).map_err(|error| reading.malformed(&error))
 }

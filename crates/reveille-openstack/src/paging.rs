@@ -1,27 +1,19 @@
-//! All pages of a listing, or none of them.
+//! How Nova and Neutron say that a listing goes on, and the listings that are read so.
 //!
-//! The module follows `next` links by their marker, never by their address: an address behind a proxy may lead elsewhere. A
-//! marker that comes twice, a page that brings nothing new, one that fails or ends too early, and a listing without end each make
-//! the whole listing void. Pages shift while other clients work; the same object on two pages counts once, the later reading
-//! wins.
+//! The module follows `next` links by their marker, never by their address: an address behind a proxy may lead elsewhere. Beside
+//! what makes any listing void ([`reveille_cloud::paging`]), a page that brings nothing new does, because it would come for ever.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::{StatusCode, Url};
+use reqwest::Url;
+use reveille_cloud::paging::{self, Pages, in_time};
+use reveille_cloud::report::Reading;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use serde::Deserialize;
 
 use crate::client::{Client, Request};
-use crate::refusal::Refusal;
-use crate::report::Reading;
-
-/// A million servers.
-const PAGES_MAX: u32 = 1000;
-/// All pages of one list together.
-const LISTING_DEADLINE: Duration = Duration::from_secs(180);
 
 /// A link below a page.
 #[derive(Deserialize)]
@@ -82,62 +74,41 @@ pub(crate) async fn all_pages<T>(
     client: &Client,
     request: Request,
     reading: Reading,
-    decode: impl FnMut(&[u8]) -> Result<Page<T>, serde_json::Error> + Send,
-) -> Result<Listing<T>, ReadError> {
-    let late = reading
-        .error(ReadErrorKind::TimedOut, &format!("not all pages within {} s", LISTING_DEADLINE.as_secs()));
-    let pages = follow(client, request, reading, decode);
-    tokio::time::timeout(LISTING_DEADLINE, pages).await.unwrap_or(Err(late))
-}
-
-async fn follow<T>(
-    client: &Client,
-    request: Request,
-    mut reading: Reading,
     mut decode: impl FnMut(&[u8]) -> Result<Page<T>, serde_json::Error> + Send,
 ) -> Result<Listing<T>, ReadError> {
-    let mut listing = Listing::unasked();
-    let mut markers = BTreeSet::new();
-    let mut marker: Option<String> = None;
-    loop {
-        let page = match &marker {
-            Some(marker) => request.clone().query("marker", marker.clone()),
-            None => request.clone(),
-        };
-        let reply = client.send(&page).await.map_err(|error| reading.unanswered(&error))?;
-        if reply.status != StatusCode::OK {
-            return Err(reading.refused(&Refusal::read(&reply)));
+    let mut pages = Pages::new(reading.clone());
+    in_time(&reading, async move {
+        let (mut begun, mut marker) = (None, None::<String>);
+        loop {
+            let page = match &marker {
+                Some(marker) => request.clone().query("marker", marker.clone()),
+                None => request.clone(),
+            };
+            let reading = pages.reading();
+            let reply = client.send(&page).await.map_err(|error| reading.failed(&error))?;
+            if marker.is_none() {
+                begun = reply.date.and_then(|date| date.checked_sub(reply.took).ok());
+            }
+            let Page { items, next } = decode(&reply.body).map_err(|error| reading.malformed(&error))?;
+            let incomplete = |cause: &str| Err(reading.error(ReadErrorKind::Incomplete, cause));
+            if marker.is_some() && !items.is_empty() && items.iter().all(|(id, _)| pages.holds(id)) {
+                return incomplete("the page brings nothing that was not on the pages before it");
+            }
+            let next = match (next, items.last()) {
+                (None, _) => None,
+                (Some(Next::Marker(marker)), _) => Some(marker),
+                (Some(Next::Last), Some((id, _))) => Some(id.to_string()),
+                (Some(Next::Last), None) => {
+                    return incomplete("the page is empty and says that another follows");
+                }
+            };
+            marker = pages.add(paging::Page { items, next })?;
+            if marker.is_none() {
+                return Ok(Listing { begun, pages: pages.count(), items: pages.items() });
+            }
         }
-        listing.pages += 1;
-        if marker.is_none() {
-            listing.begun = reply.date.and_then(|date| date.checked_sub(reply.took).ok());
-        }
-        let page = decode(&reply.body).map_err(|error| reading.malformed(&error))?;
-        let incomplete = |cause: &str| Err(reading.error(ReadErrorKind::Incomplete, cause));
-        let last = page.items.last().map(|(id, _)| id.to_string());
-        let before = listing.items.len();
-        let empty = page.items.is_empty();
-        listing.items.extend(page.items);
-        if marker.is_some() && !empty && listing.items.len() == before {
-            return incomplete("the page brings nothing that was not on the pages before it");
-        }
-        let next = match page.next {
-            None => return Ok(listing),
-            Some(Next::Marker(marker)) => marker,
-            Some(Next::Last) => match last {
-                Some(last) => last,
-                None => return incomplete("the page is empty and says that another follows"),
-            },
-        };
-        if !markers.insert(next.clone()) {
-            return incomplete("the next page would be one that was read already");
-        }
-        if reading.page >= PAGES_MAX {
-            return incomplete("the listing has no end");
-        }
-        reading.page += 1;
-        marker = Some(next);
-    }
+    })
+    .await
 }
 
 #[cfg(test)]

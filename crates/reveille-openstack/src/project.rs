@@ -4,14 +4,18 @@
 //! with the connection: Neutron's extensions for good, the route limit for some minutes, limits that refusals taught us.
 //! Cheap to clone; all clones share one token, one set of counters and one memory.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use reqwest::header::HeaderValue;
 use reqwest::{StatusCode, Url};
+use reveille_cloud::http::TrafficCount;
+use reveille_cloud::limits::{LIMIT_TTL, LearnedLimits};
+use reveille_cloud::report::{Failure, Place, Reading};
+use reveille_cloud::tls::TransportError;
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_core::model::id::{CloudName, RouterId};
+use reveille_core::model::id::{CloudName, RequestId, RouterId};
 use serde::Deserialize;
 use thiserror::Error;
 use tokio::sync::OnceCell;
@@ -19,15 +23,12 @@ use tokio::sync::OnceCell;
 use crate::catalog::Service;
 use crate::client::{Client, LoginError, NewClientError, Request, SendError};
 use crate::clouds::{CloudConfig, ConfigError, Environment};
-use crate::http::{TrafficCount, TransportError};
 use crate::refusal::Refusal;
-use crate::report::{NO_ANSWER, Reading};
 
 /// Tags can be read from here on: below it, nothing proves whose an instance is.
 const MICROVERSION_LEAST: Microversion = Microversion(2, 26);
 /// The newest that this adapter was run against.
 const MICROVERSION_TESTED: Microversion = Microversion(2, 96);
-const QUOTA_TTL: Duration = Duration::from_secs(600);
 
 /// A compute API microversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +97,7 @@ impl ConnectError {
         let (kind, retry_after) = match self {
             Self::Config { .. } | Self::TooOld { .. } => (ReadErrorKind::Forbidden, None),
             Self::Transport { .. } => (ReadErrorKind::Unavailable, None),
-            Self::Login { source, .. } => (source.kind(), source.retry_after()),
+            Self::Login { source, .. } => (source.read_kind(), source.retry_after()),
             Self::Versions { source } => (source.kind, source.retry_after),
         };
         ReadError { kind, text: Arc::from(self.to_string()), retry_after }
@@ -115,19 +116,16 @@ struct Inner {
     cloud: CloudName,
     id: Arc<str>,
     name: Arc<str>,
+    place: Place,
     microversion: Microversion,
     extensions: OnceCell<BTreeSet<String>>,
-    route_limit: Mutex<RouteLimit>,
+    quota: Mutex<Option<Quota>>,
+    route_limits: LearnedLimits,
 }
 
-/// What is known of how many routes a router may hold.
-#[derive(Debug, Default)]
-struct RouteLimit {
-    /// The project's quota and when it was read; `None` inside where the cloud does not tell or has no limit.
-    quota: Option<(Instant, Option<u32>)>,
-    /// What refusals said, by router and when: as short-lived as the quota, because limits are raised.
-    learned: BTreeMap<RouterId, (Instant, u32)>,
-}
+/// How many routes a router of the project may hold, and when that was read; `None` where the cloud does not tell or has no
+/// limit.
+type Quota = (Instant, Option<u32>);
 
 impl Project {
     /// Logs in and asks Nova for its versions.
@@ -152,8 +150,9 @@ impl Project {
             client.session(None).await.map_err(|source| ConnectError::Login { cloud: cloud(), source })?;
         let grant = &session.grant;
         let name: Arc<str> = Arc::from(grant.project_name.as_str());
+        let place = Place::new("openstack", format!("project {name}"));
         let (microversion, root) =
-            discover(&client, &grant.compute, &grant.project_id, &name, config).await?;
+            discover(&client, &grant.compute, &grant.project_id, &place, config).await?;
         let header = HeaderValue::try_from(microversion.to_string())
             .map_err(|_| ConnectError::TooOld { cloud: cloud(), offered: microversion.to_string() })?;
         client.set_compute(header, root);
@@ -163,9 +162,11 @@ impl Project {
                 cloud: config.name.clone(),
                 id: Arc::from(grant.project_id.as_str()),
                 name,
+                place,
                 microversion,
                 extensions: OnceCell::new(),
-                route_limit: Mutex::default(),
+                quota: Mutex::default(),
+                route_limits: LearnedLimits::default(),
             }),
         })
     }
@@ -204,8 +205,8 @@ impl Project {
         &self.inner.client
     }
 
-    pub(crate) fn look_at(&self, what: impl Into<String>) -> Reading {
-        Reading::new(what, self.name(), NO_ANSWER)
+    pub(crate) fn place(&self) -> &Place {
+        &self.inner.place
     }
 
     /// Reads one thing; `None` where the service itself says that there is no such thing.
@@ -214,12 +215,16 @@ impl Project {
         request: &Request,
         reading: &Reading,
     ) -> Result<Option<Vec<u8>>, ReadError> {
-        let reply = self.client().send(request).await.map_err(|error| reading.unanswered(&error))?;
-        if reply.status == StatusCode::OK {
-            return Ok(Some(reply.body));
+        match self.client().send(request).await {
+            Ok(reply) => Ok(Some(reply.body)),
+            Err(error) if error.refusal().is_some_and(Refusal::says_absent) => Ok(None),
+            Err(error) => Err(reading.failed(&error)),
         }
-        let refusal = Refusal::read(&reply);
-        if refusal.says_absent(request.service) { Ok(None) } else { Err(reading.refused(&refusal)) }
+    }
+
+    /// Sends one change; gives Nova's or Neutron's handle on it.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Option<RequestId>, SendError> {
+        self.client().send(request).await.map(|reply| reply.request)
     }
 
     /// True when Neutron has this extension. Asked once per connection; a failed question is asked again next time.
@@ -236,14 +241,10 @@ impl Project {
             .inner
             .extensions
             .get_or_try_init(|| async {
-                let reading = self.look_at("read the network API's extensions");
+                let reading = self.place().look("read the network API's extensions");
                 let request = Request::get(Service::Network, &["extensions"]);
-                let reply = self.client().send(&request).await.map_err(|error| reading.unanswered(&error))?;
-                if reply.status != StatusCode::OK {
-                    return Err(reading.refused(&Refusal::read(&reply)));
-                }
-                let body: Extensions =
-                    serde_json::from_slice(&reply.body).map_err(|error| reading.malformed(&error))?;
+                let reply = self.client().send(&request).await.map_err(|error| reading.failed(&error))?;
+                let body: Extensions = reading.json(&reply.body)?;
                 Ok(body.extensions.into_iter().map(|extension| extension.alias).collect())
             })
             .await?;
@@ -255,51 +256,45 @@ impl Project {
     /// Reads the project's quota at most every ten minutes. A cloud that does not show it, or has no such quota, is no
     /// error: then only a refusal tells.
     pub(crate) async fn route_limit(&self, router: &RouterId) -> Option<u32> {
-        let known = {
-            let limit = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
-            limit.quota.filter(|(read_at, _)| read_at.elapsed() < QUOTA_TTL)
-        };
+        let known = self.quota().filter(|(read_at, _)| read_at.elapsed() < LIMIT_TTL);
         let quota = match known {
             Some((_, quota)) => quota,
             None => self.read_quota().await,
         };
-        let limit = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
-        let learned = limit.learned.get(router).filter(|(at, _)| at.elapsed() < QUOTA_TTL);
-        quota.or(learned.map(|(_, limit)| *limit))
+        quota.or_else(|| self.inner.route_limits.of(router))
     }
 
     /// A refusal named the limit of this router.
     pub(crate) fn learn_route_limit(&self, router: &RouterId, limit: u32) {
-        let mut known = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
-        known.learned.insert(router.clone(), (Instant::now(), limit));
+        self.inner.route_limits.learn(router, limit);
+    }
+
+    fn quota(&self) -> MutexGuard<'_, Option<Quota>> {
+        self.inner.quota.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn read_quota(&self) -> Option<u32> {
         #[derive(Deserialize)]
         struct Body {
-            quota: Quota,
+            quota: Told,
         }
         #[derive(Deserialize)]
-        struct Quota {
+        struct Told {
             /// Negative: no limit.
             router_route: Option<i64>,
         }
         let request = Request::get(Service::Network, &["quotas", self.id()]);
         let answer = self.client().send(&request).await;
         let quota = match answer {
-            Ok(reply) if reply.status == StatusCode::OK => serde_json::from_slice::<Body>(&reply.body).ok(),
+            Ok(reply) => serde_json::from_slice::<Body>(&reply.body).ok(),
             // Not readable for us: as good as not told, and not worth asking each time.
-            Ok(reply) if reply.status.is_client_error() => None,
+            Err(SendError::Refused(refusal)) if refusal.status.is_client_error() => None,
             // The limit is not known now; the last known limit stays the best guess, and the next question asks again.
-            Ok(_) | Err(SendError::Login(_) | SendError::Exchange(_)) => {
-                let limit = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
-                return limit.quota.and_then(|(_, quota)| quota);
-            }
+            Err(_) => return self.quota().and_then(|(_, quota)| quota),
         }
         .and_then(|body| body.quota.router_route)
         .and_then(|limit| u32::try_from(limit).ok());
-        let mut limit = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
-        limit.quota = Some((Instant::now(), quota));
+        *self.quota() = Some((Instant::now(), quota));
         quota
     }
 }
@@ -309,7 +304,7 @@ async fn discover(
     client: &Client,
     compute: &Url,
     project_id: &str,
-    project: &Arc<str>,
+    place: &Place,
     config: &CloudConfig,
 ) -> Result<(Microversion, Option<Url>), ConnectError> {
     #[derive(Deserialize)]
@@ -326,7 +321,7 @@ async fn discover(
         One { version: Version },
         Many { versions: Vec<Version> },
     }
-    let reading = Reading::new("read the compute API's versions", project, "Nothing is done there.");
+    let reading = place.connecting("read the compute API's versions");
     let failed = |source| ConnectError::Versions { source };
     let mut root = compute.clone();
     let path = compute.path().trim_end_matches('/');
@@ -335,12 +330,11 @@ async fn discover(
         _ => path,
     };
     root.set_path(&format!("{path}/"));
-    let reply = client.send_to_root(&root).await.map_err(|error| failed(reading.unanswered(&error)))?;
+    let reply = client.send_to_root(&root).await.map_err(|error| failed(reading.failed(&error)))?;
     if !reply.status.is_success() && reply.status != StatusCode::MULTIPLE_CHOICES {
-        return Err(failed(reading.refused(&Refusal::read(&reply))));
+        return Err(failed(reading.failed(&Refusal::read(&reply, Service::Compute))));
     }
-    let document: Document =
-        serde_json::from_slice(&reply.body).map_err(|error| failed(reading.malformed(&error)))?;
+    let document: Document = reading.json(&reply.body).map_err(failed)?;
     let (version, api_root) = match document {
         Document::One { version } => (Some(version), None),
         Document::Many { versions } => {

@@ -8,20 +8,23 @@
 use std::fmt;
 
 use reqwest::StatusCode;
+use reveille_cloud::http::Reply;
+use reveille_cloud::report::{Ending, Failure};
+use reveille_cloud::text::message;
+use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::RequestId;
 use reveille_core::model::time::Span;
 use serde_json::Value;
 
 use crate::catalog::Service;
-use crate::http::{Reply, bounded};
-
-const MESSAGE_MAX: usize = 300;
 
 /// A negative answer, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The status.
     pub status: StatusCode,
+    /// Who was asked.
+    asked: Service,
     /// Whose dialect the answer is in; `None` where something in between answered.
     by: Option<Service>,
     /// The fault's name: `itemNotFound`, `RouterNotFound`, `OverQuota`. Only where the service itself answered.
@@ -35,28 +38,29 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Reads an answer that is not a success.
-    pub(crate) fn read(reply: &Reply) -> Self {
-        let (by, fault, message) = match serde_json::from_slice::<Value>(&reply.body) {
+    /// Reads an answer of this service that is not a success.
+    pub(crate) fn read(reply: &Reply, asked: Service) -> Self {
+        let (by, fault, said) = match serde_json::from_slice::<Value>(&reply.body) {
             Ok(body) => read_json(&body),
             Err(_) => (None, None, read_plain(&reply.body)),
         };
         Self {
             status: reply.status,
+            asked,
             by,
             fault,
-            message: clean(&message),
+            message: message(&said),
             retry_after: reply.retry_after,
             request: reply.request.clone(),
         }
     }
 
     /// True when the service itself says that this thing does not exist.
-    pub(crate) fn says_absent(&self, service: Service) -> bool {
+    pub(crate) fn says_absent(&self) -> bool {
         let fault = self.fault.as_deref().unwrap_or("");
         self.status == StatusCode::NOT_FOUND
-            && self.by == Some(service)
-            && match service {
+            && self.by == Some(self.asked)
+            && match self.asked {
                 Service::Compute => fault == "itemNotFound",
                 // Its router's own 404, for a path that is no path.
                 Service::Network => fault.ends_with("NotFound") && fault != "HTTPNotFound",
@@ -107,6 +111,41 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+impl Failure for Refusal {
+    fn read_kind(&self) -> ReadErrorKind {
+        match self.status {
+            _ if self.says_throttled() => ReadErrorKind::Throttled,
+            StatusCode::UNAUTHORIZED => ReadErrorKind::Unauthorized,
+            StatusCode::FORBIDDEN => ReadErrorKind::Forbidden,
+            StatusCode::NOT_FOUND => ReadErrorKind::Unavailable,
+            status if status.is_server_error() => ReadErrorKind::Unavailable,
+            _ => ReadErrorKind::Malformed,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Span> {
+        self.retry_after
+    }
+
+    fn ending(&self) -> Ending {
+        match self.status.as_u16() {
+            _ if self.says_limit() => Ending::Limit(self.number()),
+            412 => Ending::Moved,
+            // Nova's conflict is with the present state of the instance. That can be a lock, which a user lifts again.
+            409 if self.asked == Service::Compute => Ending::Moved,
+            // Of the credential, not of the thing: a quota's 403 is told apart above.
+            401 | 403 => Ending::Denied,
+            408 | 413 | 429 | 498 | 503 => Ending::NotDone(self.retry_after),
+            // Not from the service: a proxy on the way answered and did not pass the request on.
+            404 if !self.says_absent() => Ending::NotDone(None),
+            501 => Ending::Refused,
+            500.. => Ending::Unknown,
+            300..=399 => Ending::NotDone(None),
+            _ => Ending::Refused,
+        }
+    }
+}
+
 fn read_json(body: &Value) -> (Option<Service>, Option<String>, String) {
     let Some((name, inner)) = body.as_object().and_then(|object| object.iter().next()) else {
         return (None, None, String::new());
@@ -130,29 +169,20 @@ fn read_plain(body: &[u8]) -> String {
     if text.starts_with('<') { String::new() } else { text.lines().next().unwrap_or("").to_owned() }
 }
 
-/// One line, printable, short. Ends without a full stop, so that it can stand inside a sentence.
-fn clean(text: &str) -> String {
-    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short = bounded(&words, MESSAGE_MAX);
-    if short.len() < words.len() { format!("{short}…") } else { short.trim_end_matches('.').to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use reveille_cloud::report::Place;
 
     use super::*;
 
+    fn refusal_of(service: Service, status: u16, body: &str, retry_after: Option<Span>) -> Refusal {
+        let status = StatusCode::from_u16(status).unwrap();
+        let body = body.as_bytes().to_vec();
+        Refusal::read(&Reply { status, retry_after, body, ..Reply::default() }, service)
+    }
+
     fn refusal(status: u16, body: &str) -> Refusal {
-        Refusal::read(&Reply {
-            status: StatusCode::from_u16(status).unwrap(),
-            request: None,
-            retry_after: None,
-            date: None,
-            took: Duration::ZERO,
-            body: body.as_bytes().to_vec(),
-        })
+        refusal_of(Service::Compute, status, body, None)
     }
 
     #[test]
@@ -192,12 +222,12 @@ mod tests {
         let nova = r#"{"itemNotFound": {"code": 404, "message": "x"}}"#;
         let neutron = r#"{"NeutronError": {"type": "RouterNotFound", "message": "x", "detail": ""}}"#;
         let gateway = r#"{"error": {"title": "Not Found", "message": "no route"}}"#;
-        assert!(refusal(404, nova).says_absent(Service::Compute));
-        assert!(refusal(404, neutron).says_absent(Service::Network));
+        assert!(refusal_of(Service::Compute, 404, nova, None).says_absent());
+        assert!(refusal_of(Service::Network, 404, neutron, None).says_absent());
         let keystone =
             r#"{"error": {"code": 404, "title": "Not Found", "message": "Could not find user: u-1."}}"#;
-        assert!(refusal(404, keystone).says_absent(Service::Identity));
-        assert!(!refusal(404, gateway).says_absent(Service::Identity));
+        assert!(refusal_of(Service::Identity, 404, keystone, None).says_absent());
+        assert!(!refusal_of(Service::Identity, 404, gateway, None).says_absent());
         for (service, body) in [
             (Service::Compute, neutron),
             (Service::Network, nova),
@@ -207,9 +237,9 @@ mod tests {
             (Service::Compute, "<html>404</html>"),
             (Service::Compute, ""),
         ] {
-            assert!(!refusal(404, body).says_absent(service), "{body}");
+            assert!(!refusal_of(service, 404, body, None).says_absent(), "{body}");
         }
-        assert!(!refusal(500, nova).says_absent(Service::Compute));
+        assert!(!refusal_of(Service::Compute, 500, nova, None).says_absent());
     }
 
     #[test]
@@ -235,5 +265,66 @@ mod tests {
             r#"{"forbidden": {"code": 403, "message": "Policy doesn't allow it to be performed."}}"#,
         );
         assert!(!policy.says_limit());
+    }
+
+    #[test]
+    fn a_status_has_one_meaning_for_reads() {
+        use ReadErrorKind::{Forbidden, Malformed, Throttled, Unauthorized, Unavailable};
+        let reading = Place::new("openstack", "project prod").listing("list servers");
+        let cases = [
+            (401, Unauthorized),
+            (403, Forbidden),
+            (413, Throttled),
+            (429, Throttled),
+            (498, Throttled),
+            (500, Unavailable),
+            (503, Unavailable),
+            (404, Unavailable),
+            (400, Malformed),
+            (302, Malformed),
+        ];
+        for (status, kind) in cases {
+            let error = reading.failed(&refusal_of(Service::Compute, status, "", Some(Span::from_s(9))));
+            assert_eq!((error.kind, error.retry_after), (kind, Some(Span::from_s(9))), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_status_has_one_meaning_for_writes() {
+        let nova = |fault: &str, text: &str| format!(r#"{{"{fault}": {{"code": 0, "message": "{text}"}}}}"#);
+        let neutron = |fault: &str, text: &str| {
+            format!(r#"{{"NeutronError": {{"type": "{fault}", "message": "{text}", "detail": ""}}}}"#)
+        };
+        let (compute, network) = (Service::Compute, Service::Network);
+        let cases = [
+            (compute, 409, nova("conflictingRequest", "Instance a is locked"), "changed"),
+            (
+                compute,
+                409,
+                nova("conflictingRequest", "Cannot 'reboot' while in vm_state stopped"),
+                "changed",
+            ),
+            (compute, 404, nova("itemNotFound", "no"), "refused"),
+            (compute, 404, "<html>".to_owned(), "failed"),
+            (compute, 403, nova("forbidden", "Policy doesn't allow it"), "denied"),
+            (compute, 403, nova("forbidden", "Quota exceeded for cores"), "limit"),
+            (compute, 500, nova("computeFault", "Unexpected API Error"), "unknown"),
+            (compute, 501, nova("notImplemented", "no"), "refused"),
+            (compute, 503, String::new(), "failed"),
+            (compute, 504, String::new(), "unknown"),
+            (network, 429, String::new(), "failed"),
+            (network, 498, String::new(), "failed"),
+            (network, 412, neutron("RevisionNumberConstraintFailed", "x"), "changed"),
+            (network, 409, neutron("OverQuota", "x"), "limit"),
+            (network, 400, neutron("RoutesExhausted", "exceeds the maximum 30."), "limit"),
+            (network, 400, neutron("InvalidRoutes", "the nexthop is not connected"), "refused"),
+            (network, 409, neutron("AddressPairAndPortSecurityRequired", "x"), "refused"),
+            (network, 401, String::new(), "denied"),
+        ];
+        for (service, status, body, begins) in cases {
+            let writing = Place::new("openstack", "project prod").writing("do it");
+            let outcome = writing.failed(&refusal_of(service, status, &body, None));
+            assert!(outcome.to_string().starts_with(begins), "{status} {body}: {outcome}");
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! lacks is called missing. A credential that may not list assignments is told so by Keystone (403), and a list that
 //! Keystone cut short is no list: both are failures, never "it holds nothing".
 
+use reveille_cloud::report::Reading;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::access::{Role, RoleRef, UserRef, UserRoles};
@@ -17,9 +18,7 @@ use serde::Deserialize;
 
 use crate::catalog::Service;
 use crate::client::Request;
-use crate::look::decode;
 use crate::project::Project;
-use crate::report::Reading;
 
 #[derive(Deserialize)]
 struct Named {
@@ -85,14 +84,14 @@ impl Project {
             #[serde(default)]
             truncated: bool,
         }
-        let reading = self.look_at(format!("list the roles of user {user}"));
+        let reading = self.place().look(format!("list the roles of user {user}"));
         let request = Request::get(Service::Identity, &["role_assignments"])
             .query("user.id", user.to_string())
             .query("scope.project.id", self.id().to_string())
             .query("effective", "true")
             .query("include_names", "true");
         let body = self.read_existing(&request, &reading).await?;
-        let Body { role_assignments, truncated } = decode(&body, &reading)?;
+        let Body { role_assignments, truncated } = reading.json(&body)?;
         if truncated {
             return Err(cut_short(&reading));
         }
@@ -114,13 +113,13 @@ impl Project {
             #[serde(default)]
             truncated: bool,
         }
-        let reading = self.look_at(format!("look up user {name}"));
+        let reading = self.place().look(format!("look up user {name}"));
         let mut request = Request::get(Service::Identity, &["users"]).query("name", name.to_owned());
         if let Some(domain) = domain {
             request = request.query("domain_id", domain.to_owned());
         }
         let body = self.read_existing(&request, &reading).await?;
-        let Body { users, truncated } = decode(&body, &reading)?;
+        let Body { users, truncated } = reading.json(&body)?;
         if truncated {
             return Err(cut_short(&reading));
         }
@@ -141,10 +140,10 @@ impl Project {
         struct Body {
             roles: Vec<Named>,
         }
-        let reading = self.look_at(format!("look up role {name}"));
+        let reading = self.place().look(format!("look up role {name}"));
         let request = Request::get(Service::Identity, &["roles"]).query("name", name.to_owned());
         let body = self.read_existing(&request, &reading).await?;
-        let Body { roles } = decode(&body, &reading)?;
+        let Body { roles } = reading.json(&body)?;
         let mut found = roles.into_iter().filter(|role| role.name == name && role.domain_id.is_none());
         Ok(found.next().map(Role::from))
     }

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use reveille_cloud::known::Known;
 use reveille_core::effect::ReadError;
 use reveille_core::model::id::{InstanceId, NetworkId, RouterId};
 use reveille_core::model::instance::{Instance, Port};
@@ -19,7 +20,6 @@ use reveille_core::model::network::{Router, SecurityGroup};
 
 use crate::fetch::{list_all_groups, list_all_ports, list_all_routers, list_all_servers};
 use crate::instance::ServerTables;
-use crate::known::Known;
 use crate::project::Project;
 use reveille_core::model::intern::Texts;
 

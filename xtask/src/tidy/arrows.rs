@@ -40,15 +40,16 @@ const IMPURE: [(&str, &str); 11] = [
 ];
 
 /// Our crates, and which of ours each may depend on to run. Tests may use more.
-const KNOWN: [(&str, &[&str]); 13] = [
+const KNOWN: [(&str, &[&str]); 14] = [
     ("reveille-core", &[]),
     ("reveille-wire", &["reveille-core"]),
     ("reveille-record", &[]),
     ("reveille-diagnose", &["reveille-core"]),
     ("reveille-hot", &["reveille-core"]),
     ("reveille-kube", WORLD),
-    ("reveille-openstack", WORLD),
-    ("reveille-ec2", WORLD),
+    ("reveille-cloud", &["reveille-core", "reveille-wire"]),
+    ("reveille-openstack", CLOUD),
+    ("reveille-ec2", CLOUD),
     ("reveille-rancher", WORLD),
     ("reveille-agent", &["reveille-core"]),
     ("reveille-node", &["reveille-core", "reveille-wire", "reveille-agent"]),
@@ -60,6 +61,8 @@ const KNOWN: [(&str, &[&str]); 13] = [
 /// The write budget, for writes of others and our own, needs no adapter; a crate that writes to an API server asks the budget
 /// first.
 const WORLD: &[&str] = &["reveille-core", "reveille-wire", "reveille-hot"];
+/// An adapter for a cloud stands on what all of them share, and knows no other one.
+const CLOUD: &[&str] = &["reveille-core", "reveille-wire", "reveille-cloud"];
 /// A world for all that decide: the engine, the agents on its machines, the ladder that repairs Rancher's records. It plays the
 /// driver as well, which judges what machines say of themselves.
 const SIM: &[&str] =

@@ -7,27 +7,28 @@
 
 use std::sync::Arc;
 
+use reveille_cloud::report::Writing;
 use reveille_core::effect::Outcome;
-use reveille_core::model::id::{InstanceId, RequestId};
+use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::roster::Ownership;
 use tokio::time::Instant;
 
+use super::send;
 use crate::account::Account;
 use crate::actions::{
     Action, REBOOT_INSTANCES, START_INSTANCES, STOP_INSTANCES, TERMINATE_IN_GROUP, TERMINATE_INSTANCES,
 };
+use crate::client::SendError;
 use crate::instance::WireInstance;
 use crate::query::Request;
-use crate::reply::request_id;
-use crate::report::Writing;
 
 const NOT_RUNNING: &str = "it is not running by now";
 /// A group's word for a machine that it keeps.
 const IN_SERVICE: &str = "InService";
 
 pub(super) async fn reboot(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
-    let writing = Writing::new(format!("reboot instance {id}"));
+    let writing = account.place().writing(format!("reboot instance {id}"));
     match read(account, id, owned, &writing).await {
         Ok(wire) if wire.state() == InstanceState::Active => {}
         Ok(_) => return writing.moved(NOT_RUNNING),
@@ -37,7 +38,7 @@ pub(super) async fn reboot(account: &Account, id: &InstanceId, owned: &Ownership
 }
 
 pub(super) async fn start(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
-    let writing = Writing::new(format!("start instance {id}"));
+    let writing = account.place().writing(format!("start instance {id}"));
     match read(account, id, owned, &writing).await {
         Ok(wire) if wire.state() == InstanceState::Active => {
             Outcome::AlreadySo { text: Arc::from(format!("instance {id} is running")) }
@@ -52,7 +53,7 @@ pub(super) async fn start(account: &Account, id: &InstanceId, owned: &Ownership)
 
 /// Stops it, waits for that, and starts it: it comes up on another host.
 pub(super) async fn power_cycle(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
-    let writing = Writing::new(format!("stop and start instance {id}"));
+    let writing = account.place().writing(format!("stop and start instance {id}"));
     let wire = match read(account, id, owned, &writing).await {
         Ok(wire) => wire,
         Err(outcome) => return outcome,
@@ -110,7 +111,7 @@ pub(super) async fn end(
     owned: &Ownership,
     rests_on: Option<InstanceState>,
 ) -> Outcome {
-    let writing = Writing::new(format!("end instance {id}"));
+    let writing = account.place().writing(format!("end instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let wire = match account.wire_instance(id).await {
         Ok(Some(wire)) => wire,
@@ -120,7 +121,7 @@ pub(super) async fn end(
     if wire.state().is_leaving() {
         return Outcome::AlreadySo { text: Arc::from(format!("instance {id} is being ended already")) };
     }
-    if let Some(outcome) = disowned(&wire, owned, &writing) {
+    if let Err(outcome) = writing.owned("instance", &wire.marks(), owned) {
         return outcome;
     }
     // Another client stopped or started the instance since: EC2 terminates an instance in any state.
@@ -153,16 +154,13 @@ pub(super) async fn end(
         }
         None => Request::new(TERMINATE_INSTANCES).list("InstanceId", [id.as_str()]),
     };
-    match account.client().send(&request).await {
-        Ok(body) => Outcome::Accepted { request: request_id(&body) },
-        Err(error) => match error.refusal() {
-            Some(refusal) if refusal.says_absent() => writing.moved("EC2 does not know it by now"),
-            Some(refusal) if refusal.code == "OperationNotPermitted" => writing.refuse(&format!(
-                "it is protected (disableApiTermination, or a stop protection); its owner must lift that first: \
-                 {refusal}"
-            )),
-            _ => writing.failed(&error),
-        },
+    let sent = send(account, &request).await;
+    match sent.as_ref().err().and_then(SendError::refusal) {
+        Some(refusal) if refusal.says_absent() => writing.moved("EC2 does not know it by now"),
+        Some(refusal) if refusal.code == "OperationNotPermitted" => writing.refuse(&format!(
+            "it is protected (disableApiTermination, or a stop protection); its owner must lift that first: {refusal}"
+        )),
+        _ => writing.outcome(sent),
     }
 }
 
@@ -178,13 +176,6 @@ async fn kept_by_group(account: &Account, id: &InstanceId, writing: &Writing) ->
     }
 }
 
-/// The answer, when the instance does not carry the marks on which the call rests.
-fn disowned(wire: &WireInstance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
-    let marks = wire.marks();
-    let mark = owned.lacking(&marks)?;
-    Some(writing.moved(&format!("the instance does not carry {mark}")))
-}
-
 pub(super) async fn read(
     account: &Account,
     id: &InstanceId,
@@ -192,23 +183,14 @@ pub(super) async fn read(
     writing: &Writing,
 ) -> Result<WireInstance, Outcome> {
     match account.wire_instance(id).await {
-        Ok(Some(wire)) => match disowned(&wire, owned, writing) {
-            Some(outcome) => Err(outcome),
-            None => Ok(wire),
-        },
+        Ok(Some(wire)) => writing.owned("instance", &wire.marks(), owned).map(|()| wire),
         Ok(None) => Err(writing.refuse("there is no such instance")),
         Err(error) => Err(writing.unread(&error)),
     }
 }
 
 async fn simple(account: &Account, action: &'static Action, verb: &str, id: &InstanceId) -> Outcome {
-    let writing = Writing::new(format!("{verb} instance {id}"));
+    let writing = account.place().writing(format!("{verb} instance {id}"));
     let request = Request::new(action).list("InstanceId", [id.as_str()]);
-    match account.client().send(&request).await {
-        Ok(body) => {
-            let request: Option<RequestId> = request_id(&body);
-            Outcome::Accepted { request }
-        }
-        Err(error) => writing.failed(&error),
-    }
+    writing.outcome(send(account, &request).await)
 }

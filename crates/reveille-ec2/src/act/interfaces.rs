@@ -6,18 +6,17 @@
 
 use std::sync::Arc;
 
+use reveille_cloud::report::Writing;
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::{GroupId, InstanceId, PortId};
 use reveille_core::model::roster::Ownership;
 
-use super::instances;
+use super::{instances, send};
 use crate::account::Account;
 use crate::actions::MODIFY_INTERFACE;
 use crate::fetch;
 use crate::interface::WireInterface;
 use crate::query::Request;
-use crate::reply::request_id;
-use crate::report::Writing;
 
 pub(super) async fn set_groups(
     account: &Account,
@@ -26,7 +25,7 @@ pub(super) async fn set_groups(
     if_revision: u64,
     (instance, owned): (&InstanceId, &Ownership),
 ) -> Outcome {
-    let writing = Writing::new(format!("set the groups of interface {port}"));
+    let writing = account.place().writing(format!("set the groups of interface {port}"));
     if groups.is_empty() {
         return writing.refuse("the new list is empty, which EC2 does not allow");
     }
@@ -43,7 +42,8 @@ pub(super) async fn set_groups(
         };
     }
     let request = Request::new(MODIFY_INTERFACE).with("NetworkInterfaceId", port.as_str());
-    write(account, request.list("SecurityGroupId", groups.iter().map(GroupId::as_str)), &writing).await
+    let request = request.list("SecurityGroupId", groups.iter().map(GroupId::as_str));
+    writing.outcome(send(account, &request).await)
 }
 
 /// EC2 has no address pairs: an interface passes foreign addresses, all of them, when it does not check source and destination.
@@ -53,7 +53,8 @@ pub(super) async fn pass_everything(
     if_revision: u64,
     (instance, owned): (&InstanceId, &Ownership),
 ) -> Outcome {
-    let writing = Writing::new(format!("switch off the source/destination check of interface {port}"));
+    let writing =
+        account.place().writing(format!("switch off the source/destination check of interface {port}"));
     if let Err(outcome) = instances::read(account, instance, owned, &writing).await {
         return outcome;
     }
@@ -65,7 +66,7 @@ pub(super) async fn pass_everything(
         return Outcome::AlreadySo { text: Arc::from(format!("interface {port} checks neither")) };
     }
     let request = Request::new(MODIFY_INTERFACE).with("NetworkInterfaceId", port.as_str());
-    write(account, request.with("SourceDestCheck.Value", "false"), &writing).await
+    writing.outcome(send(account, &request.with("SourceDestCheck.Value", "false")).await)
 }
 
 /// The interface, when it is still as it was at this revision.
@@ -83,12 +84,5 @@ async fn unmoved(
     match now.revision() {
         revision if revision == if_revision => Ok(now),
         _ => Err(writing.moved("its groups or its check are not what they were when this was decided")),
-    }
-}
-
-async fn write(account: &Account, request: Request, writing: &Writing) -> Outcome {
-    match account.client().send(&request).await {
-        Ok(body) => Outcome::Accepted { request: request_id(&body) },
-        Err(error) => writing.failed(&error),
     }
 }

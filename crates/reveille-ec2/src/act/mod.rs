@@ -10,21 +10,22 @@ mod interfaces;
 mod routes;
 mod rules;
 
-use std::sync::Arc;
-
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::RequestId;
 use reveille_core::remedies::{
     AddPortPairs, AddRoutes, AddRules, DeleteInstance, DropRule, Reboot, RemoveRoutes, SetPortGroups,
     StartInstance,
 };
 
 use crate::account::Account;
-use crate::report::Writing;
+use crate::client::SendError;
+use crate::query::Request;
+use crate::reply::request_id;
 
 impl Account {
     /// Makes one call. Always comes back with an outcome, and within the deadlines of its few requests.
     pub async fn perform(&self, call: &Call) -> Outcome {
-        let refuse = |cause: &str| Writing::new(call.to_string()).refuse(cause);
+        let refuse = |cause: &str| self.place().writing(call.to_string()).refuse(cause);
         let outcome = match call {
             Call::AddRules(AddRules { group, rules, .. }) => rules::add(self, group, rules).await,
             Call::DropRule(DropRule { group, rule, .. }) => rules::drop_rule(self, group, rule).await,
@@ -63,24 +64,7 @@ impl Account {
     }
 }
 
-/// One outcome for several failures: the one that needs the most care, with the words of all.
-fn sum_up(failures: Vec<Outcome>, so_far: &str) -> Outcome {
-    let words: Vec<String> = failures.iter().map(ToString::to_string).collect();
-    let text: Arc<str> = Arc::from(format!("{so_far}; {}", words.join("; ")));
-    let rank = |outcome: &Outcome| match outcome {
-        Outcome::Unknown { .. } => 0,
-        Outcome::Limit { .. } => 1,
-        Outcome::Denied { .. } => 2,
-        Outcome::Failed { .. } => 3,
-        Outcome::Moved { .. } => 4,
-        _ => 5,
-    };
-    match failures.into_iter().min_by_key(rank) {
-        Some(Outcome::Unknown { .. }) => Outcome::Unknown { text },
-        Some(Outcome::Limit { limit, .. }) => Outcome::Limit { limit, text },
-        Some(Outcome::Denied { .. }) => Outcome::Denied { text },
-        Some(Outcome::Failed { retry_after, .. }) => Outcome::Failed { text, retry_after },
-        Some(Outcome::Moved { .. }) => Outcome::Moved { text },
-        _ => Outcome::Refused { text },
-    }
+/// Sends one change; gives AWS's handle on it.
+async fn send(account: &Account, request: &Request) -> Result<Option<RequestId>, SendError> {
+    account.client().send(request).await.map(|body| request_id(&body))
 }

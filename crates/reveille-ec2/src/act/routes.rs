@@ -9,25 +9,19 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use reveille_cloud::report::Writing;
+use reveille_cloud::steps::{Step, Steps, next_may_pass};
 use reveille_core::effect::Outcome;
-use reveille_core::model::id::{RequestId, RouterId};
+use reveille_core::model::id::RouterId;
 use reveille_core::model::network::Route;
 
+use super::send;
 use crate::account::Account;
 use crate::actions::{CREATE_ROUTE, DELETE_ROUTE, DESCRIBE_INTERFACES};
 use crate::fetch;
 use crate::list;
 use crate::query::Request;
-use crate::reply::request_id;
-use crate::report::Writing;
 use crate::table::{Leads, WireTable};
-
-/// How one route's request ended.
-enum Step {
-    Done(Option<RequestId>),
-    WasSo,
-    Not(Outcome),
-}
 
 pub(super) async fn add(account: &Account, router: &RouterId, routes: &[Route]) -> Outcome {
     each(account, router, routes, "add", true).await
@@ -41,7 +35,8 @@ pub(super) async fn remove(
     unless_used: &[IpAddr],
 ) -> Outcome {
     for hop in unless_used.iter().filter(|hop| !hop.is_unspecified()) {
-        let writing = Writing::new(format!("remove routes through {hop} from route table {router}"));
+        let writing =
+            account.place().writing(format!("remove routes through {hop} from route table {router}"));
         let request = Request::new(DESCRIBE_INTERFACES).filter(address_filter(hop), [hop.to_string()]);
         match fetch::interfaces(account, request).await {
             Ok(found) if found.iter().any(|one| one.addresses().contains(hop)) => {
@@ -55,7 +50,8 @@ pub(super) async fn remove(
 }
 
 async fn each(account: &Account, router: &RouterId, routes: &[Route], verb: &str, adds: bool) -> Outcome {
-    let writing = Writing::new(format!("{verb} {} route(s) of route table {router}", routes.len()));
+    let writing =
+        account.place().writing(format!("{verb} {} route(s) of route table {router}", routes.len()));
     if routes.is_empty() {
         return Outcome::AlreadySo { text: Arc::from("no route was named") };
     }
@@ -68,8 +64,7 @@ async fn each(account: &Account, router: &RouterId, routes: &[Route], verb: &str
         Ok(targets) => targets,
         Err(error) => return writing.unread(&error),
     };
-    let (mut done, mut was_so, mut last) = (0_usize, 0_usize, None);
-    let mut failures = Vec::new();
+    let mut steps = Steps::default();
     for route in routes {
         let now = table.route_to(route.destination).map(|wire| (wire.leads(&targets, account.id()), wire));
         let step = if adds {
@@ -79,29 +74,12 @@ async fn each(account: &Account, router: &RouterId, routes: &[Route], verb: &str
             let now = now.map(|(leads, wire)| (leads, wire.is_black_hole()));
             take(account, router, route, now).await
         };
-        match step {
-            Step::Done(request) => {
-                done += 1;
-                last = request.or(last);
-            }
-            Step::WasSo => was_so += 1,
-            Step::Not(outcome) => {
-                let next_may_pass = matches!(outcome, Outcome::Refused { .. } | Outcome::Moved { .. });
-                failures.push(outcome);
-                if !next_may_pass {
-                    break;
-                }
-            }
+        if steps.note(step).is_some_and(|failure| !next_may_pass(failure)) {
+            break;
         }
     }
-    match (failures.is_empty(), done) {
-        (true, 0) => Outcome::AlreadySo { text: Arc::from(format!("route table {router} is so already")) },
-        (true, _) => Outcome::Accepted { request: last },
-        (false, _) => super::sum_up(
-            failures,
-            &format!("{} of {} route(s) are as they should be", done + was_so, routes.len()),
-        ),
-    }
+    let all_were_so = format!("route table {router} is so already");
+    steps.outcome(routes.len(), &all_were_so, "route(s) are as they should be")
 }
 
 async fn put(
@@ -111,7 +89,7 @@ async fn put(
     route: &Route,
     now: Option<Leads>,
 ) -> Step {
-    let writing = Writing::new(format!("add route {route} to route table {router}"));
+    let writing = account.place().writing(format!("add route {route} to route table {router}"));
     match now {
         Some(Leads::To(there)) if there == *route => return Step::WasSo,
         Some(_) => {
@@ -125,8 +103,8 @@ async fn put(
         Err(outcome) => return Step::Not(outcome),
     };
     let request = named(Request::new(CREATE_ROUTE), router, route.destination);
-    match account.client().send(&request.with("NetworkInterfaceId", interface)).await {
-        Ok(body) => Step::Done(request_id(&body)),
+    match send(account, &request.with("NetworkInterfaceId", interface)).await {
+        Ok(request) => Step::Done(request),
         Err(error) => match error.refusal() {
             Some(refusal) if refusal.code == "RouteAlreadyExists" => {
                 Step::Not(writing.moved("another client has put one meanwhile"))
@@ -144,14 +122,14 @@ async fn put(
 }
 
 async fn take(account: &Account, router: &RouterId, route: &Route, now: Option<(Leads, bool)>) -> Step {
-    let writing = Writing::new(format!("remove route {route} from route table {router}"));
+    let writing = account.place().writing(format!("remove route {route} from route table {router}"));
     match now {
         None => return Step::WasSo,
         Some((Leads::To(there), black_hole)) if there == *route && (black_hole || !route.is_nowhere()) => {}
         Some(_) => return Step::Not(writing.moved("the route to that range leads elsewhere by now")),
     }
-    match account.client().send(&named(Request::new(DELETE_ROUTE), router, route.destination)).await {
-        Ok(body) => Step::Done(request_id(&body)),
+    match send(account, &named(Request::new(DELETE_ROUTE), router, route.destination)).await {
+        Ok(request) => Step::Done(request),
         Err(error) => match error.refusal() {
             Some(refusal) if refusal.code == "InvalidRoute.NotFound" => Step::WasSo,
             _ => Step::Not(writing.failed(&error)),

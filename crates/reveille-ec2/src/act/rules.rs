@@ -5,85 +5,59 @@
 
 use std::sync::Arc;
 
+use reveille_cloud::steps::{Step, Steps, next_may_pass};
 use reveille_core::effect::Outcome;
-use reveille_core::model::id::{GroupId, RequestId, RuleId};
+use reveille_core::model::id::{GroupId, RuleId};
 use reveille_core::model::network::{Direction, REPAIR_MARK, RuleSpec};
 
+use super::send;
 use crate::account::Account;
 use crate::actions::{
     AUTHORIZE_EGRESS, AUTHORIZE_INGRESS, DESCRIBE_GROUP_RULES, REVOKE_EGRESS, REVOKE_INGRESS,
 };
 use crate::group::{Rules, WireRule, write_rule};
 use crate::query::Request;
-use crate::reply::request_id;
-use crate::report::Writing;
+use crate::refusal::Refusal;
 
-/// How one rule's request ended.
-enum Put {
-    Created(Option<RequestId>),
-    Existed,
-    /// It is not there, or the answer does not tell.
-    Not(Outcome),
-}
-
-async fn put(account: &Account, group: &GroupId, rule: &RuleSpec) -> Put {
-    let writing = Writing::new(format!("add rule [{rule}] to group {group}"));
+/// Puts one rule.
+async fn put(account: &Account, group: &GroupId, rule: &RuleSpec) -> Step {
+    let writing = account.place().writing(format!("add rule [{rule}] to group {group}"));
     let action = match rule.direction {
         Direction::Ingress => AUTHORIZE_INGRESS,
         Direction::Egress => AUTHORIZE_EGRESS,
     };
     let request = Request::new(action).with("GroupId", group.as_str());
     let Some(request) = write_rule(request, rule, &format!("{REPAIR_MARK}: was missing")) else {
-        return Put::Not(writing.refuse("EC2 cannot take exactly this rule, only a wider one"));
+        return Step::Not(writing.refuse("EC2 cannot take exactly this rule, only a wider one"));
     };
-    match account.client().send(&request).await {
-        Ok(body) => Put::Created(request_id(&body)),
+    match send(account, &request).await {
+        Ok(request) => Step::Done(request),
         Err(error) => match error.refusal() {
-            Some(refusal) if refusal.code == "InvalidPermission.Duplicate" => Put::Existed,
-            _ => Put::Not(writing.failed(&error)),
+            Some(refusal) if refusal.code == "InvalidPermission.Duplicate" => Step::WasSo,
+            _ => Step::Not(writing.failed(&error)),
         },
     }
 }
 
 /// Puts every rule, whatever becomes of the others, unless the failure would meet all of them.
 pub(super) async fn add(account: &Account, group: &GroupId, rules: &[RuleSpec]) -> Outcome {
-    let mut last_request = None;
-    let (mut created, mut existed) = (0_usize, 0_usize);
-    let mut failures: Vec<Outcome> = Vec::new();
+    let mut steps = Steps::default();
     for rule in rules {
-        match put(account, group, rule).await {
-            Put::Created(request) => {
-                created += 1;
-                last_request = request.or(last_request);
-            }
-            Put::Existed => existed += 1,
-            Put::Not(outcome) => {
-                let meets_all = matches!(
-                    outcome,
-                    Outcome::Limit { .. } | Outcome::Failed { .. } | Outcome::Unknown { .. }
-                );
-                failures.push(outcome);
-                if meets_all {
-                    break;
-                }
-            }
+        let failure = steps.note(put(account, group, rule).await);
+        // The right to let traffic in is another than the one to let it out.
+        if failure.is_some_and(|it| !next_may_pass(it) && !matches!(it, Outcome::Denied { .. })) {
+            break;
         }
     }
-    if failures.is_empty() {
-        return if created > 0 {
-            Outcome::Accepted { request: last_request }
-        } else {
-            Outcome::AlreadySo { text: Arc::from(format!("all {existed} rule(s) were in group {group}")) }
-        };
-    }
-    super::sum_up(failures, &format!("{} of {} rule(s) are there now", created + existed, rules.len()))
+    let all_were_so = format!("all {} rule(s) were in group {group}", rules.len());
+    steps.outcome(rules.len(), &all_were_so, "rule(s) are there now")
 }
 
 /// Takes one rule out, by its id: EC2 wants to know which direction it is of, so it is read first.
 pub(super) async fn drop_rule(account: &Account, group: &GroupId, rule: &RuleId) -> Outcome {
-    let writing = Writing::new(format!("remove rule {rule} from group {group}"));
+    let writing = account.place().writing(format!("remove rule {rule} from group {group}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no rule {rule} in group {group}")) };
-    let reading = account.look_at(format!("read rule {rule}"));
+    let reading = account.place().look(format!("read rule {rule}"));
     let request = Request::new(DESCRIBE_GROUP_RULES).filter("security-group-rule-id", [rule.as_str()]);
     let found = match account.read::<Rules>(&request, &reading).await {
         Ok(found) => found,
@@ -96,11 +70,8 @@ pub(super) async fn drop_rule(account: &Account, group: &GroupId, rule: &RuleId)
     let action = if wire.is_egress { REVOKE_EGRESS } else { REVOKE_INGRESS };
     let request =
         Request::new(action).with("GroupId", group.as_str()).list("SecurityGroupRuleId", [rule.as_str()]);
-    match account.client().send(&request).await {
-        Ok(body) => Outcome::Accepted { request: request_id(&body) },
-        Err(error) => match error.refusal() {
-            Some(refusal) if refusal.says_absent() => gone(),
-            _ => writing.failed(&error),
-        },
+    match send(account, &request).await {
+        Err(error) if error.refusal().is_some_and(Refusal::says_absent) => gone(),
+        sent => writing.outcome(sent),
     }
 }

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use reveille_cloud::report::Writing;
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::{Instance, InstanceState};
@@ -23,8 +24,8 @@ use crate::catalog::Service;
 use crate::client::Request;
 use crate::project::Project;
 use crate::refusal::Refusal;
-use crate::report::Writing;
 
+const SERVER: &str = "server";
 const LOCKED: &str = "it is locked; its owner must unlock it first";
 
 pub(super) async fn reboot(project: &Project, id: &InstanceId, owned: &Ownership, hard: bool) -> Outcome {
@@ -46,7 +47,7 @@ async fn act(
     verb: &str,
     body: Value,
 ) -> Outcome {
-    let writing = Writing::new(Service::Compute, format!("{verb} instance {id}"));
+    let writing = project.place().writing(format!("{verb} instance {id}"));
     let instance = match self::owned(project, id, owned, &writing).await {
         Ok(instance) => instance,
         Err(outcome) => return outcome,
@@ -55,7 +56,7 @@ async fn act(
         return outcome;
     }
     let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
-    writing.outcome(project.client().send(&request).await)
+    writing.outcome(project.send(&request).await)
 }
 
 /// Reads the server; the answer, when it is not there or does not carry the marks on which the call rests.
@@ -66,17 +67,11 @@ pub(super) async fn owned(
     writing: &Writing,
 ) -> Result<Instance, Outcome> {
     match project.instance(id).await {
-        Ok(Some(instance)) => disowned(&instance, owned, writing).map_or(Ok(instance), Err),
+        Ok(Some(instance)) => writing.owned(SERVER, &instance.marks, owned).map(|()| instance),
         // It went, or the credential leads elsewhere: whichever it is, the next reads tell.
         Ok(None) => Err(writing.moved("there is no such instance by now")),
         Err(error) => Err(writing.unread(&error)),
     }
-}
-
-/// The answer, when the server does not carry the marks on which the call rests.
-fn disowned(instance: &Instance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
-    let mark = owned.lacking(&instance.marks)?;
-    Some(writing.moved(&format!("the server does not carry {mark}")))
 }
 
 /// The answer, when another client changes the server now: it is locked, has a task, or left the state on which the call rests.
@@ -105,7 +100,7 @@ pub(super) async fn delete(
     owned: &Ownership,
     rests_on: Option<InstanceState>,
 ) -> Outcome {
-    let writing = Writing::new(Service::Compute, format!("delete instance {id}"));
+    let writing = project.place().writing(format!("delete instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let instance = match project.instance(id).await {
         Ok(Some(instance)) => instance,
@@ -115,16 +110,15 @@ pub(super) async fn delete(
     if instance.state.is_leaving() {
         return Outcome::AlreadySo { text: Arc::from(format!("instance {id} is being deleted already")) };
     }
-    if let Some(outcome) = disowned(&instance, owned, &writing) {
+    if let Err(outcome) = writing.owned(SERVER, &instance.marks, owned) {
         return outcome;
     }
     // Nova deletes in any state: a server that its owner put into a rescue, or stopped, a moment ago would be lost.
     if let Some(outcome) = handled(&instance, rests_on.unwrap_or(instance.state), &writing) {
         return outcome;
     }
-    let sent = project.client().send(&Request::delete(Service::Compute, &["servers", id.as_str()])).await;
-    match sent {
-        Ok(reply) if Refusal::read(&reply).says_absent(Service::Compute) => gone(),
+    match project.send(&Request::delete(Service::Compute, &["servers", id.as_str()])).await {
+        Err(error) if error.refusal().is_some_and(Refusal::says_absent) => gone(),
         sent => writing.outcome(sent),
     }
 }

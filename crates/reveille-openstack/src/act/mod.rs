@@ -17,13 +17,12 @@ use reveille_core::remedies::{
     Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
 
-use crate::catalog::Service;
 use crate::project::Project;
-use crate::report::Writing;
 
 impl Project {
     /// Makes one call. Always comes back with an outcome, and within the deadlines of its few requests.
     pub async fn perform(&self, call: &Call) -> Outcome {
+        let refuse = |cause: &str| self.place().writing(call.to_string()).refuse(cause);
         let outcome = match call {
             Call::AddRules(AddRules { group, rules, .. }) => rules::add(self, group, rules).await,
             Call::DropRule(DropRule { rule, .. }) => rules::drop_rule(self, rule).await,
@@ -53,12 +52,8 @@ impl Project {
             Call::DeleteInstance(DeleteInstance { instance, owned, rests_on, .. }) => {
                 instances::delete(self, instance, owned, *rests_on).await
             }
-            Call::AskAgent(_) => {
-                Writing::new(Service::Compute, call.to_string()).refuse("an agent is not a cloud's to ask")
-            }
-            Call::DeleteNode(_) => {
-                Writing::new(Service::Compute, call.to_string()).refuse("a Node is not a cloud's to delete")
-            }
+            Call::AskAgent(_) => refuse("an agent is not a cloud's to ask"),
+            Call::DeleteNode(_) => refuse("a Node is not a cloud's to delete"),
         };
         tracing::info!(%call, %outcome, "openstack call");
         outcome

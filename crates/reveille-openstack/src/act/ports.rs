@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use reveille_cloud::report::Writing;
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::{GroupId, InstanceId, PortId};
 use reveille_core::model::roster::Ownership;
@@ -17,7 +18,6 @@ use crate::catalog::Service;
 use crate::client::Request;
 use crate::port::Pair;
 use crate::project::Project;
-use crate::report::Writing;
 
 pub(super) async fn set_groups(
     project: &Project,
@@ -26,7 +26,7 @@ pub(super) async fn set_groups(
     if_revision: u64,
     (instance, owned): (&InstanceId, &Ownership),
 ) -> Outcome {
-    let writing = Writing::new(Service::Network, format!("set the groups of port {port}"));
+    let writing = project.place().writing(format!("set the groups of port {port}"));
     if groups.is_empty() {
         return writing.refuse("the new list is empty, which would cut the machine off");
     }
@@ -55,11 +55,11 @@ pub(super) async fn add_pairs(
         #[serde(default)]
         revision_number: u64,
     }
-    let writing = Writing::new(Service::Network, format!("allow address pairs on port {port}"));
+    let writing = project.place().writing(format!("allow address pairs on port {port}"));
     if let Err(outcome) = instances::owned(project, instance, owned, &writing).await {
         return outcome;
     }
-    let reading = project.look_at(format!("read port {port}"));
+    let reading = project.place().look(format!("read port {port}"));
     let request = Request::get(Service::Network, &["ports", port.as_str()])
         .queries("fields", ["allowed_address_pairs", "revision_number"]);
     let now = match project.read_one::<Body>(&request, &reading).await {
@@ -69,7 +69,7 @@ pub(super) async fn add_pairs(
     };
     if now.revision_number != if_revision {
         let cause = format!("it is at revision {} by now, not {if_revision}", now.revision_number);
-        return Outcome::Moved { text: writing.text(&cause) };
+        return writing.moved(&cause);
     }
     let there: Vec<IpNet> = now.allowed_address_pairs.iter().filter_map(Pair::net).collect();
     let mut missing: Vec<IpNet> = pairs.iter().map(IpNet::trunc).filter(|net| !there.contains(net)).collect();
@@ -84,12 +84,11 @@ pub(super) async fn add_pairs(
 }
 
 async fn put(project: &Project, port: &PortId, writing: &Writing, body: Value, if_revision: u64) -> Outcome {
-    match revisions_checked(project, writing).await {
-        Ok(()) => {}
-        Err(outcome) => return outcome,
+    if let Err(outcome) = revisions_checked(project, writing).await {
+        return outcome;
     }
     let request = Request::put(Service::Network, &["ports", port.as_str()], body).if_revision(if_revision);
-    writing.outcome(project.client().send(&request).await)
+    writing.outcome(project.send(&request).await)
 }
 
 /// Without this extension Neutron ignores the revision silently, and a list would be replaced blindly.

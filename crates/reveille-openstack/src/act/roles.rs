@@ -12,22 +12,21 @@ use reveille_core::model::id::{ProjectId, UserId};
 use crate::catalog::Service;
 use crate::client::Request;
 use crate::project::Project;
-use crate::report::Writing;
 
 pub(super) async fn assign(project: &Project, on: &ProjectId, user: &UserId, roles: &[Role]) -> Outcome {
     if *on.as_str() != **project.id() {
-        let writing = Writing::new(Service::Identity, format!("give user {user} roles on project {on}"));
+        let writing = project.place().writing(format!("give user {user} roles on project {on}"));
         return writing.refuse(&format!("this connection is to project {}", project.id()));
     }
     let mut last = Outcome::AlreadySo { text: Arc::from("no role was asked for") };
     for (given, role) in roles.iter().enumerate() {
-        let writing = Writing::new(
-            Service::Identity,
-            format!("give user {user} role {} on project {on} ({given} of {} given)", role.name, roles.len()),
-        );
+        let writing = project.place().writing(format!(
+            "give user {user} role {} on project {on} ({given} of {} given)",
+            role.name,
+            roles.len()
+        ));
         let segments = ["projects", on.as_str(), "users", user.as_str(), "roles", role.id.as_str()];
-        let sent = project.client().send(&Request::put_nothing(Service::Identity, &segments)).await;
-        last = writing.outcome(sent);
+        last = writing.outcome(project.send(&Request::put_nothing(Service::Identity, &segments)).await);
         if !matches!(last, Outcome::Accepted { .. }) {
             return last;
         }

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reveille_cloud::report::Writing;
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::RouterId;
 use reveille_core::model::network::Route;
@@ -15,7 +16,6 @@ use crate::catalog::Service;
 use crate::client::Request;
 use crate::fetch::list_ports_around;
 use crate::project::Project;
-use crate::report::Writing;
 use crate::router::{WireRoute, write_routes};
 
 /// What is done with the routes.
@@ -49,7 +49,7 @@ pub(super) async fn remove(
     unless_used: &[IpAddr],
 ) -> Outcome {
     if !unless_used.is_empty() {
-        let writing = Writing::new(Service::Network, format!("remove routes from router {router}"));
+        let writing = project.place().writing(format!("remove routes from router {router}"));
         if let Some(outcome) = in_use(project, router, unless_used, &writing).await {
             return outcome;
         }
@@ -75,7 +75,7 @@ async fn in_use(project: &Project, router: &RouterId, hops: &[IpAddr], writing: 
             || found.in_use.iter().any(|net| net.contains(hop))
     };
     let hop = hops.iter().find(|hop| on_port(hop))?;
-    Some(Outcome::Moved { text: writing.text(&format!("a port has the address {hop} by now")) })
+    Some(writing.moved(&format!("a port has the address {hop} by now")))
 }
 
 pub(super) async fn change(
@@ -86,7 +86,7 @@ pub(super) async fn change(
 ) -> Outcome {
     let (verb, preposition) = change.words();
     let what = format!("{verb} {} route(s) {preposition} router {router}", routes.len());
-    let writing = Writing::new(Service::Network, what);
+    let writing = project.place().writing(what);
     if routes.is_empty() {
         return Outcome::AlreadySo { text: Arc::from("no route was named") };
     }
@@ -95,7 +95,7 @@ pub(super) async fn change(
             let wire: Vec<WireRoute> = routes.iter().map(WireRoute::from).collect();
             let path = ["routers", router.as_str(), change.path()];
             let request = Request::put(Service::Network, &path, write_routes(&wire));
-            writing.outcome(project.client().send(&request).await)
+            writing.outcome(project.send(&request).await)
         }
         Ok(false) => replace(project, router, routes, change, &writing).await,
         Err(error) => writing.unread(&error),
@@ -135,7 +135,7 @@ async fn replace(
     }
     let request = Request::put(Service::Network, &["routers", router.as_str()], write_routes(&wanted))
         .if_revision(now.revision_number);
-    writing.outcome(project.client().send(&request).await)
+    writing.outcome(project.send(&request).await)
 }
 
 /// Puts a harmless route and takes it back. Each half makes the device write its table.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use reqwest::StatusCode;
+use reveille_cloud::steps::{Step, Steps, next_may_pass};
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::{GroupId, RequestId, RuleId};
 use reveille_core::model::network::{REPAIR_MARK, RuleSpec};
@@ -17,22 +18,20 @@ use crate::client::Request;
 use crate::group::{harmless_rule, mark_number, write_rule};
 use crate::project::Project;
 use crate::refusal::Refusal;
-use crate::report::Writing;
 
 /// A nudge's rule may still be there from a nudge that broke off; the next address is free then.
 const NUDGE_TRIES: u64 = 3;
 
-/// How one POST of a rule ended.
-enum Put {
-    /// It is there now, under this id, where the answer says it.
-    Created(Option<RuleId>, Option<RequestId>),
-    /// It was there.
-    Existed,
-    /// It is not there, or the answer does not tell.
-    Not(Outcome),
-}
+/// A rule that was put: its id, where the answer says it.
+type Put = (Option<RuleId>, Option<RequestId>);
 
-async fn put(project: &Project, group: &GroupId, rule: &RuleSpec, description: &str) -> Put {
+/// Puts one rule; `None`: it was there.
+async fn put(
+    project: &Project,
+    group: &GroupId,
+    rule: &RuleSpec,
+    description: &str,
+) -> Result<Option<Put>, Outcome> {
     #[derive(Deserialize)]
     struct Body {
         security_group_rule: Created,
@@ -41,90 +40,46 @@ async fn put(project: &Project, group: &GroupId, rule: &RuleSpec, description: &
     struct Created {
         id: String,
     }
-    let writing = Writing::new(Service::Network, format!("add rule [{rule}] to group {group}"));
-    let Some(body) = write_rule(group, rule, description) else {
-        return Put::Not(writing.refuse("the other end of it is not known"));
+    let exists = |refusal: &Refusal| {
+        refusal.status == StatusCode::CONFLICT && refusal.fault.as_deref() == Some("SecurityGroupRuleExists")
     };
+    let writing = project.place().writing(format!("add rule [{rule}] to group {group}"));
+    let body = write_rule(group, rule, description)
+        .ok_or_else(|| writing.refuse("the other end of it is not known"))?;
     match project.client().send(&Request::post(Service::Network, &["security-group-rules"], body)).await {
-        Ok(reply) if reply.status.is_success() => {
-            let id = serde_json::from_slice::<Body>(&reply.body).ok();
-            Put::Created(id.map(|body| RuleId::from(body.security_group_rule.id.as_str())), reply.request)
-        }
         Ok(reply) => {
-            let refusal = Refusal::read(&reply);
-            let exists = refusal.fault.as_deref() == Some("SecurityGroupRuleExists");
-            if refusal.status == StatusCode::CONFLICT && exists {
-                Put::Existed
-            } else {
-                Put::Not(writing.refused(&refusal))
-            }
+            let id = serde_json::from_slice::<Body>(&reply.body).ok();
+            let id = id.map(|body| RuleId::from(body.security_group_rule.id.as_str()));
+            Ok(Some((id, reply.request)))
         }
-        Err(error) => Put::Not(writing.unanswered(&error)),
+        Err(error) if error.refusal().is_some_and(exists) => Ok(None),
+        Err(error) => Err(writing.failed(&error)),
     }
 }
 
 /// Puts every rule, whatever becomes of the others, unless the failure would meet all of them.
 pub(super) async fn add(project: &Project, group: &GroupId, rules: &[RuleSpec]) -> Outcome {
     let description = format!("{REPAIR_MARK}: was missing");
-    let mut last_request = None;
-    let (mut created, mut existed) = (0_usize, 0_usize);
-    let mut failures: Vec<Outcome> = Vec::new();
+    let mut steps = Steps::default();
     for rule in rules {
-        match put(project, group, rule, &description).await {
-            Put::Created(_, request) => {
-                created += 1;
-                last_request = request.or(last_request);
-            }
-            Put::Existed => existed += 1,
-            Put::Not(outcome) => {
-                let meets_all = matches!(
-                    outcome,
-                    Outcome::Limit { .. } | Outcome::Denied { .. } | Outcome::Failed { .. }
-                );
-                let silent = matches!(outcome, Outcome::Unknown { .. });
-                failures.push(outcome);
-                if meets_all || silent {
-                    break;
-                }
-            }
+        let step = match put(project, group, rule, &description).await {
+            Ok(Some((_, request))) => Step::Done(request),
+            Ok(None) => Step::WasSo,
+            Err(outcome) => Step::Not(outcome),
+        };
+        if steps.note(step).is_some_and(|failure| !next_may_pass(failure)) {
+            break;
         }
     }
-    if failures.is_empty() {
-        return if created > 0 {
-            Outcome::Accepted { request: last_request }
-        } else {
-            Outcome::AlreadySo { text: Arc::from(format!("all {existed} rule(s) were in group {group}")) }
-        };
-    }
-    sum_up(failures, created + existed, rules.len())
-}
-
-/// One outcome for several failures: the one that needs the most care, with the words of all.
-fn sum_up(failures: Vec<Outcome>, there: usize, of: usize) -> Outcome {
-    let words: Vec<String> = failures.iter().map(ToString::to_string).collect();
-    let text: Arc<str> = Arc::from(format!("{there} of {of} rule(s) are there now; {}", words.join("; ")));
-    let rank = |outcome: &Outcome| match outcome {
-        Outcome::Unknown { .. } => 0,
-        Outcome::Limit { .. } => 1,
-        Outcome::Denied { .. } => 2,
-        Outcome::Failed { .. } => 3,
-        _ => 4,
-    };
-    match failures.into_iter().min_by_key(rank) {
-        Some(Outcome::Unknown { .. }) => Outcome::Unknown { text },
-        Some(Outcome::Limit { limit, .. }) => Outcome::Limit { limit, text },
-        Some(Outcome::Denied { .. }) => Outcome::Denied { text },
-        Some(Outcome::Failed { retry_after, .. }) => Outcome::Failed { text, retry_after },
-        Some(Outcome::Moved { .. }) => Outcome::Moved { text },
-        _ => Outcome::Refused { text },
-    }
+    let all_were_so = format!("all {} rule(s) were in group {group}", rules.len());
+    steps.outcome(rules.len(), &all_were_so, "rule(s) are there now")
 }
 
 pub(super) async fn drop_rule(project: &Project, rule: &RuleId) -> Outcome {
-    let writing = Writing::new(Service::Network, format!("remove rule {rule}"));
+    let writing = project.place().writing(format!("remove rule {rule}"));
     let request = Request::delete(Service::Network, &["security-group-rules", rule.as_str()]);
-    match project.client().send(&request).await {
-        Ok(reply) if Refusal::read(&reply).says_absent(Service::Network) => {
+    match project.send(&request).await {
+        Err(error) if error.refusal().is_some_and(Refusal::says_absent) => {
             Outcome::AlreadySo { text: Arc::from(format!("there is no rule {rule}")) }
         }
         sent => writing.outcome(sent),
@@ -132,19 +87,19 @@ pub(super) async fn drop_rule(project: &Project, rule: &RuleId) -> Outcome {
 }
 
 pub(super) async fn nudge(project: &Project, group: &GroupId, mark: &str) -> Outcome {
-    let writing = Writing::new(Service::Network, format!("nudge group {group}"));
+    let writing = project.place().writing(format!("nudge group {group}"));
     let number = mark_number(mark);
     for step in 0..NUDGE_TRIES {
         let rule = harmless_rule(number.wrapping_add(step));
         let id = match put(project, group, &rule, mark).await {
-            Put::Existed => continue,
-            Put::Not(Outcome::Unknown { text }) => {
+            Ok(None) => continue,
+            Err(Outcome::Unknown { text }) => {
                 let text = format!("{text}; it may be there, described \"{mark}\"");
                 return Outcome::Unknown { text: Arc::from(text) };
             }
-            Put::Not(outcome) => return outcome,
-            Put::Created(Some(id), _) => id,
-            Put::Created(None, _) => {
+            Err(outcome) => return outcome,
+            Ok(Some((Some(id), _))) => id,
+            Ok(Some((None, _))) => {
                 let cause = format!(
                     "the harmless rule was put, and its id is not in the answer; it stays, described \"{mark}\""
                 );

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
+use reveille_cloud::tls::Tls;
 use reveille_core::model::id::CloudName;
 use thiserror::Error;
 
@@ -167,17 +168,6 @@ impl Interface {
             Self::Admin => "admin",
         }
     }
-}
-
-/// How the other side's certificate is checked, and which one we show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tls {
-    /// False where the entry says `verify: false`.
-    pub(crate) verify: bool,
-    /// The one authority to believe, instead of the system's.
-    pub(crate) authority: Option<PathBuf>,
-    /// Our own certificate and key.
-    pub(crate) identity: Option<(PathBuf, PathBuf)>,
 }
 
 /// A cloud that can be logged in to.

@@ -46,7 +46,7 @@ async fn a_cycle_is_four_requests_however_many_pools_there_are() {
     };
     let name = CloudName::from("os");
     let (one, forty) = (roster(1), roster(40));
-    let wanted = Interest::of(&[(&one, &name), (&forty, &name)]);
+    let wanted = Interest::of([(&one, &name), (&forty, &name)]);
     assert_eq!(wanted, interest());
     lister.set_interest(wanted);
     lister.list(true).await.unwrap();

@@ -83,7 +83,7 @@ impl super::Project for Project {
 
     fn lister(&self, wants: &Wants) -> Box<dyn Listing> {
         let wants: Vec<(&Roster, &CloudName)> = wants.iter().map(|(roster, name)| (roster, name)).collect();
-        Box::new(Lister::new(self.clone(), Interest::of(&wants)))
+        Box::new(Lister::new(self.clone(), Interest::of(wants)))
     }
 
     fn survey(&self) -> BoxFuture<'static, Result<Inventory, ReadError>> {

@@ -12,6 +12,7 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 
 use super::CloudRef;
+use super::clouds::{KINDS, Words};
 use super::complaint::{Complaints, Spot, quote};
 use super::section::{Field, Section};
 use super::shape::{OWNED, OWNED_POOL};
@@ -74,57 +75,13 @@ fn one_of(section: &Section<'_>, at: Option<&CloudRef>, complaints: &mut Complai
 }
 
 fn tag(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Mark> {
-    const CHARS_MAX: usize = 60;
     let text = field.text("a tag such as \"k8s-cluster=prod\"", complaints)?;
-    if let Some(CloudRef::Ec2 { cluster, .. }) = at {
-        return tag_of_ec2(field, text, cluster, complaints);
-    }
-    if let Some(bad) = text.chars().find(|c| matches!(c, ',' | '/')) {
-        let wrong = format!("{} cannot be a tag: Nova allows no {bad:?} in one", quote(text));
-        complaints.add(&field.spot, wrong, "use another tag, or a metadata pair");
-        return None;
-    }
-    if text.chars().count() > CHARS_MAX {
-        let wrong = format!("{} cannot be a tag: it is longer than {CHARS_MAX} characters", quote(text));
-        complaints.add(&field.spot, wrong, "use a shorter tag, or a metadata pair");
-        return None;
-    }
-    Some(Mark::Tag(Arc::from(text)))
+    let read = (words(at).tag)(text, at);
+    read.map_err(|(wrong, instead)| complaints.add(&field.spot, wrong, instead)).ok()
 }
 
-/// A tag of EC2 is a key with a value; the cluster's key alone stands for the values `owned` and `shared` alike.
-fn tag_of_ec2(field: &Field<'_>, text: &str, cluster: &str, complaints: &mut Complaints) -> Option<Mark> {
-    if text.strip_prefix("kubernetes.io/cluster/") == Some(cluster) {
-        return Some(Mark::Tag(Arc::from(text)));
-    }
-    let Some((key, value)) = text.split_once('=') else {
-        let wrong = format!("{} is a key without a value", quote(text));
-        complaints.add(&field.spot, wrong, format!("write key=value, or kubernetes.io/cluster/{cluster}"));
-        return None;
-    };
-    if is_plain_pair_of_ec2(key, value) {
-        return Some(Mark::Metadata(Arc::from(key), Arc::from(value)));
-    }
-    let wrong = format!("{} cannot be a tag of EC2", quote(text));
-    complaints.add(&field.spot, wrong, EC2_TAGS);
-    None
-}
-
-/// Whether `key=value` is a tag of EC2 that the reader turns into this pair.
-pub(super) fn is_plain_pair_of_ec2(key: &str, value: &str) -> bool {
-    let taken = fits_ec2(key, EC2_KEY_CHARS_MAX) && fits_ec2(value, EC2_VALUE_CHARS_MAX);
-    taken && !key.is_empty() && !key.contains('=')
-}
-
-/// From the EC2 reference.
-const EC2_KEY_CHARS_MAX: usize = 128;
-const EC2_VALUE_CHARS_MAX: usize = 256;
-const EC2_TAGS: &str =
-    "use letters, digits, blanks and \"_\", \".\", \":\", \"/\", \"=\", \"+\", \"-\", \"@\", as EC2 requires";
-
-fn fits_ec2(text: &str, chars_max: usize) -> bool {
-    let allowed = |c: char| c.is_alphanumeric() || " _.:/=+-@".contains(c);
-    text.chars().count() <= chars_max && text.chars().all(allowed)
+fn words(at: Option<&CloudRef>) -> &'static Words {
+    at.map_or(KINDS[0], CloudRef::words)
 }
 
 fn metadata(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Mark> {
@@ -139,15 +96,10 @@ fn metadata(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaint
         complaints.add(&field.spot, wrong, "keep the pair that tells whose the instance is");
         return None;
     };
-    let of_ec2 = matches!(at, Some(CloudRef::Ec2 { .. }));
-    let nova_takes = (1..=CHARS_MAX).contains(&key.text.chars().count())
-        && key.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.' | ' '));
-    let ec2_takes = !key.text.is_empty() && fits_ec2(&key.text, EC2_KEY_CHARS_MAX);
-    if !(if of_ec2 { ec2_takes } else { nova_takes }) {
+    let (takes, characters) = words(at).takes_key;
+    if !takes(&key.text) {
         let spot = field.spot.member(key.at, &key.text);
-        let wrong = format!("{} cannot be a metadata key", quote(&key.text));
-        let nova = "use letters, digits, blanks and \"-\", \"_\", \":\", \".\", as Nova requires";
-        complaints.add(&spot, wrong, if of_ec2 { EC2_TAGS } else { nova });
+        complaints.add(&spot, format!("{} cannot be a metadata key", quote(&key.text)), characters);
         return None;
     }
     let spot = field.spot.member(value.at, &key.text);

@@ -146,11 +146,7 @@ pub enum CloudRef {
 impl CloudRef {
     /// How long a cloud may deny that an instance exists after it was first seen. `None`: the answers of the cloud agree at once.
     pub const fn settles_within(&self) -> Option<Span> {
-        match self {
-            Self::OpenStack { .. } => None,
-            // One part of EC2 may not know for minutes what another part has created ("eventual consistency" in its reference).
-            Self::Ec2 { .. } => Some(Span::from_min(5)),
-        }
+        self.words().settles_within
     }
 }
 

@@ -12,7 +12,7 @@ use reveille_core::model::roster::{Deadlines, GroupRef, Keep, Mode, Pool, Repair
 use reveille_core::model::time::Span;
 
 use super::CloudRef;
-use super::clouds::Clouds;
+use super::clouds::{Clouds, KINDS};
 use super::complaint::{Complaints, Spot, quote};
 use super::marks::{self, Claimant, Owned};
 use super::network::cloud_of;
@@ -165,13 +165,7 @@ fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
 
 /// True for text that the reader takes for a group's id without further information.
 pub(super) fn is_group_id(text: &str) -> bool {
-    is_uuid(text) || is_ec2_group(text)
-}
-
-/// True for text in the form of a group's id on EC2; there no group's name may begin like this.
-fn is_ec2_group(text: &str) -> bool {
-    text.strip_prefix("sg-")
-        .is_some_and(|digits| matches!(digits.len(), 8 | 17) && digits.chars().all(|c| c.is_ascii_hexdigit()))
+    KINDS.iter().any(|kind| (kind.is_group_id)(text))
 }
 
 /// True for text in the form of a UUID.

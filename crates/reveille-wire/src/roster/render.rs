@@ -13,7 +13,6 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{GroupRef, Limits, Mode, Ownership, Repair};
 use reveille_core::model::time::Span;
 
-use super::marks::is_plain_pair_of_ec2;
 use super::pools::is_group_id;
 use super::{API_VERSION, CloudRef, ClusterRef, KIND};
 use crate::duration;
@@ -176,27 +175,7 @@ fn clouds(lines: &mut Lines, clouds: &[ProposedCloud]) {
     for cloud in clouds {
         lines.notes("    ", &cloud.notes);
         lines.line(format_args!("    - name: {}", scalar(cloud.name.as_str())));
-        let more = |name: &str, text: Option<&str>| {
-            text.map_or_else(String::new, |text| format!(", {name}: {}", scalar(text)))
-        };
-        match &cloud.at {
-            CloudRef::OpenStack { cloud: entry, clouds_file } => {
-                let file = clouds_file.as_ref().map(|path| path.to_string_lossy());
-                let file = more("cloudsFile", file.as_deref());
-                let entry = scalar(entry);
-                lines.line(format_args!(
-                    "      openstack: {{cloud: {entry}{file}}}  # an entry of clouds.yaml"
-                ));
-            }
-            CloudRef::Ec2 { region, profile, endpoint, cluster } => {
-                let (region, id) = (scalar(region), scalar(cluster));
-                let profile = more("profile", profile.as_deref());
-                let endpoint = more("endpoint", endpoint.as_deref());
-                lines.line(format_args!(
-                    "      ec2: {{region: {region}{profile}{endpoint}, cluster: {id}}}  # as in the tag kubernetes.io/cluster/{cluster}"
-                ));
-            }
-        }
+        lines.line(format_args!("      {}", (cloud.at.words().line)(&cloud.at)));
     }
 }
 
@@ -268,14 +247,9 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
     }
 }
 
-/// The mark in its usual notation: a tag of EC2 is a pair, written `key=value` where the reader turns it into the same pair.
+/// The mark in its usual notation.
 fn spelled(mark: &Mark, at: Option<&CloudRef>) -> Mark {
-    match (mark, at) {
-        (Mark::Metadata(key, value), Some(CloudRef::Ec2 { .. })) if is_plain_pair_of_ec2(key, value) => {
-            Mark::Tag(format!("{key}={value}").into())
-        }
-        _ => mark.clone(),
-    }
+    at.map_or_else(|| mark.clone(), |at| (at.words().spelled)(mark))
 }
 
 fn limits(lines: &mut Lines, limits: &Limits) {
@@ -319,7 +293,7 @@ const fn mode(mode: Mode) -> &'static str {
 }
 
 /// A scalar that every YAML version reads as this text: plain where that is certain, quoted otherwise.
-fn scalar(text: &str) -> String {
+pub(super) fn scalar(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic());
     let continues = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'));

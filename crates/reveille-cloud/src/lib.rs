@@ -5,18 +5,25 @@
 //!  an adapter's lister ─▶ interest: what is wanted · paging: whole or void · known: what did not change keeps its Arc
 //!  an adapter's look   ─▶ report: Reading ─▶ ReadError
 //!  an adapter's act    ─▶ report: Writing · steps: one outcome for several requests ─▶ Outcome
+//!
+//!  the program ─▶ provider: Provider, Project, Listing · for `init`: options, site, inventory ─▶ the adapter
 //! ```
 //!
-//! An adapter supplies its requests, how its answers are read into the model's types, and one [`report::Failure`]: what its
-//! service's refusals mean. In return no two adapters can disagree about what a failed page, a lost answer or a mark that was
-//! taken away means to the engine. Nothing here knows a cloud, decides, or retries.
+//! An adapter supplies its requests, how its answers are read into the model's types, one [`report::Failure`] (what its service's
+//! refusals mean), and one [`provider::Provider`] (what the program wants of a cloud). In return no two adapters can disagree
+//! about what a failed page, a lost answer or a mark that was taken away means to the engine. Nothing here knows a cloud,
+//! decides, or retries. docs/internals/adding-a-cloud.md has the steps.
 
 pub mod http;
 pub mod interest;
+pub mod inventory;
 pub mod known;
 pub mod limits;
+pub mod options;
 pub mod paging;
+pub mod provider;
 pub mod report;
+pub mod site;
 pub mod steps;
 pub mod text;
 pub mod tls;

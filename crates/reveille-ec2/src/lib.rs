@@ -4,6 +4,7 @@
 //! config ─▶ account ─▶ client (credentials, signatures, retries of reads) ─┬─ list: CloudSnapshot, complete or void ─▶ events
 //!             bridge · endpoint · refusal                                  ├─ look: Answer, past every cache        ─▶ events
 //!                                                                          └─ act:  Call carried out, Outcome       ◀─ effects
+//!           provider · site: all of this as the program knows a cloud
 //!           instance · status · scaling · interface · group · table: EC2's words ⇄ the model's
 //! ```
 //!
@@ -31,10 +32,12 @@ mod list;
 mod look;
 mod paging;
 mod policy;
+mod provider;
 mod query;
 mod refusal;
 mod reply;
 mod scaling;
+mod site;
 mod status;
 mod survey;
 mod table;
@@ -47,7 +50,8 @@ pub use credentials::CredentialError;
 pub use instance::{cluster_mark, cluster_of};
 pub use list::Lister;
 pub use policy::policy;
+pub use provider::Ec2;
 pub use refusal::Refusal;
 pub use reveille_cloud::interest::Interest;
-pub use survey::{AccountSurvey, NamedTable, ScalingGroup};
+pub use site::Ec2Site;
 pub use trial::Trial;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! instances, with their interfaces ─┐
-//! Auto Scaling groups              ─┤ every page, whatever they carry ─▶ all whole? ─▶ AccountSurvey
+//! Auto Scaling groups              ─┤ every page, whatever they carry ─▶ all whole? ─▶ Inventory
 //! security groups, rules           ─┤                                    no: ReadError
 //! route tables                     ─┘
 //! ```
@@ -14,10 +14,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use reveille_cloud::inventory::{Inventory, Keeper, NamedRouter, RouterLeg};
 use reveille_core::effect::ReadError;
-use reveille_core::model::id::{InstanceId, NetworkId};
-use reveille_core::model::instance::{Instance, InstanceState, Mark, Port};
-use reveille_core::model::network::{Router, SecurityGroup};
+use reveille_core::model::id::{InstanceId, NetworkId, RouterId};
+use reveille_core::model::instance::{InstanceState, Mark, Port};
+use reveille_core::model::network::Router;
 
 use crate::account::Account;
 use crate::actions::DESCRIBE_GROUPS;
@@ -30,55 +31,12 @@ use crate::query::Request;
 use crate::scaling::{Member, WireGroup};
 use crate::table::WireTable;
 
-/// A route table as people know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedTable {
-    /// Its name tag; it proves nothing.
-    pub name: Arc<str>,
-    /// The network (VPC) that it is of.
-    pub network: Option<Arc<str>>,
-    /// The subnets that it counts in, as far as instances are in them.
-    pub subnets: BTreeSet<NetworkId>,
-    /// Its id and its routes.
-    pub router: Arc<Router>,
-}
-
-/// A group that makes machines and keeps them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScalingGroup {
-    /// Its name.
-    pub name: Arc<str>,
-    /// The mark by which Auto Scaling tells its machines.
-    pub mark: Mark,
-    /// All marks that its next machine will carry.
-    pub gives: BTreeSet<Mark>,
-    /// The machines that it has.
-    pub machines: BTreeSet<InstanceId>,
-}
-
-/// Everything that an account holds in a region of what Reveille knows.
-#[derive(Clone, Debug, Default)]
-pub struct AccountSurvey {
-    /// Every instance, also those that have ended and are still listed.
-    pub instances: Vec<Arc<Instance>>,
-    /// Every interface of an instance.
-    pub ports: Vec<(InstanceId, Arc<Port>)>,
-    /// Every security group.
-    pub groups: Vec<Arc<SecurityGroup>>,
-    /// Every route table.
-    pub tables: Vec<NamedTable>,
-    /// Every Auto Scaling group.
-    pub scaling: Vec<ScalingGroup>,
-    /// The network (VPC) of each subnet that an instance is in.
-    pub vpcs: BTreeMap<NetworkId, Arc<str>>,
-}
-
 impl Account {
     /// Reads everything: five requests, and further pages where a list is longer than one.
     ///
     /// # Errors
     /// Any list that could not be read completely makes the whole reading void.
-    pub async fn survey(&self) -> Result<AccountSurvey, ReadError> {
+    pub async fn survey(&self) -> Result<Inventory, ReadError> {
         let groups = async {
             let groups = fetch::all_groups(self, Request::new(DESCRIBE_GROUPS)).await?;
             fetch::with_rules(self, groups).await
@@ -95,27 +53,24 @@ impl Account {
         let mut tables = Tables::default();
         let (mut ports, vpcs) = ports(&found, &mut tables);
         ports.extend(strangers.into_iter().map(|(id, port)| (id, Arc::new(port))));
-        let (members, scaling) = scaling_of(scaling);
+        let (members, keepers) = keepers(scaling);
         let around = Surroundings { members, ..Surroundings::default() };
-        let subnets: Vec<BTreeSet<NetworkId>> =
-            wires.iter().map(|wire| counts_in(wire, &wires, &vpcs)).collect();
+        let legs = wires.iter().flat_map(|wire| {
+            let router = RouterId::from(wire.route_table_id.as_str());
+            let subnets = counts_in(wire, &wires, &vpcs).into_iter();
+            subnets.map(move |network| RouterLeg { router: router.clone(), network })
+        });
         let named =
-            |((wire, subnets), router): ((&WireTable, BTreeSet<NetworkId>), Arc<Router>)| NamedTable {
-                name: Arc::from(wire.name()),
-                network: wire.vpc_id.as_deref().map(Arc::from),
-                subnets,
-                router,
-            };
-        Ok(AccountSurvey {
-            instances: found
-                .into_values()
-                .map(|wire| Arc::new(wire.into_instance(&around, &mut tables)))
-                .collect(),
+            |(wire, router): (&WireTable, Arc<Router>)| NamedRouter { name: wire.name().into(), router };
+        let instances = found.into_values().map(|wire| Arc::new(wire.into_instance(&around, &mut tables)));
+        Ok(Inventory {
+            instances: instances.map(|one| (one.id.clone(), one)).collect(),
             ports,
-            groups: groups.into_iter().map(Arc::new).collect(),
-            tables: wires.iter().zip(subnets).zip(routers).map(named).collect(),
-            scaling,
-            vpcs,
+            groups: groups.into_iter().map(|group| (group.id.clone(), Arc::new(group))).collect(),
+            legs: legs.collect(),
+            routers: wires.iter().zip(routers).map(named).collect(),
+            within: vpcs,
+            keepers,
         })
     }
 }
@@ -159,8 +114,8 @@ fn counts_in(
 }
 
 /// What groups say of their machines, and the groups themselves.
-fn scaling_of(groups: BTreeMap<String, WireGroup>) -> (BTreeMap<String, Member>, Vec<ScalingGroup>) {
-    let (mut members, mut scaling) = (BTreeMap::new(), Vec::new());
+fn keepers(groups: BTreeMap<String, WireGroup>) -> (BTreeMap<String, Member>, Vec<Keeper>) {
+    let (mut members, mut keepers) = (BTreeMap::new(), Vec::new());
     for (name, group) in groups {
         let mark = Mark::Metadata(Arc::from(SCALING_GROUP_TAG), Arc::from(name.as_str()));
         let mut gives = BTreeSet::from([mark.clone()]);
@@ -172,7 +127,7 @@ fn scaling_of(groups: BTreeMap<String, WireGroup>) -> (BTreeMap<String, Member>,
             group.instances.items.into_iter().map(|member| member.of(&name)).collect();
         let machines = own.iter().map(|(id, _)| instance_id(id)).collect();
         members.extend(own);
-        scaling.push(ScalingGroup { name: Arc::from(name), mark, gives, machines });
+        keepers.push(Keeper { name: Arc::from(name), mark, gives, machines });
     }
-    (members, scaling)
+    (members, keepers)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use reveille_cloud::interest::{Interest, names_and_ids};
+use reveille_cloud::inventory::{NamedRouter, RouterLeg};
 use reveille_cloud::known::Known;
 use reveille_core::effect::ReadError;
 use reveille_core::model::id::{InstanceId, RouterId};
@@ -26,7 +27,6 @@ use crate::paging::{Link, Listing, Page, all_pages, next_of};
 use crate::port::{self, WirePort};
 use crate::project::Project;
 use crate::router::{self, WireRouter};
-use crate::survey::{NamedRouter, RouterLeg};
 use reveille_core::model::intern::Texts;
 
 /// Nova's own default maximum; a deployment may allow less.

@@ -5,6 +5,7 @@
 //!             catalog · refusal                     ├─ look: Answer, past every cache          ─▶ events
 //!                                                   ├─ survey: the whole project, unfiltered, once
 //!                                                   └─ act:  Call carried out, Outcome         ◀─ effects
+//!           provider: all of this as the program knows a cloud
 //!           instance · port · group · router · roles: the services' words ⇄ the model's
 //! ```
 //!
@@ -27,6 +28,7 @@ mod look;
 mod paging;
 mod port;
 mod project;
+mod provider;
 mod refusal;
 pub mod rights;
 mod roles;
@@ -38,6 +40,6 @@ pub use client::LoginError;
 pub use clouds::{CloudConfig, CloudEntry, ConfigError, Environment, list_clouds, list_clouds_in};
 pub use list::Lister;
 pub use project::{ConnectError, Project};
+pub use provider::{OpenStack, OpenStackSite};
 pub use refusal::Refusal;
 pub use reveille_cloud::interest::Interest;
-pub use survey::{NamedRouter, ProjectSurvey, RouterLeg};

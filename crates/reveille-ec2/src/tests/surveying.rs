@@ -55,30 +55,36 @@ async fn a_survey_shows_the_whole_region_with_who_keeps_whom_and_which_table_cou
     let account = fake.connect().await;
     fake.answer(region);
     let survey = account.survey().await.unwrap();
-    let ids: Vec<&str> = survey.instances.iter().map(|one| one.id.as_str()).collect();
+    let ids: Vec<&str> = survey.instances.values().map(|one| one.id.as_str()).collect();
     assert_eq!(ids, ["i-1", "i-2", "i-3"], "marked or not, there or gone");
-    let group = survey.instances[0].hosting.as_ref().and_then(|hosting| hosting.group.clone()).unwrap();
+    let group = survey
+        .instances
+        .values()
+        .next()
+        .unwrap()
+        .hosting
+        .as_ref()
+        .and_then(|hosting| hosting.group.clone())
+        .unwrap();
     assert_eq!((&*group.name, group.phase), ("workers", GroupPhase::Kept));
     let owners: Vec<&str> = survey.ports.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(owners, ["i-1", "i-2"], "what has ended has given its interface back");
-    let [gpu, workers] = &survey.scaling[..] else { panic!("{:?}", survey.scaling) };
+    let [gpu, workers] = &survey.keepers[..] else { panic!("{:?}", survey.keepers) };
     assert!(gpu.machines.is_empty() && gpu.gives.contains(&cluster_mark("prod")), "{gpu:?}");
     assert!(!gpu.gives.iter().any(|mark| mark.to_string().contains("team")), "a tag of the group alone");
     assert_eq!(workers.machines.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["i-1"]);
     assert_eq!(workers.mark.to_string(), "metadata aws:autoscaling:groupName=workers");
-    let counts: Vec<(&str, &str, Vec<&str>)> = survey
-        .tables
-        .iter()
-        .map(|table| {
-            (table.router.id.as_str(), &*table.name, table.subnets.iter().map(|id| id.as_str()).collect())
-        })
-        .collect();
-    assert_eq!(counts, [("rtb-main", "private", vec!["subnet-1"]), ("rtb-own", "", vec!["subnet-2"])]);
-    assert_eq!(survey.vpcs.values().map(|vpc| &**vpc).collect::<BTreeSet<_>>(), BTreeSet::from(["vpc-1"]));
+    let routers: Vec<(&str, &str)> =
+        survey.routers.iter().map(|table| (table.router.id.as_str(), &*table.name)).collect();
+    assert_eq!(routers, [("rtb-main", "private"), ("rtb-own", "")]);
+    let legs: Vec<(&str, &str)> =
+        survey.legs.iter().map(|leg| (leg.router.as_str(), leg.network.as_str())).collect();
+    assert_eq!(legs, [("rtb-main", "subnet-1"), ("rtb-own", "subnet-2")]);
+    assert_eq!(survey.within.values().map(|vpc| &**vpc).collect::<BTreeSet<_>>(), BTreeSet::from(["vpc-1"]));
     let seen = fake.take_seen();
     assert!(seen.iter().all(|seen| !seen.asked().contains("kubernetes.io")), "nothing is filtered");
     let clusters: BTreeSet<&str> =
-        survey.instances.iter().flat_map(|one| one.marks.iter()).filter_map(cluster_of).collect();
+        survey.instances.values().flat_map(|one| one.marks.iter()).filter_map(cluster_of).collect();
     assert_eq!(clusters, BTreeSet::from(["dev", "prod"]));
 }
 

@@ -34,7 +34,7 @@ fn project(seen: &Seen) -> Option<crate::fake::Reply> {
 async fn a_survey_shows_the_whole_project() {
     let fake = Fake::start(project).await;
     let survey = fake.connect().await.survey().await.unwrap();
-    let names: Vec<&str> = survey.instances.iter().map(|instance| instance.id.as_str()).collect();
+    let names: Vec<&str> = survey.instances.values().map(|instance| instance.id.as_str()).collect();
     assert_eq!(names, ["a", "b"], "marked or not");
     let routers: Vec<(&str, &str, usize)> =
         survey.routers.iter().map(|r| (r.router.id.as_str(), &*r.name, r.router.routes.len())).collect();

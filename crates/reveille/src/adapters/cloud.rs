@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use reveille_cloud::provider::{Connected, Listing, Wants};
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::CloudName;
@@ -19,7 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Adapter;
 use super::poller::Reader;
-use super::providers::{self, Connected, Listing, Wants};
+use super::providers;
 use crate::driver::ownership_check::Strangers;
 
 /// The adapter.
@@ -176,9 +177,9 @@ impl Reader for CloudReader {
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::providers::inventory::Inventory;
-    use super::super::providers::{Project, Unwanted};
     use super::*;
+    use reveille_cloud::inventory::Inventory;
+    use reveille_cloud::provider::{Project, Unwanted};
 
     /// A project that cannot be counted: the count fails, or never ends. The project records the requests.
     #[derive(Clone, Default)]
@@ -202,10 +203,6 @@ mod tests {
 
         fn survey(&self) -> BoxFuture<'static, Result<Inventory, ReadError>> {
             futures::future::pending().boxed()
-        }
-
-        fn warning(&self) -> Option<String> {
-            None
         }
     }
 

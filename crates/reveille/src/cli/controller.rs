@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::cloud::CloudRights;
 use super::{LogFormat, collect, hot, init, invite, play, rancher, reached, rights};
 
 /// Which rosters, and where what is known of them is kept.
@@ -75,12 +76,9 @@ pub(crate) enum Command {
     /// Print the minimal RBAC rules as YAML for kubectl
     #[command(after_long_help = rights::EXAMPLES)]
     Rbac(rights::Rbac),
-    /// Print the minimal IAM policy for an AWS account
-    #[command(after_long_help = rights::IAM_EXAMPLES)]
-    Iam(rights::Iam),
-    /// Print the minimal access rules for an OpenStack application credential
-    #[command(after_long_help = rights::RULES_EXAMPLES)]
-    AccessRules(rights::AccessRules),
+    /// Print the minimal permissions on a cloud
+    #[command(flatten)]
+    CloudRights(CloudRights),
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -51,6 +51,15 @@ impl Failure {
     }
 }
 
+#[cfg(feature = "controller")]
+impl From<reveille_cloud::site::OpenError> for Failure {
+    fn from(error: reveille_cloud::site::OpenError) -> Self {
+        let source = anyhow::Error::from_boxed(error.source);
+        let failure = if error.usage { Self::usage(source) } else { Self::cannot_tell(source) };
+        Self { next: error.next, ..failure }
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::internal(error)

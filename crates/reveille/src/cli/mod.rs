@@ -9,6 +9,8 @@
 
 pub(crate) mod agent;
 #[cfg(feature = "controller")]
+pub(crate) mod cloud;
+#[cfg(feature = "controller")]
 pub(crate) mod collect;
 #[cfg(feature = "controller")]
 pub(crate) mod controller;

@@ -1,9 +1,10 @@
-//! Arguments of `rbac`, `iam` and `access-rules`: the account that gets the permissions.
+//! Arguments of `rbac`: the account that gets the permissions on a cluster. Those on a cloud have `cloud`'s arguments.
 //!
-//! Names go into YAML and JSON unchanged, so only valid names of Kubernetes or AWS are accepted. The adapters decide
-//! which permissions are needed.
+//! Names go into YAML unchanged, so only valid names of Kubernetes are accepted. The adapter decides which permissions are
+//! needed.
 
 use clap::{Args, ValueEnum};
+use reveille_cloud::options::name;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -56,68 +57,4 @@ pub(crate) enum Rights {
     Management,
     /// A cluster managed by Rancher
     Downstream,
-}
-
-pub(super) const RULES_EXAMPLES: &str = "\
-Examples:
-  reveille access-rules > rules.json
-  openstack application credential create reveille --role member --access-rules rules.json
-  reveille access-rules --look-only              read-only; with --role reader, consoles cannot be read
-
-A credential with these rules can send only these requests. The user who creates it must have the role.";
-
-/// `access-rules`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct AccessRules {
-    /// Read-only, except the server actions: one request both reads consoles and reboots
-    #[arg(long)]
-    pub(crate) look_only: bool,
-    /// Also read, and without --look-only assign, roles of service users: for rosters with spec.access
-    #[arg(long)]
-    pub(crate) roles: bool,
-}
-
-pub(super) const IAM_EXAMPLES: &str = "\
-Examples:
-  reveille iam --region eu-central-1 --cluster prod > reveille-policy.json
-  aws iam create-policy --policy-name reveille --policy-document file://reveille-policy.json
-
-Only instances with the tag kubernetes.io/cluster/<id> can be changed. For read-only access, keep the first statement.";
-
-/// `iam`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Iam {
-    /// Region of the instances
-    #[arg(long, value_name = "REGION", value_parser = name)]
-    pub(crate) region: String,
-    /// The id in their tag kubernetes.io/cluster/<id>
-    #[arg(long, value_name = "ID", value_parser = id)]
-    pub(crate) cluster: String,
-}
-
-/// The id of a cluster as it may stand in a tag key, without characters that would change the policy's text.
-pub(super) fn id(text: &str) -> Result<String, String> {
-    const CHARACTERS_MAX: usize = 100;
-    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if (1..=CHARACTERS_MAX).contains(&text.len()) && text.chars().all(taken) {
-        Ok(text.to_owned())
-    } else {
-        Err("letters, digits, \"-\", \"_\" and \".\" only".to_owned())
-    }
-}
-
-/// A name as Kubernetes accepts it: small letters, digits, dashes and dots.
-pub(super) fn name(text: &str) -> Result<String, String> {
-    const CHARACTERS_MAX: usize = 253;
-    let taken = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
-    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    if text.len() <= CHARACTERS_MAX
-        && text.chars().all(taken)
-        && text.starts_with(ends)
-        && text.ends_with(ends)
-    {
-        Ok(text.to_owned())
-    } else {
-        Err("a name of Kubernetes has small letters, digits, dashes and dots".to_owned())
-    }
 }

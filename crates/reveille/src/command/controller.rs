@@ -24,7 +24,7 @@ use super::{
 };
 use crate::cli::controller::Command;
 use crate::cli::failure::Failure;
-use crate::cli::rights::{AccessRules, Rbac};
+use crate::cli::rights::Rbac;
 use crate::cli::{Output, place};
 
 impl Context {
@@ -89,8 +89,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
         Command::Rancher(args) => on_runtime(rancher::rancher(context, &args)),
-        Command::Iam(args) => Ok(Answer::fine(reveille_ec2::policy(&args.region, &args.cluster) + "\n")),
-        Command::AccessRules(args) => Ok(Answer::fine(access_rules(&args))),
+        Command::CloudRights(args) => Ok(Answer::fine((args.command.print)(&args.given))),
         Command::Rbac(args) => permissions(args),
     }
 }
@@ -103,8 +102,7 @@ pub(super) const fn has_one_form(command: &Command) -> Option<&'static str> {
         Command::Pause(_) => Some("pause"),
         Command::Resume(_) => Some("resume"),
         Command::Rbac(_) => Some("rbac"),
-        Command::Iam(_) => Some("iam"),
-        Command::AccessRules(_) => Some("access-rules"),
+        Command::CloudRights(args) => Some(args.command.name),
         Command::Run(_)
         | Command::Status(_)
         | Command::Why(_)
@@ -130,19 +128,4 @@ fn permissions(args: Rbac) -> Result<Answer, Failure> {
     };
     let yaml = rbac::manifest(&grants, &args.service_account, &args.namespace).map_err(Failure::internal)?;
     Ok(Answer::fine(yaml))
-}
-
-fn access_rules(args: &AccessRules) -> String {
-    use reveille_openstack::rights::{self, Purpose};
-    let mut purposes = vec![Purpose::Look];
-    if !args.look_only {
-        purposes.extend([Purpose::Machines, Purpose::Network]);
-    }
-    if args.roles {
-        purposes.push(Purpose::Roles);
-        if !args.look_only {
-            purposes.push(Purpose::GiveRoles);
-        }
-    }
-    rights::access_rules(&purposes)
 }

@@ -14,6 +14,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use futures::TryFutureExt as _;
+use reveille_cloud::site::{Opened, Site};
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::ClusterFact;
 use reveille_core::model::id::RouterId;
@@ -24,9 +26,7 @@ use reveille_wire::roster::{self, ClusterRef, Origin};
 
 use super::{Answer, Context};
 use crate::adapters::providers;
-use crate::adapters::providers::site::{Opened, Site};
 use crate::cli::exit::Exit;
-use crate::cli::init::CloudChoice;
 use crate::cli::{self, failure::Failure};
 use crate::survey::propose::Gap;
 use crate::survey::{Survey, plain_name, propose, read};
@@ -55,7 +55,7 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
     let place = propose::Place {
         roster: args.name.clone().unwrap_or_else(|| roster_name(chosen.as_ref())),
         cluster: ClusterRef {
-            kubeconfig: absolute(args.kubeconfig.as_deref())?,
+            kubeconfig: args.kubeconfig.as_deref().map(absolute).transpose()?,
             context: chosen.map(|context| context.name),
         },
         cloud,
@@ -83,10 +83,10 @@ async fn open(
     args: &cli::init::Init,
     config: &ClusterConfig,
 ) -> Result<(Vec<std::sync::Arc<Node>>, Opened), Failure> {
-    let choice =
-        CloudChoice { clouds_file: absolute(args.choice.clouds_file.as_deref())?, ..args.choice.clone() };
-    if let Some(kind) = choice.kind()? {
-        return match futures::join!(read_nodes(config), providers::open(kind, &choice)) {
+    let given = args.choice.with_paths(absolute)?;
+    if let Some(provider) = args.choice.provider()? {
+        let opening = provider.open(given).err_into::<Failure>();
+        return match futures::join!(read_nodes(config), opening) {
             (Ok(nodes), Ok(opened)) => Ok((nodes, opened)),
             (Err(unread), Err(mistake)) if mistake.exit() == Exit::Usage && unread.exit() != Exit::Usage => {
                 Err(mistake)
@@ -95,14 +95,14 @@ async fn open(
         };
     }
     let nodes = read_nodes(config).await?;
-    let Some(kind) = providers::recognised(&nodes) else {
+    let Some(provider) = providers::recognised(&nodes) else {
         return Err(Failure::cannot_tell(anyhow!(
             "none of the {} nodes says which kind of cloud it is on",
             nodes.len()
         ))
         .next("name the kind with --kind; nodes name their instance in spec.providerID"));
     };
-    Ok((nodes, providers::open(kind, &choice).await?))
+    Ok((nodes, provider.open(given).await?))
 }
 
 /// The adapter names the missing permission; the administrator who grants it has to know the other ones too.
@@ -178,11 +178,8 @@ fn roster_name(context: Option<&ContextInfo>) -> String {
 }
 
 /// Relative paths in a roster start at the roster file, those of the command line at the working directory.
-fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> {
-    let absolute = |path: &Path| {
-        std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
-    };
-    Ok(path.map(absolute).transpose()?)
+fn absolute(path: &Path) -> Result<std::path::PathBuf, Failure> {
+    Ok(std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))?)
 }
 
 /// The reader must accept the roster that we write; a difference is a bug in this program, found before it does harm.

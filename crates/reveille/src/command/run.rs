@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use reveille_cloud::provider::{Connected, Unconnected, Wants};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Command, Event};
 use reveille_core::model::id::{CloudName, ClusterUid, RosterName};
@@ -293,7 +294,7 @@ async fn clouds(
         let project = connect(first, at).await?;
         let want =
             |(index, name): &(usize, &CloudName)| (prepared[*index].checked.roster.clone(), (*name).clone());
-        let wants: providers::Wants = sharers.iter().map(want).collect();
+        let wants: Wants = sharers.iter().map(want).collect();
         let period = wants.iter().map(|(roster, _)| roster.timing.cloud_period).min().unwrap_or_default();
         let full = wants.iter().map(|(roster, _)| roster.timing.cloud_full_period).min().unwrap_or_default();
         let (reader, cloud, kick) = CloudReader::new(first.clone(), at.clone(), wants, project);
@@ -312,13 +313,11 @@ async fn clouds(
 }
 
 /// Logs in. A mistake in the configuration ends the start; the poller tries again after any other failure.
-async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<providers::Connected>, Failure> {
+async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<Connected>, Failure> {
     match providers::connect(name.clone(), at).await {
         Ok(project) => Ok(Some(project)),
-        Err(providers::Unconnected { error, hopeless: true }) => {
-            Err(Failure::usage(anyhow::Error::new(error)))
-        }
-        Err(providers::Unconnected { error, .. }) => {
+        Err(Unconnected { error, hopeless: true }) => Err(Failure::usage(anyhow::Error::new(error))),
+        Err(Unconnected { error, .. }) => {
             let cloud = providers::entry(at);
             tracing::warn!(%cloud, "{error}. It is tried again; until then nothing is judged from it");
             Ok(None)

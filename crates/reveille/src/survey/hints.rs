@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use reveille_core::model::instance::{Instance, Mark};
 
-use crate::adapters::providers::site::Site;
+use reveille_cloud::site::Site;
 
 /// The most ids on one command line; a longer line is hard to read.
 const IDS_PER_LINE: usize = 8;

@@ -29,7 +29,7 @@ use reveille_core::model::id::{InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::node::{Node, Provider};
 
-use crate::adapters::providers::inventory::Inventory;
+use reveille_cloud::inventory::Inventory;
 
 /// The result of the reads.
 #[derive(Clone, Debug, Default)]

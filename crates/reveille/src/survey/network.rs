@@ -14,7 +14,7 @@ use reveille_wire::roster::render::{ProposedNetwork, ProposedRouter};
 
 use super::Survey;
 use super::propose::{Gap, Place};
-use crate::adapters::providers::inventory::NamedRouter;
+use reveille_cloud::inventory::NamedRouter;
 
 /// The network section, and what could not be found out about it.
 pub(crate) fn network(survey: &Survey, place: &Place<'_>, unknown: &mut Vec<Gap>) -> ProposedNetwork {

@@ -11,8 +11,8 @@ use reveille_wire::roster::render::{Proposal, ProposedCloud};
 
 use super::network::network;
 use super::{Survey, cluster_mark, pools};
-use crate::adapters::providers::site::{Settled, Site};
 use crate::cli::failure::Failure;
+use reveille_cloud::site::{Settled, Site};
 
 /// The most names of Nodes that are listed one by one.
 const NAMES_MAX: usize = 5;
@@ -70,7 +70,7 @@ pub(crate) fn settle(survey: &Survey, site: &dyn Site) -> Result<Settled, Failur
         ))
         .next(format!("check {}; nodes name their instance in spec.providerID", site.options())));
     }
-    site.settle(&survey.inventory, &ours)
+    Ok(site.settle(&survey.inventory, &ours)?)
 }
 
 /// Proposes a roster.

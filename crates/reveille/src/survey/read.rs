@@ -13,8 +13,8 @@ use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::Node;
 
 use super::Survey;
-use crate::adapters::providers::inventory::NamedRouter;
-use crate::adapters::providers::{Connected, Project};
+use reveille_cloud::inventory::NamedRouter;
+use reveille_cloud::provider::{Connected, Project};
 
 /// The most requests at once.
 const AT_ONCE: usize = 8;

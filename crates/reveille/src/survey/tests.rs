@@ -13,10 +13,10 @@ use reveille_wire::roster::{ClusterRef, Origin, read, render::render};
 use super::Survey;
 use super::network::cover;
 use super::propose::{self, Gap, Place, Proposed, settle};
-use crate::adapters::providers::inventory::{Inventory, NamedRouter, RouterLeg};
-use crate::adapters::providers::site::Site;
 use crate::cli::failure::Failure;
 use crate::fixture;
+use reveille_cloud::inventory::{Inventory, NamedRouter, RouterLeg};
+use reveille_cloud::site::Site;
 
 mod ec2;
 pub(crate) mod sites;

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use clap::ValueEnum as _;
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_wire::roster::CloudRef;
 
 use super::{PROVIDERS, entry, recognised};
-use crate::cli::init::Kind;
 use crate::fixture;
 
 #[test]
@@ -22,23 +20,20 @@ fn nodes_tell_the_kind_of_their_cloud_or_nothing() {
     let table = [
         (vec![], None),
         (vec![elsewhere(), unset(None)], None),
-        (vec![ec2(), elsewhere()], Some(Kind::Ec2)),
-        (vec![openstack(), unset(None)], Some(Kind::OpenStack)),
-        (vec![ec2(), ec2(), openstack()], Some(Kind::Ec2)),
-        (vec![ec2(), openstack()], Some(Kind::OpenStack)),
-        (vec![unset(Some("ec2e1916-9099-7caf-fd21-012345abcdef"))], Some(Kind::Ec2)),
-        (vec![unset(Some("5f0c1d2e-0000-4a5b-8c9d-0123456789ab"))], Some(Kind::OpenStack)),
+        (vec![ec2(), elsewhere()], Some("ec2")),
+        (vec![openstack(), unset(None)], Some("openstack")),
+        (vec![ec2(), ec2(), openstack()], Some("ec2")),
+        (vec![ec2(), openstack()], Some("openstack")),
+        (vec![unset(Some("ec2e1916-9099-7caf-fd21-012345abcdef"))], Some("ec2")),
+        (vec![unset(Some("5f0c1d2e-0000-4a5b-8c9d-0123456789ab"))], Some("openstack")),
     ];
     for (nodes, kind) in table {
-        assert_eq!(recognised(&nodes), kind, "{nodes:?}");
+        assert_eq!(recognised(&nodes).map(|provider| provider.kind().name), kind, "{nodes:?}");
     }
 }
 
 #[test]
-fn every_kind_that_can_be_named_is_wired_once() {
-    for kind in Kind::value_variants() {
-        assert_eq!(PROVIDERS.iter().filter(|wired| wired.kind() == *kind).count(), 1, "{kind:?}");
-    }
+fn every_reference_of_a_roster_is_of_one_provider() {
     let openstack = CloudRef::OpenStack { cloud: "prod".into(), clouds_file: None };
     let (region, cluster) = ("eu-central-1".to_owned(), "shop".to_owned());
     let ec2 = CloudRef::Ec2 { region, profile: None, endpoint: None, cluster };

@@ -9,8 +9,8 @@ use reveille_core::model::roster::Mode;
 use reveille_wire::roster::{CheckedRoster, CloudRef};
 
 use super::*;
-use crate::adapters::providers::Ec2Site;
-use crate::adapters::providers::inventory::Keeper;
+use reveille_cloud::inventory::Keeper;
+use reveille_ec2::Ec2Site;
 
 const GROUP_KEY: &str = "aws:autoscaling:groupName";
 

@@ -1,6 +1,7 @@
 //! A project of each provider, for tables.
 
-use crate::adapters::providers::{Ec2Site, OpenStackSite};
+use reveille_ec2::Ec2Site;
+use reveille_openstack::OpenStackSite;
 
 /// Project `k8s-prod`.
 pub(crate) fn openstack() -> OpenStackSite {

@@ -1,41 +1,70 @@
-//! What `init` needs to know about a provider, beside its content: how a roster refers to it, and its words in messages.
+//! What `init` needs to know about a cloud beside its content: how a roster refers to it, and its words in messages.
 //!
 //! ```text
-//!  what a person said ─▶ the kind opens it ─▶ Site, pure ─┬─ settle: inventory, nodes' instances ─▶ the roster's cloud
-//!                                         └▶ Connected    └─ words: what a router is called there, the command that marks
+//!  what a person said ─▶ Provider::open ─▶ Site, pure ─┬─ settle: inventory, nodes' instances ─▶ the roster's cloud
+//!                                       └▶ Connected   └─ words: what a router is called there, the command that marks
 //! ```
 //!
 //! A site holds no connection, so that tables can test everything that `init` writes.
 
 use std::collections::BTreeSet;
+use std::error::Error;
 
 use reveille_core::model::id::{CloudName, InstanceId};
 use reveille_core::model::instance::Mark;
 use reveille_wire::roster::CloudRef;
 
-use super::Connected;
-use super::inventory::Inventory;
-use crate::cli::failure::Failure;
+use crate::inventory::Inventory;
+use crate::provider::Connected;
 
 /// A cloud that `init` can survey.
-pub(crate) struct Opened {
+pub struct Opened {
     /// The connection.
-    pub(crate) project: Connected,
+    pub project: Connected,
     /// The provider's part of a roster and its words.
-    pub(crate) site: Box<dyn Site>,
+    pub site: Box<dyn Site>,
+}
+
+/// Why `init` cannot go on with a cloud.
+#[derive(Debug)]
+pub struct OpenError {
+    /// The error.
+    pub source: Box<dyn Error + Send + Sync>,
+    /// The command line, or a file that it names, is wrong; otherwise the cloud cannot be asked.
+    pub usage: bool,
+    /// What to do about it.
+    pub next: Option<String>,
+}
+
+impl OpenError {
+    /// The command line, or a file that it names, is wrong.
+    pub fn usage(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: source.into(), usage: true, next: None }
+    }
+
+    /// The cloud cannot be asked, or does not tell.
+    pub fn cannot_tell(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: source.into(), usage: false, next: None }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn next(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
+    }
 }
 
 /// What a roster says about the cloud, once its content is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub struct Settled {
     /// The cloud in the form of the roster.
-    pub(crate) at: CloudRef,
+    pub at: CloudRef,
     /// The mark of the cluster's machines, where the provider has one that every program knows.
-    pub(crate) cluster: Option<Mark>,
+    pub cluster: Option<Mark>,
 }
 
 /// One project of a provider, as `init` shows it.
-pub(crate) trait Site: Send + Sync {
+pub trait Site: Send + Sync {
     /// The default name of such a cloud in a roster.
     fn cloud(&self) -> CloudName;
     /// The name of the project, as in "none of the instances of …".
@@ -54,21 +83,11 @@ pub(crate) trait Site: Send + Sync {
     ///
     /// # Errors
     /// When only an operator can tell which of several is right, or the named cluster has no instance there.
-    fn settle(&self, inventory: &Inventory, nodes: &BTreeSet<InstanceId>) -> Result<Settled, Failure>;
+    fn settle(&self, inventory: &Inventory, nodes: &BTreeSet<InstanceId>) -> Result<Settled, OpenError>;
     /// A mark of this key and value, as an operator would set it there.
     fn mark(&self, key: &str, value: &str) -> Mark;
     /// Whether operators set such a mark; other marks belong to the provider or to another program.
     fn may_be_put(&self, mark: &Mark) -> bool;
     /// The command that sets these marks on these instances, of which there is at least one.
     fn command(&self, marks: &[&Mark], ids: &[&str]) -> String;
-}
-
-/// The text quoted as one word of a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=:/@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

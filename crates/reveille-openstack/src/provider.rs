@@ -1,33 +1,90 @@
-//! The provider OpenStack: `reveille_openstack::Project` behind the common interface, and what `init` says about a project.
+//! The provider OpenStack: [`Project`] behind the interface that the program knows, and what `init` says about a project.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::anyhow;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use reveille_cloud::inventory::Inventory;
+use reveille_cloud::options::{CloudOption, Given, Takes, any};
+use reveille_cloud::provider::{
+    self, Connected, Connecting, Kind, Listing, Provider, RightsCommand, Unconnected, Unwanted, Wants,
+};
+use reveille_cloud::site::{OpenError, Opened, Settled, Site};
+use reveille_cloud::text::quoted;
 use reveille_core::effect::{Call, Look, Outcome, ReadError};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::{CloudName, InstanceId};
 use reveille_core::model::instance::Mark;
-use reveille_core::model::node::{Node, Provider};
-use reveille_core::model::roster::Roster;
-use reveille_openstack::{CloudConfig, ConnectError, Interest, Lister, Project, list_clouds};
+use reveille_core::model::node::{self, Node};
 use reveille_wire::roster::CloudRef;
 
-use super::inventory::{Inventory, NamedRouter, RouterLeg};
-use super::site::{Opened, Settled, Site, quoted};
-use super::{Connected, Connecting, Listing, Unconnected, Unwanted, Wants};
-use crate::cli::failure::Failure;
-use crate::cli::init::{CloudChoice, Kind};
+use crate::rights::{self, Purpose};
+use crate::{CloudConfig, ConnectError, Interest, Lister, Project, list_clouds};
 
 /// The provider.
-pub(super) struct OpenStack;
+pub struct OpenStack;
 
-impl super::Wiring for OpenStack {
-    fn kind(&self) -> Kind {
-        Kind::OpenStack
+const EXAMPLES: &str = "\
+Examples:
+  reveille access-rules > rules.json
+  openstack application credential create reveille --role member --access-rules rules.json
+  reveille access-rules --look-only              read-only; with --role reader, consoles cannot be read
+
+A credential with these rules can send only these requests. The user who creates it must have the role.";
+
+static KIND: Kind = Kind {
+    name: "openstack",
+    about: "A project of OpenStack, by an entry of clouds.yaml",
+    heading: "On OpenStack",
+    options: &[
+        CloudOption::new(
+            "cloud",
+            Takes::Text("CLOUD", any),
+            "OpenStack: entry of clouds.yaml [default: OS_CLOUD, then the only one]",
+        ),
+        CloudOption::new(
+            "clouds-file",
+            Takes::Path("FILE"),
+            "OpenStack: clouds.yaml [default: where the OpenStack client looks]",
+        ),
+    ],
+    rights: RightsCommand {
+        name: "access-rules",
+        about: "Print the minimal access rules for an OpenStack application credential",
+        examples: EXAMPLES,
+        options: &[
+            CloudOption::new(
+                "look-only",
+                Takes::Flag,
+                "Read-only, except the server actions: one request both reads consoles and reboots",
+            ),
+            CloudOption::new(
+                "roles",
+                Takes::Flag,
+                "Also read, and without --look-only assign, roles of service users: for rosters with spec.access",
+            ),
+        ],
+        print: access_rules,
+    },
+};
+
+fn access_rules(given: &Given) -> String {
+    let (looks_only, roles) = (given.has("look-only"), given.has("roles"));
+    let wanted = |purpose: &Purpose| match purpose {
+        Purpose::Look => true,
+        Purpose::Machines | Purpose::Network => !looks_only,
+        Purpose::Roles => roles,
+        Purpose::GiveRoles => roles && !looks_only,
+    };
+    let all = [Purpose::Look, Purpose::Machines, Purpose::Network, Purpose::Roles, Purpose::GiveRoles];
+    rights::access_rules(&all.into_iter().filter(wanted).collect::<Vec<_>>())
+}
+
+impl Provider for OpenStack {
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn entry(&self, at: &CloudRef) -> Option<Arc<str>> {
@@ -37,31 +94,26 @@ impl super::Wiring for OpenStack {
 
     fn connect(&self, name: CloudName, at: &CloudRef) -> Option<Connecting> {
         let CloudRef::OpenStack { cloud, clouds_file } = at.clone() else { return None };
-        Some(connect(name, cloud, clouds_file).boxed())
+        Some(connect(CloudConfig { name, cloud, clouds_file }).boxed())
     }
 
-    fn open(&self, choice: CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>> {
-        open(choice).boxed()
+    fn open(&self, given: Given) -> BoxFuture<'static, Result<Opened, OpenError>> {
+        open(given).boxed()
     }
 
     /// Recognises OpenStack by an instance id that equals the firmware's UUID. A provider with similar ids
     /// comes first in the list.
     fn has(&self, node: &Node) -> bool {
         match &node.provider {
-            Provider::Instance(_) => true,
-            Provider::Unset => node.system_uuid.is_some(),
-            Provider::Unread(_) => false,
+            node::Provider::Instance(_) => true,
+            node::Provider::Unset => node.system_uuid.is_some(),
+            node::Provider::Unread(_) => false,
         }
     }
 }
 
 /// Logs in to an entry of a clouds.yaml.
-async fn connect(
-    name: CloudName,
-    cloud: String,
-    clouds_file: Option<PathBuf>,
-) -> Result<Connected, Unconnected> {
-    let config = CloudConfig { name, cloud, clouds_file };
+async fn connect(config: CloudConfig) -> Result<Connected, Unconnected> {
     let project = Project::connect(&config).await.map_err(|error| Unconnected {
         error: error.as_read_error(),
         hopeless: matches!(error, ConnectError::Config { .. } | ConnectError::TooOld { .. }),
@@ -70,7 +122,7 @@ async fn connect(
     Ok(Arc::new(project))
 }
 
-impl super::Project for Project {
+impl provider::Project for Project {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
         let project = self.clone();
         async move { Self::look(&project, &look).await }.boxed()
@@ -82,26 +134,13 @@ impl super::Project for Project {
     }
 
     fn lister(&self, wants: &Wants) -> Box<dyn Listing> {
-        let wants: Vec<(&Roster, &CloudName)> = wants.iter().map(|(roster, name)| (roster, name)).collect();
-        Box::new(Lister::new(self.clone(), Interest::of(wants)))
+        let interest = Interest::of(wants.iter().map(|(roster, name)| (roster, name)));
+        Box::new(Lister::new(self.clone(), interest))
     }
 
     fn survey(&self) -> BoxFuture<'static, Result<Inventory, ReadError>> {
         let project = self.clone();
-        async move {
-            let found = Self::survey(&project).await?;
-            let routers = found.routers.into_iter();
-            let legs = found.legs.into_iter();
-            Ok(Inventory {
-                instances: found.instances.into_iter().map(|one| (one.id.clone(), one)).collect(),
-                ports: found.ports,
-                groups: found.groups.into_iter().map(|group| (group.id.clone(), group)).collect(),
-                routers: routers.map(|it| NamedRouter { name: it.name, router: it.router }).collect(),
-                legs: legs.map(|it| RouterLeg { router: it.router, network: it.network }).collect(),
-                ..Inventory::default()
-            })
-        }
-        .boxed()
+        async move { Self::survey(&project).await }.boxed()
     }
 
     fn warning(&self) -> Option<String> {
@@ -121,16 +160,12 @@ impl Listing for Lister {
 }
 
 /// Finds the entry of clouds.yaml that the command line means, and logs in there.
-async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
-    let entry = entry(&choice)?;
-    let config = CloudConfig {
-        name: CloudName::from(NAME),
-        cloud: entry.clone(),
-        clouds_file: choice.clouds_file.clone(),
-    };
-    let project =
-        Project::connect(&config).await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
-    let clouds_file = choice.clouds_file;
+async fn open(given: Given) -> Result<Opened, OpenError> {
+    let clouds_file = given.path("clouds-file");
+    let entry = entry(given.text("cloud"), clouds_file.as_deref())?;
+    let config =
+        CloudConfig { name: CloudName::from(NAME), cloud: entry.clone(), clouds_file: clouds_file.clone() };
+    let project = Project::connect(&config).await.map_err(OpenError::cannot_tell)?;
     let site = OpenStackSite { entry, clouds_file, project: project.name().to_string() };
     Ok(Opened { project: Arc::new(project), site: Box::new(site) })
 }
@@ -138,35 +173,34 @@ async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
 /// The default name of such a cloud in a roster.
 const NAME: &str = "os";
 
-fn entry(choice: &CloudChoice) -> Result<String, Failure> {
-    let entries = list_clouds(choice.clouds_file.as_deref())
-        .map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
+fn entry(named: Option<String>, clouds_file: Option<&Path>) -> Result<String, OpenError> {
+    let entries = list_clouds(clouds_file).map_err(OpenError::usage)?;
     let names: Vec<&str> = entries.iter().map(|entry| entry.cloud.as_str()).collect();
-    let wanted =
-        choice.cloud.clone().or_else(|| std::env::var("OS_CLOUD").ok().filter(|name| !name.is_empty()));
+    let wanted = named.or_else(|| std::env::var("OS_CLOUD").ok().filter(|name| !name.is_empty()));
     match (wanted, names.as_slice()) {
         (Some(wanted), names) if names.contains(&wanted.as_str()) => Ok(wanted),
-        (Some(wanted), names) => {
-            Err(Failure::usage(anyhow!("clouds.yaml has no cloud {wanted:?}; it has: {}", names.join(", "))))
-        }
+        (Some(wanted), names) => Err(OpenError::usage(format!(
+            "clouds.yaml has no cloud {wanted:?}; it has: {}",
+            names.join(", ")
+        ))),
         (None, [only]) => Ok((*only).to_owned()),
-        (None, []) => Err(Failure::usage(anyhow!("clouds.yaml has no cloud in it"))
+        (None, []) => Err(OpenError::usage("clouds.yaml has no cloud in it")
             .next("add one, or name another file with --clouds-file")),
         (None, several) => {
-            Err(Failure::usage(anyhow!("clouds.yaml has several clouds: {}", several.join(", ")))
-                .next("name one with --cloud"))
+            let text = format!("clouds.yaml has several clouds: {}", several.join(", "));
+            Err(OpenError::usage(text).next("name one with --cloud"))
         }
     }
 }
 
 /// A project of OpenStack, as `init` shows it.
-pub(crate) struct OpenStackSite {
+pub struct OpenStackSite {
     /// Entry of clouds.yaml.
-    pub(crate) entry: String,
+    pub entry: String,
     /// The file, where the command line names one.
-    pub(crate) clouds_file: Option<PathBuf>,
+    pub clouds_file: Option<PathBuf>,
     /// Name of the project.
-    pub(crate) project: String,
+    pub project: String,
 }
 
 impl Site for OpenStackSite {
@@ -191,7 +225,7 @@ impl Site for OpenStackSite {
     }
 
     /// OpenStack has no cluster tag that all programs share: the survey finds the mark that the machines carry.
-    fn settle(&self, _: &Inventory, _: &BTreeSet<InstanceId>) -> Result<Settled, Failure> {
+    fn settle(&self, _: &Inventory, _: &BTreeSet<InstanceId>) -> Result<Settled, OpenError> {
         let at = CloudRef::OpenStack { cloud: self.entry.clone(), clouds_file: self.clouds_file.clone() };
         Ok(Settled { at, cluster: None })
     }

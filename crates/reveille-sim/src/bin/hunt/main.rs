@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::hunt::{Breach, Quarry, play, shrink};
 
-use order::Order;
+use order::{Hunt, Order};
 use report::Report;
 
 /// Runs that one failure may take to shrink.
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Order::Replay(path) => replay(&path),
-        Order::Hunt { from, runs, within, quarry } => hunt(from, runs, within, &quarry),
+        Order::Hunt(order) => hunt(&order),
     });
     match ended {
         Ok(true) => ExitCode::SUCCESS,
@@ -52,7 +52,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn hunt(from: u64, runs: Option<u64>, within: Option<Duration>, like: &Quarry) -> Result<bool, String> {
+fn hunt(order: &Hunt) -> Result<bool, String> {
+    let &Hunt { from, runs, within, digests, ref like } = order;
     let begun = Instant::now();
     let mut report = Report::new(from);
     let mut told = Instant::now();
@@ -67,11 +68,19 @@ fn hunt(from: u64, runs: Option<u64>, within: Option<Duration>, like: &Quarry) -
         let outcome = play(&quarry).map_err(|unknown| unknown.to_string())?;
         if let Some(breach) = &outcome.breach {
             eprintln!("\rseed {seed}: {}: {}", breach.rule, breach.what);
-            if report.failures() < TOLD_MAX {
+            if report.failures() < TOLD_MAX && !digests {
                 let small = shrink::shrink(&quarry, breach.clone(), SHRINK_RUNS_MAX);
                 let path = keep(&small.quarry, &small.breach)?;
                 report::tell(&small, &path);
             }
+        }
+        if digests {
+            println!(
+                "{seed} {} {} bytes, {} steps",
+                outcome.digest,
+                outcome.digest.bytes(),
+                outcome.counts.steps
+            );
         }
         report.add(&quarry, &outcome);
         if shown && told.elapsed() > Duration::from_millis(500) {

@@ -15,6 +15,7 @@ pub(crate) const USAGE: &str = "hunt: random courses of faults, judged, shrunk a
   --every S          seconds between two happenings, in the mean (1800)
   --faults A,B       only these; see --list
   --list             every fault there is
+  --digest           prints a hash of each seed's run, and shrinks nothing: compare before and after a change of structure
   --replay FILE      plays one seed file and tells its story
 ";
 
@@ -22,18 +23,30 @@ pub(crate) enum Order {
     Help,
     Faults,
     Replay(String),
-    Hunt { from: u64, runs: Option<u64>, within: Option<Duration>, quarry: Quarry },
+    Hunt(Hunt),
+}
+
+/// Which seeds, for how long, and what is told of each.
+pub(crate) struct Hunt {
+    pub(crate) from: u64,
+    pub(crate) runs: Option<u64>,
+    pub(crate) within: Option<Duration>,
+    /// Print the hash of each run, in place of its shrunk failure.
+    pub(crate) digests: bool,
+    /// Everything but the seed.
+    pub(crate) like: Quarry,
 }
 
 pub(crate) fn read(words: &[String]) -> Result<Order, String> {
     let mut quarry = Quarry::new(0, 50, Span::from_min(1440), Span::from_s(1800));
-    let (mut from, mut runs, mut within) = (0, None, None);
+    let (mut from, mut runs, mut within, mut digests) = (0, None, None, false);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
         match word.as_str() {
             "--help" | "-h" => return Ok(Order::Help),
             "--list" => return Ok(Order::Faults),
+            "--digest" => digests = true,
             "--replay" => return Ok(Order::Replay(value()?.clone())),
             "--from" => from = number(word, value()?)?,
             "--runs" => runs = Some(number(word, value()?)?),
@@ -51,7 +64,7 @@ pub(crate) fn read(words: &[String]) -> Result<Order, String> {
     if runs.is_none() && within.is_none() {
         return Err("--hours or --runs has to be given; see --help".to_owned());
     }
-    Ok(Order::Hunt { from, runs, within, quarry })
+    Ok(Order::Hunt(Hunt { from, runs, within, digests, like: quarry }))
 }
 
 fn number(word: &str, value: &str) -> Result<u64, String> {

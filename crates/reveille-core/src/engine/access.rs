@@ -34,7 +34,7 @@ impl State {
         let here = self.roster.access.users.iter().filter(|user| user.cloud == *cloud);
         let users: Vec<Arc<UserRef>> = here.map(|user| user.user.clone()).collect();
         for user in users {
-            if !self.wakes.contains_key(&Wake::Access(cloud.clone(), user.clone())) {
+            if !self.timers.has(&Wake::Access(cloud.clone(), user.clone())) {
                 self.ask_for_roles(cloud, &user);
             }
         }
@@ -46,7 +46,7 @@ impl State {
         self.ask(look, LookFor::Access(cloud.clone(), user.clone()));
         // An answer that never comes is asked for again in its turn.
         let again = self.now + self.roster.access.check_every;
-        self.wake(again, Wake::Access(cloud.clone(), user.clone()));
+        self.timers.set(again, Wake::Access(cloud.clone(), user.clone()));
     }
 
     pub(super) fn on_access_answer(
@@ -72,7 +72,7 @@ impl State {
             Err(error) => error.kind != ReadErrorKind::Forbidden,
         };
         let again = if sooner { every.min(AGAIN) } else { every };
-        self.wake(self.now + again, Wake::Access(cloud.clone(), user.clone()));
+        self.timers.set(self.now + again, Wake::Access(cloud.clone(), user.clone()));
     }
 
     /// Opens, refreshes and closes the incidents of a cloud's service users.

@@ -116,7 +116,7 @@ impl State {
         self.note_fleet(key);
         let settled = our_stop.and_then(|stop| stop.until);
         if let Some(at) = wake.into_iter().chain(settled).min() {
-            self.wake(at, Wake::Machine(key.clone()));
+            self.timers.set(at, Wake::Machine(key.clone()));
         }
         if let Some(look) = forget.look {
             let MachineKey::Instance(cloud, id) = key else { return };
@@ -485,7 +485,7 @@ impl State {
         let since = *case.incident.well_since.get_or_insert(now);
         let over = since + dwell;
         if now < over {
-            self.wake(over, Wake::Case(key.clone()));
+            self.timers.set(over, Wake::Case(key.clone()));
             return;
         }
         let flight = self.book.flight_of(case.incident.id);
@@ -498,7 +498,7 @@ impl State {
         if flight.is_some_and(|(_, flight)| is_awaited(&flight.phase)) {
             // A listing came before the fresh read of our own call. Until that read is in, the controller cannot tell
             // whether the instance went through another client. Every operation (flight) ends by its own deadline.
-            self.wake(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
+            self.timers.set(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
             return;
         }
         let waits = self.cases.get(key).is_some_and(|case| wishes::unconfirmed(&self.desk(), case).is_some());
@@ -545,7 +545,7 @@ impl State {
         self.ripe.remove(key);
         self.waiting.remove(key);
         self.forget_numbers(&case);
-        self.unwake(&Wake::Case(key.clone()));
+        self.timers.clear(&Wake::Case(key.clone()));
         self.record(Record::Closed { at, incident: case.incident.id, verdict, watched_from: None });
         self.land_closed(&case, verdict);
         if key.kind == FaultKind::GroupMissing {
@@ -614,7 +614,7 @@ impl State {
             self.close(&incident, verdict);
         }
         self.tally.set(key, None);
-        self.unwake(&Wake::Machine(key.clone()));
+        self.timers.clear(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return self.forget_for_good(key) };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
         self.let_go_of_nodes(&seen);

@@ -84,7 +84,7 @@ impl State {
         let jump = Jump::Gap { before, now };
         self.over(jump);
         self.doubt_births_before(before);
-        self.move_wakes(|why| matches!(why, Wake::Flight(_)), |at| jump.ends([at]));
+        self.timers.move_those(|why, _| matches!(why, Wake::Flight(_)), |at| jump.ends([at]));
         self.tell_jump(before);
     }
 
@@ -125,17 +125,8 @@ impl State {
         self.move_looks(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
         let theirs =
-            |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
-        self.move_wakes(theirs, |at| jump.stands([at]));
-    }
-
-    fn move_wakes(&mut self, is_moved: impl Fn(&Wake) -> bool, moved: impl Fn(&mut Time)) {
-        let wakes: Vec<(Wake, Time)> =
-            self.wakes.iter().filter(|(why, _)| is_moved(why)).map(|(why, at)| (why.clone(), *at)).collect();
-        for (why, mut at) in wakes {
-            moved(&mut at);
-            self.wake(at, why);
-        }
+            |why: &Wake, _| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
+        self.timers.move_those(theirs, |at| jump.stands([at]));
     }
 
     /// The clock went back: whatever was noted ahead of it would be waited for as long again.
@@ -187,17 +178,10 @@ impl State {
                 *until = (*until).min(now + keep.within);
             }
         }
-        let early: Vec<Wake> = self
-            .wakes
-            .iter()
-            .filter(|(why, at)| {
-                **at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Access(..))
-            })
-            .map(|(why, _)| why.clone())
-            .collect();
-        for why in early {
-            self.wake(now, why);
-        }
+        let is_early = |why: &Wake, at| {
+            at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Access(..))
+        };
+        self.timers.move_those(is_early, |at| *at = now);
     }
 }
 

@@ -73,7 +73,7 @@ impl State {
     fn wait_until(&mut self, key: &IncidentKey, until: Time) {
         let ahead = self.cases.get(key).and_then(|case| decide::read_ahead_at(&self.desk(), case));
         let at = ahead.filter(|at| *at > self.now).map_or(until, |at| at.min(until));
-        self.wake(at, Wake::Case(key.clone()));
+        self.timers.set(at, Wake::Case(key.clone()));
     }
 
     /// Something stands against it: it waits for that, and is decided again much later even if that never ends.
@@ -90,7 +90,7 @@ impl State {
             self.waiting.put(key, incident, wait);
         }
         if let Some(at) = again.into_iter().chain(decision.offered_until).min() {
-            self.wake(at, Wake::Case(key.clone()));
+            self.timers.set(at, Wake::Case(key.clone()));
         }
     }
 
@@ -105,7 +105,7 @@ impl State {
             self.ask(look, LookFor::Evidence(key.clone()));
         }
         // An answer may never come, and what another read tells meanwhile may be enough.
-        self.wake(now + decide::EVIDENCE_WITHIN, Wake::Case(key.clone()));
+        self.timers.set(now + decide::EVIDENCE_WITHIN, Wake::Case(key.clone()));
     }
 
     /// The controller made this same change before, saw its effect, and wants it again: the effect did not last. That
@@ -134,7 +134,7 @@ impl State {
         let open =
             self.cases.get(&key).is_some_and(|case| !case.incident.given_up && case.due_after.is_some());
         if open && !ladder(key.kind).is_empty() {
-            self.wake(self.now + self.roster.timing.backoff_max, Wake::Case(key));
+            self.timers.set(self.now + self.roster.timing.backoff_max, Wake::Case(key));
         }
     }
 
@@ -287,7 +287,7 @@ impl State {
                 let counted = self.count_same_fault(&key, flight_rung);
                 self.book.flights.insert(intent, Flight { phase, counted, ..flight });
                 self.book.count_requested(flight_rung);
-                self.wake(self.now + CALL_WITHIN, Wake::Flight(intent));
+                self.timers.set(self.now + CALL_WITHIN, Wake::Flight(intent));
                 self.effects.push(Effect::Call { intent, fence, call });
             }
             Err(why) => {
@@ -330,7 +330,7 @@ impl State {
 
     pub(super) fn on_record_failed(&mut self, record: RecordId) {
         self.ledger_error = Some(Arc::from("the last record was refused"));
-        self.wake(self.now + LEDGER_RETRY, Wake::Ledger);
+        self.timers.set(self.now + LEDGER_RETRY, Wake::Ledger);
         let refused = self.outstanding.remove(&record);
         let Some(intent) = self.recording.remove(&record) else {
             if let Some(refused) = refused {

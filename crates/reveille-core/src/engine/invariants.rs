@@ -173,7 +173,7 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
             continue;
         }
         let at_once = state.waiting.of(key).is_some_and(WaitFor::is_noticed_at_once);
-        let timer = state.wakes.contains_key(&Wake::Case(key.clone()));
+        let timer = state.timers.has(&Wake::Case(key.clone()));
         let pending = state.ripe.contains(key) || (timer && !at_once);
         ensure(pending, 11, || {
             let waits_for = state.waiting.of(key);

@@ -40,6 +40,7 @@ mod requests;
 mod restore;
 mod returns;
 mod sight;
+mod timers;
 mod unconfirmed;
 mod unwatched;
 mod waits;
@@ -52,7 +53,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause, PauseScope};
-use crate::model::access::UserRef;
 use crate::model::id::{
     CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
 };
@@ -72,6 +72,7 @@ use crate::plan::let_go::LetGo;
 use crate::record::{Joined, Record};
 
 use newcomers::Newcomers;
+use timers::{Timers, Wake};
 
 pub use looks::LookFor;
 pub use restore::Restored;
@@ -199,9 +200,7 @@ pub struct State {
     gates: Vec<bool>,
     /// Room for those of the next step.
     next_gates: Vec<bool>,
-    timers: BTreeSet<(Time, Wake)>,
-    wakes: BTreeMap<Wake, Time>,
-    announced_wake: Option<Time>,
+    timers: Timers,
     looks: BTreeMap<LookId, looks::Asked>,
     look_queue: queue::Queue,
     /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
@@ -258,20 +257,6 @@ struct Numbers {
     intent: IntentId,
     record: RecordId,
     look: LookId,
-}
-
-/// Why to wake.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Wake {
-    Machine(MachineKey),
-    Case(IncidentKey),
-    Flight(IntentId),
-    Access(CloudName, Arc<UserRef>),
-    Ledger,
-    Proofs,
-    Newcomers,
-    /// Room in the budgets comes with time.
-    Room,
 }
 
 impl State {
@@ -344,9 +329,7 @@ impl State {
             kept: BTreeSet::new(),
             gates: Vec::new(),
             next_gates: Vec::new(),
-            timers: BTreeSet::new(),
-            wakes: BTreeMap::new(),
-            announced_wake: None,
+            timers: Timers::default(),
             looks: BTreeMap::new(),
             look_queue: queue::Queue::default(),
             asked: BTreeSet::new(),
@@ -403,7 +386,7 @@ impl State {
         self.record_traces();
         self.tell_gap_is_over(was_listed);
         self.send_looks();
-        self.announce_wake();
+        self.effects.extend(self.timers.announce().map(Effect::WakeAt));
         std::mem::take(&mut self.effects)
     }
 
@@ -479,29 +462,8 @@ impl State {
         self.looks.is_empty() && self.look_queue.is_empty() && self.book.flights.values().all(proving)
     }
 
-    fn wake(&mut self, at: Time, why: Wake) {
-        if let Some(old) = self.wakes.insert(why.clone(), at) {
-            if old == at {
-                return;
-            }
-            self.timers.remove(&(old, why.clone()));
-        }
-        self.timers.insert((at, why));
-    }
-
-    fn unwake(&mut self, why: &Wake) {
-        if let Some(old) = self.wakes.remove(why) {
-            self.timers.remove(&(old, why.clone()));
-        }
-    }
-
     fn ring_timers(&mut self) {
-        while let Some((at, _)) = self.timers.first() {
-            if *at > self.now {
-                break;
-            }
-            let Some((_, why)) = self.timers.pop_first() else { break };
-            self.wakes.remove(&why);
+        while let Some(why) = self.timers.due(self.now) {
             match why {
                 Wake::Machine(key) => {
                     self.dirty.insert(key);
@@ -516,16 +478,6 @@ impl State {
                 Wake::Access(cloud, user) => self.ask_for_roles(&cloud, &user),
                 Wake::Ledger => self.write_again(),
                 Wake::Proofs | Wake::Newcomers | Wake::Room => {}
-            }
-        }
-    }
-
-    fn announce_wake(&mut self) {
-        let next = self.timers.first().map(|(at, _)| *at);
-        if next != self.announced_wake {
-            self.announced_wake = next;
-            if let Some(at) = next {
-                self.effects.push(Effect::WakeAt(at));
             }
         }
     }

@@ -177,7 +177,7 @@ impl State {
             self.forgive_faults(pool);
             self.record(Record::FaultsForgiven { at: self.now, pool: pool.clone() });
         } else if let Some(next) = witnesses.find(waits).map(|newcomer| newcomer.at + dwell) {
-            self.wake(next, Wake::Newcomers);
+            self.timers.set(next, Wake::Newcomers);
         }
     }
 

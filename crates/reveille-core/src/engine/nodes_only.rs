@@ -63,7 +63,7 @@ impl State {
                 let later = Unlisted::APART.doubled(seen.found, ANOTHERS_AGAIN);
                 let again = if seen.unmarked { ANOTHERS_AGAIN } else { later };
                 self.ask_for_namesakes(name, id, seen.last_answer, again);
-                self.wake(self.now + again, Wake::Machine(key.clone()));
+                self.timers.set(self.now + again, Wake::Machine(key.clone()));
             }
         }
         let label: Arc<str> = name.shared();

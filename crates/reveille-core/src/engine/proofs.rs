@@ -72,7 +72,7 @@ impl State {
         for look in flight.call.looks_after(flight.before.as_ref()) {
             self.ask(look, LookFor::Verdict(intent));
         }
-        self.wake(again, Wake::Flight(intent));
+        self.timers.set(again, Wake::Flight(intent));
     }
 
     pub(super) fn refresh_subject(&mut self, flight: &Flight) {
@@ -230,7 +230,7 @@ impl State {
         self.book.doubt_no_more(flight.incident);
         self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, true, text));
         self.drop_node(&flight.call);
-        self.unwake(&Wake::Flight(intent));
+        self.timers.clear(&Wake::Flight(intent));
         let patience = self.patience(flight);
         if let Some(case) = self.cases.get_mut(&flight.key) {
             case.incident.not_before = Some(at + patience);
@@ -242,7 +242,7 @@ impl State {
                 let inherited = intent <= self.inherited;
                 flight.phase = Phase::Proving { deadline, since: at, inherited, well_since: None };
             }
-            self.wake(at + patience, Wake::Flight(intent));
+            self.timers.set(at + patience, Wake::Flight(intent));
         } else {
             self.book.flights.remove(&intent);
             if let Some(domain) = flight.domain.clone() {
@@ -323,7 +323,7 @@ impl State {
     /// The intent failed: its domain cools down, and the case tries again later or climbs.
     fn land_failed(&mut self, intent: IntentId, flight: &Flight) {
         self.book.flights.remove(&intent);
-        self.unwake(&Wake::Flight(intent));
+        self.timers.clear(&Wake::Flight(intent));
         if let Some(domain) = &flight.domain {
             let width = self.book.failed(domain, self.now);
             self.record_width(domain, width);
@@ -436,14 +436,14 @@ impl State {
             (Phase::Proving { .. }, Verdict::Superseded) if boots(&flight) => {}
             (Phase::Proving { .. } | Phase::Verifying { .. }, Verdict::Mended | Verdict::Recovered) => {
                 self.book.flights.remove(&intent);
-                self.unwake(&Wake::Flight(intent));
+                self.timers.clear(&Wake::Flight(intent));
                 if let Some(domain) = flight.domain.clone().filter(|_| self.earns(case, &flight)) {
                     self.earn(&domain, intent);
                 }
             }
             (Phase::Proving { .. }, _) => {
                 self.book.flights.remove(&intent);
-                self.unwake(&Wake::Flight(intent));
+                self.timers.clear(&Wake::Flight(intent));
             }
             // Our stop took longer than its call, and its start was never made: that has an incident of its own by now.
             (Phase::Verifying { .. }, Verdict::Superseded) if self.is_shown_off(&flight) => {
@@ -470,7 +470,7 @@ impl State {
         let over = self.book.flights.iter().filter(|(_, flight)| is_over(flight)).map(|(intent, _)| *intent);
         for intent in over.collect::<Vec<_>>() {
             self.book.flights.remove(&intent);
-            self.unwake(&Wake::Flight(intent));
+            self.timers.clear(&Wake::Flight(intent));
         }
     }
 
@@ -480,7 +480,7 @@ impl State {
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
         let (domain, earned) = (flight.domain.clone(), self.earns(case, flight));
         self.book.flights.remove(&intent);
-        self.unwake(&Wake::Flight(intent));
+        self.timers.clear(&Wake::Flight(intent));
         if let Some(domain) = domain {
             if earned {
                 self.earn(&domain, intent);
@@ -535,7 +535,7 @@ impl State {
             }
         }
         if let Some(at) = wake {
-            self.wake(at, Wake::Proofs);
+            self.timers.set(at, Wake::Proofs);
         }
         for (intent, domain) in proved {
             match self.book.flights.remove(&intent).map(|flight| flight.phase) {
@@ -545,7 +545,7 @@ impl State {
                 }
                 _ => {}
             }
-            self.unwake(&Wake::Flight(intent));
+            self.timers.clear(&Wake::Flight(intent));
             self.earn(&domain, intent);
             self.forgive_faults(&domain.pool);
             // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.

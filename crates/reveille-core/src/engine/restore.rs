@@ -637,7 +637,7 @@ impl State {
                 let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
                 *deadline = (*deadline).min(longest).max(seen_by + dwell);
                 let until = *deadline;
-                self.wake(until, Wake::Flight(intent));
+                self.timers.set(until, Wake::Flight(intent));
                 continue;
             }
             if !stands(Guard::Unfinished) {
@@ -655,7 +655,7 @@ impl State {
                 }
                 _ => Phase::Calling { since: now },
             };
-            self.wake(now, Wake::Flight(intent));
+            self.timers.set(now, Wake::Flight(intent));
         }
     }
 }

@@ -36,7 +36,7 @@ impl State {
             if case.incident.asked.take().is_some() || is_first {
                 self.record_ladder(key);
             }
-            self.wake(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));
+            self.timers.set(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));
         }
     }
 }

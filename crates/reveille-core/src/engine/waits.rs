@@ -206,7 +206,7 @@ impl State {
         let late = self.waiting.queued().any(waits).then(|| self.book.places.next_free(self.now)).flatten();
         let at = self.waiting.queued().filter_map(comes).filter(|at| *at > self.now).chain(late).min();
         if let Some(at) = at {
-            self.wake(at, Wake::Room);
+            self.timers.set(at, Wake::Room);
         }
     }
 

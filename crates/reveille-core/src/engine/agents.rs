@@ -208,7 +208,7 @@ impl State {
             (traced.news, traced.differs, traced.recorded) = (false, false, Some(at));
             traced.kept_leaving = leaving;
             let (trace, told) = (traced.trace.clone(), traced.told.clone());
-            self.record(Record::Traced { at, machine, trace, told });
+            self.outbox.record(Record::Traced { at, machine, trace, told });
         }
     }
 

@@ -329,7 +329,7 @@ impl State {
         };
         let (away_since, served_since) = self.away_since(&key, at);
         let earlier = Some(away_since).filter(|since| *since < at);
-        self.record(Record::Opened {
+        self.outbox.record(Record::Opened {
             at,
             incident: id,
             key: key.clone(),
@@ -341,7 +341,7 @@ impl State {
             resumed_at: None,
         });
         if (rung, tries, not_before) != (0, 0, None) {
-            self.record(Record::CarriedOver {
+            self.outbox.record(Record::CarriedOver {
                 incident: id,
                 rung,
                 tries,
@@ -355,17 +355,17 @@ impl State {
         }
         if let Some(until) = kept_until {
             self.kept.insert(key.clone());
-            self.record(Record::Kept { at, incident: id, until });
+            self.outbox.record(Record::Kept { at, incident: id, until });
         }
         if tries >= self.roster.timing.tries && stands(Guard::TriesEnd) {
             incident.given_up = true;
             let why = Arc::from("it was mended and came back too often");
-            self.record(Record::GivenUp { at, incident: id, why });
+            self.outbox.record(Record::GivenUp { at, incident: id, why });
         }
         let mut findings = vec![bounded(fault.finding)];
         findings.extend(fault.more.into_iter().map(bounded));
         incident.findings.clone_from(&findings);
-        self.record(Record::Diagnosed { at, incident: id, findings });
+        self.outbox.record(Record::Diagnosed { at, incident: id, findings });
         let case = Case {
             incident,
             away_since,
@@ -420,7 +420,7 @@ impl State {
             let id = incident.id;
             incident.findings.clone_from(&findings);
             self.ripe.insert(key.clone());
-            self.record(Record::Diagnosed { at: now, incident: id, findings });
+            self.outbox.record(Record::Diagnosed { at: now, incident: id, findings });
         }
         if let Some(used_up) = counted {
             self.count_lapse(key, used_up);
@@ -546,7 +546,7 @@ impl State {
         self.waiting.remove(key);
         self.forget_numbers(&case);
         self.timers.clear(&Wake::Case(key.clone()));
-        self.record(Record::Closed { at, incident: case.incident.id, verdict, watched_from: None });
+        self.outbox.record(Record::Closed { at, incident: case.incident.id, verdict, watched_from: None });
         self.land_closed(&case, verdict);
         if key.kind == FaultKind::GroupMissing {
             // The missing security group kept the machine from joining. The group is there now, so the join timer starts
@@ -598,7 +598,14 @@ impl State {
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
         let busy = self.cases.values().filter(amiss).any(of);
         if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain, at) {
-            self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0, proved: None });
+            self.outbox.record(Record::Width {
+                at,
+                domain,
+                width: 1,
+                not_before: None,
+                failures: 0,
+                proved: None,
+            });
         }
     }
 
@@ -623,7 +630,7 @@ impl State {
         }
         let at = self.now;
         if seen.joined.is_some() || seen.pool().is_some() {
-            self.record(Record::Forgotten { at, machines: vec![key.clone()] });
+            self.outbox.record(Record::Forgotten { at, machines: vec![key.clone()] });
         }
         self.depart(key.clone(), Remembered::of(&seen));
     }

@@ -258,7 +258,7 @@ impl State {
         let mut records = vec![self.stands(&case.incident)];
         self.wanted_of(&case.incident, &mut records);
         for record in records {
-            self.record(record);
+            self.outbox.record(record);
         }
     }
 }

@@ -99,7 +99,7 @@ impl State {
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
         if has_incidents || has_others || has_open_fates || has_begun || self.now < before {
             let numbered = self.numbered(Some(before));
-            self.record(numbered);
+            self.outbox.record(numbered);
         }
     }
 

@@ -46,7 +46,7 @@ impl State {
             let has_room = self.open_fates.len() < TOLD_MAX;
             if has_room && self.now.since(since) >= TOLD_AFTER && !self.open_fates.contains_key(&key) {
                 self.open_fates.insert(key.clone(), since);
-                self.record(self.signed(key, signs));
+                self.outbox.record(self.signed(key, signs));
             }
         }
     }
@@ -61,7 +61,7 @@ impl State {
             self.open_fates.remove(&key);
             let signs = self.desk().seen(&key).map(|(_, seen)| seen.signs.clone());
             if let Some(signs) = signs {
-                self.record(self.signed(key, signs));
+                self.outbox.record(self.signed(key, signs));
             }
         }
     }

@@ -24,6 +24,7 @@ use crate::plan::ladder::Class;
 use crate::record::Record;
 use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, Rung, ladder};
 
+use super::outbox::Acknowledged;
 use super::waits::WaitFor;
 use super::{LEDGER_RETRY, LookFor, State, Wake};
 
@@ -181,8 +182,7 @@ impl State {
             before: before.clone(),
             domain: domain.clone(),
         };
-        let id = self.emit_record(record);
-        self.recording.insert(id, intent);
+        let id = self.outbox.emit(record);
         if rung.class().is_destructive() {
             self.book.begin(at, rung);
         }
@@ -238,7 +238,7 @@ impl State {
         let new = self.book.count_fault(&pool, &instance, &fault);
         self.newcomers.dismiss_witnesses(&pool);
         let at = self.now;
-        self.record(Record::FaultSeen { at, pool, instance, fault });
+        self.outbox.record(Record::FaultSeen { at, pool, instance, fault });
         new
     }
 
@@ -259,13 +259,11 @@ impl State {
     }
 
     pub(super) fn on_recorded(&mut self, record: RecordId) {
-        self.outstanding.remove(&record);
-        self.overtaken |= !self.unwritten.is_empty();
-        // The ledger knows everything again: only then may anything new rest on it.
-        if self.outstanding.is_empty() && self.unwritten.is_empty() && self.ledger_error.take().is_some() {
+        let Acknowledged { intent, works_again } = self.outbox.acknowledge(record);
+        if works_again {
             self.rouse_held();
         }
-        let Some(intent) = self.recording.remove(&record) else { return };
+        let Some(intent) = intent else { return };
         let Some(flight) = self.book.flights.remove(&intent) else { return };
         let destructive = flight.rung.class().is_destructive();
         if destructive {
@@ -288,7 +286,7 @@ impl State {
                 self.book.flights.insert(intent, Flight { phase, counted, ..flight });
                 self.book.count_requested(flight_rung);
                 self.timers.set(self.now + CALL_WITHIN, Wake::Flight(intent));
-                self.effects.push(Effect::Call { intent, fence, call });
+                self.outbox.push(Effect::Call { intent, fence, call });
             }
             Err(why) => {
                 let at = self.now;
@@ -296,7 +294,7 @@ impl State {
                 self.note_attempt(&flight.key, intent, |attempt| {
                     attempt.ending = Some(Ending::Dropped { at, why: why.clone() });
                 });
-                self.record(Record::Dropped { at, intent, why });
+                self.outbox.record(Record::Dropped { at, intent, why });
                 self.back_off_from_drops(&flight.key);
                 self.ripe.insert(flight.key);
             }
@@ -329,15 +327,8 @@ impl State {
     }
 
     pub(super) fn on_record_failed(&mut self, record: RecordId) {
-        self.ledger_error = Some(Arc::from("the last record was refused"));
         self.timers.set(self.now + LEDGER_RETRY, Wake::Ledger);
-        let refused = self.outstanding.remove(&record);
-        let Some(intent) = self.recording.remove(&record) else {
-            if let Some(refused) = refused {
-                self.keep_unwritten(refused);
-            }
-            return;
-        };
+        let Some(intent) = self.outbox.refuse(record) else { return };
         if let Some(flight) = self.book.flights.remove(&intent) {
             self.book.not_deleted(&flight.call);
             if flight.rung.class().is_destructive() {
@@ -366,7 +357,7 @@ impl State {
             return;
         };
         let at = self.now;
-        self.record(Record::Ended { at, intent, outcome: outcome.clone() });
+        self.outbox.record(Record::Ended { at, intent, outcome: outcome.clone() });
         self.note_attempt(&flight.key, intent, |attempt| {
             attempt.ending = Some(Ending::Answered { at, outcome: outcome.clone() });
         });
@@ -553,7 +544,7 @@ impl State {
             return;
         }
         let incident = case.incident.id;
-        self.record(Record::GivenUp { at, incident, why });
+        self.outbox.record(Record::GivenUp { at, incident, why });
     }
 
     pub(super) fn attempt(&self, key: &IncidentKey, intent: IntentId) -> Option<&Attempt> {

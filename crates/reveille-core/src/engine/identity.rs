@@ -61,7 +61,7 @@ impl State {
 
     fn expect_cluster(&mut self, cluster: ClusterUid) {
         self.cluster.identity.expect(cluster.clone());
-        self.record(Record::Cluster { at: self.now, cluster });
+        self.outbox.record(Record::Cluster { at: self.now, cluster });
     }
 
     fn review_identity(&mut self) {

@@ -164,7 +164,7 @@ fn check_case(state: &State, key: &IncidentKey, case: &Case) -> Result<(), Viola
 /// could go on has a timer. Asks for a decision about every open case, so it is for tests and the simulator.
 pub fn check_waits(state: &State) -> Result<(), Violation> {
     // Nothing is to go on while the ledger refuses records or another process leads.
-    if state.ledger_error.is_some() || !state.leading {
+    if state.outbox.refusal().is_some() || !state.leading {
         return Ok(());
     }
     let desk = state.desk();

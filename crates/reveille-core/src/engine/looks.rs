@@ -72,7 +72,7 @@ impl State {
         while let Some((look, purpose)) = self.look_queue.next() {
             self.numbers.look = self.numbers.look.next();
             let id = self.numbers.look;
-            self.effects.push(Effect::Look { id, look: look.clone() });
+            self.outbox.push(Effect::Look { id, look: look.clone() });
             self.looks.insert(id, Asked { look, purpose, at: self.now });
         }
     }
@@ -278,7 +278,7 @@ impl State {
         let memory = self.remembered.remove(key).unwrap_or_default();
         self.depart(key.clone(), memory);
         let at = self.now;
-        self.record(Record::Forgotten { at, machines: vec![key.clone()] });
+        self.outbox.record(Record::Forgotten { at, machines: vec![key.clone()] });
         self.note_gone_unseen(cloud, id);
     }
 
@@ -438,7 +438,7 @@ impl State {
         let Some(tried) = tried.filter(|tried| tried.logged_as.as_ref() != Some(&request)) else { return };
         tried.logged_as = Some(request);
         let attempt = tried.clone();
-        self.record(Record::Tried { incident, attempt, rung });
+        self.outbox.record(Record::Tried { incident, attempt, rung });
     }
 
     /// Who we are to this cloud: the user of our requests in its logs.

@@ -71,7 +71,7 @@ impl State {
             self.depart(key, Remembered { pool: None, disowned: true, ..memory });
         }
         for machines in keys.chunks(JOINED_MAX).map(<[_]>::to_vec) {
-            self.record(Record::Departed { at, machines, disowned: true });
+            self.outbox.record(Record::Departed { at, machines, disowned: true });
         }
     }
 
@@ -161,7 +161,7 @@ impl State {
         }
         // Whatever is open about them is looked at once more, and is over.
         self.dirty.extend(machines.iter().cloned());
-        self.record(Record::Forgotten { at: self.now, machines });
+        self.outbox.record(Record::Forgotten { at: self.now, machines });
     }
 
     /// Gives the machines what the engine remembers of them, as they are seen for the first time, or again.
@@ -306,7 +306,7 @@ impl State {
         // What was done to it meanwhile was not seen: a person may have started it just before they put its marks back.
         self.forget_let_go(self.now);
         self.return_at(self.now, &machines);
-        self.record(Record::Returned { at: self.now, machines });
+        self.outbox.record(Record::Returned { at: self.now, machines });
     }
 
     /// These were in sight again then.

@@ -54,7 +54,7 @@ use serde::{Deserialize, Serialize};
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause, PauseScope};
 use crate::model::id::{
-    CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
+    CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RouterId,
 };
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -69,9 +69,10 @@ use crate::plan::desk::{Case, Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
 use crate::plan::let_go::LetGo;
-use crate::record::{Joined, Record};
+use crate::record::Joined;
 
 use newcomers::Newcomers;
+use outbox::Outbox;
 use timers::{Timers, Wake};
 
 pub use looks::LookFor;
@@ -109,7 +110,6 @@ pub struct State {
     roster: Roster,
     start: Start,
     leading: bool,
-    ledger_error: Option<Arc<str>>,
     clouds: BTreeMap<CloudName, CloudView>,
     cluster: ClusterView,
     agents: AgentsView,
@@ -206,18 +206,9 @@ pub struct State {
     /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
     asked: BTreeSet<(Look, LookFor)>,
     newly_joined: Vec<Joined>,
-    recording: BTreeMap<RecordId, IntentId>,
     /// The last intent of an earlier process.
     inherited: IntentId,
-    /// Records that the ledger has not acknowledged yet.
-    outstanding: BTreeMap<RecordId, Record>,
-    /// Records that the ledger refused, in order: they are written before anything new is decided.
-    unwritten: VecDeque<Record>,
-    /// At so many of them, findings are let go.
-    unwritten_max: usize,
-    /// A record was kept after an earlier one was refused.
-    overtaken: bool,
-    effects: Vec<Effect>,
+    outbox: Outbox,
 }
 
 /// An incident that is over.
@@ -255,7 +246,6 @@ struct Rollout {
 struct Numbers {
     incident: IncidentId,
     intent: IntentId,
-    record: RecordId,
     look: LookId,
 }
 
@@ -280,7 +270,6 @@ impl State {
             roster,
             start,
             leading: true,
-            ledger_error: None,
             clouds,
             tally: Tally::default(),
             cases: BTreeMap::new(),
@@ -334,13 +323,8 @@ impl State {
             look_queue: queue::Queue::default(),
             asked: BTreeSet::new(),
             newly_joined: Vec::new(),
-            recording: BTreeMap::new(),
             inherited: IntentId::default(),
-            outstanding: BTreeMap::new(),
-            unwritten: VecDeque::new(),
-            unwritten_max: outbox::UNWRITTEN_MAX,
-            overtaken: false,
-            effects: Vec::new(),
+            outbox: Outbox::default(),
         }
     }
 
@@ -375,19 +359,21 @@ impl State {
         let _ = self.review_gates();
         self.review_proofs();
         self.review_newcomers();
-        let before = self.effects.len();
+        let before = self.outbox.len();
         self.decide_ripe();
         // What began may have closed a gate: with a deletion under way the pool is at its minimum. Without this second review, a
         // next step that opens it again shows no change, and what the gate blocks is forgotten (hunt, seed 4500751).
-        if self.effects.len() > before && self.review_gates() {
+        if self.outbox.len() > before && self.review_gates() {
             self.decide_ripe();
         }
         self.record_joined();
         self.record_traces();
         self.tell_gap_is_over(was_listed);
         self.send_looks();
-        self.effects.extend(self.timers.announce().map(Effect::WakeAt));
-        std::mem::take(&mut self.effects)
+        if let Some(at) = self.timers.announce() {
+            self.outbox.push(Effect::WakeAt(at));
+        }
+        self.outbox.take()
     }
 
     /// Everything that a decision may look at.
@@ -415,7 +401,7 @@ impl State {
             route_limits: &self.route_limits,
             next_intent: self.numbers.intent.next(),
             acting: self.start.acting,
-            ledger_error: self.ledger_error.as_ref(),
+            ledger_error: self.outbox.refusal(),
             leading: self.leading,
             now: self.now,
         }

@@ -141,7 +141,7 @@ impl State {
         }
         let is_awaited = self.book.flights.values().any(|flight| awaits_successor(flight, &pool));
         if self.book.has_faults(&pool) || is_awaited {
-            self.record(Record::Arrived { at, pool, machine });
+            self.outbox.record(Record::Arrived { at, pool, machine });
         }
     }
 
@@ -175,7 +175,7 @@ impl State {
         let over = witnesses.clone().filter(answers).any(|newcomer| !waits(&newcomer));
         if over {
             self.forgive_faults(pool);
-            self.record(Record::FaultsForgiven { at: self.now, pool: pool.clone() });
+            self.outbox.record(Record::FaultsForgiven { at: self.now, pool: pool.clone() });
         } else if let Some(next) = witnesses.find(waits).map(|newcomer| newcomer.at + dwell) {
             self.timers.set(next, Wake::Newcomers);
         }

@@ -112,7 +112,7 @@ impl State {
             return;
         }
         if self.cluster.lost_together.insert(machine.clone()) {
-            self.record(Record::LostTogether { at: self.now, machines: vec![machine.clone()] });
+            self.outbox.record(Record::LostTogether { at: self.now, machines: vec![machine.clone()] });
         }
     }
 
@@ -129,7 +129,7 @@ impl State {
             }
         }
         for machines in machines.chunks(JOINED_MAX) {
-            self.record(Record::LostTogether { at: self.now, machines: machines.to_vec() });
+            self.outbox.record(Record::LostTogether { at: self.now, machines: machines.to_vec() });
         }
     }
 }

@@ -90,7 +90,7 @@ impl State {
         over.into_iter().for_each(|scope| self.let_go(scope));
         for scope in begun {
             self.take_pause(self.now, scope.clone(), false);
-            self.record(Record::Paused { at: self.now, scope, over: false });
+            self.outbox.record(Record::Paused { at: self.now, scope, over: false });
         }
     }
 
@@ -106,7 +106,7 @@ impl State {
         let at = self.now;
         self.forget_let_go(at);
         self.take_pause(at, scope.clone(), true);
-        self.record(Record::Paused { at, scope, over: true });
+        self.outbox.record(Record::Paused { at, scope, over: true });
     }
 
     pub(super) fn take_pause(&mut self, at: Time, scope: PauseScope, over: bool) {
@@ -157,7 +157,7 @@ impl State {
             images: Vec::new(),
             versions: Vec::new(),
         };
-        self.record(record);
+        self.outbox.record(record);
     }
 
     /// The pool was rolled a moment ago. The next process sees one image and one version in it, and cannot tell.

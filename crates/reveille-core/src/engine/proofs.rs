@@ -225,7 +225,7 @@ impl State {
 
     pub(super) fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
-        self.record(Record::Judged { at, intent, held: true, text: text.clone() });
+        self.outbox.record(Record::Judged { at, intent, held: true, text: text.clone() });
         self.book.count_verified(flight.rung);
         self.book.doubt_no_more(flight.incident);
         self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, true, text));
@@ -298,7 +298,7 @@ impl State {
 
     fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
-        self.record(Record::Judged { at, intent, held: false, text: text.clone() });
+        self.outbox.record(Record::Judged { at, intent, held: false, text: text.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
         self.count_for_closed(intent);
         self.count_again(flight);
@@ -317,7 +317,7 @@ impl State {
         self.book.count_fault(&domain.pool, instance, &fault);
         self.newcomers.dismiss_witnesses(&domain.pool);
         let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
-        self.record(Record::FaultSeen { at, pool, instance, fault });
+        self.outbox.record(Record::FaultSeen { at, pool, instance, fault });
     }
 
     /// The intent failed: its domain cools down, and the case tries again later or climbs.
@@ -352,7 +352,7 @@ impl State {
     fn record_width(&mut self, domain: &Domain, width: Width) {
         let (at, domain) = (self.now, domain.clone());
         let Width { width, not_before, failures, proved, .. } = width;
-        self.record(Record::Width { at, domain, width, not_before, failures, proved });
+        self.outbox.record(Record::Width { at, domain, width, not_before, failures, proved });
     }
 
     fn earn(&mut self, domain: &Domain, intent: IntentId) {

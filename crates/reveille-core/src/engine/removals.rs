@@ -50,13 +50,13 @@ impl State {
             let away = memory_in(&mut self.departed, &key);
             let Some(memory) = away.or_else(|| self.remembered.get_mut(&key)) else { return };
             memory.left = left;
-            return self.record(Record::Left { at, machine: key, why: sign });
+            return self.outbox.record(Record::Left { at, machine: key, why: sign });
         };
         seen.left = left;
         // The client that removed the Node deletes the instance next, and may be at work on others of the pool.
         let pool = seen.pool().cloned();
         self.note_others(pool.into_iter().collect(), format!("node {node} left on purpose ({sign})").into());
-        self.record(Record::Left { at, machine: key, why: sign });
+        self.outbox.record(Record::Left { at, machine: key, why: sign });
     }
 
     /// The ledger has to know which Nodes would be gone on purpose: one that is deleted cordoned while no process runs was
@@ -113,7 +113,7 @@ impl State {
         if before.ends_with(&signs) {
             self.let_go_of(id);
         }
-        self.record(self.signed(key.clone(), signs));
+        self.outbox.record(self.signed(key.clone(), signs));
     }
 
     /// Its Node is gone, and no sign was seen on it when it went: the watch was away, no process ran, or the Node was linked to
@@ -172,11 +172,11 @@ impl State {
             let (at, node) = (self.now, gone.node.name.clone());
             // The next process may be the one that lists it: without these it would take it for one that never joined.
             let joined = Joined { machine: key.clone(), node: node.clone(), pool: None };
-            self.record(Record::Joined { at, machines: vec![joined] });
+            self.outbox.record(Record::Joined { at, machines: vec![joined] });
             if let Some(Left { at, sign: why }) = left.clone() {
-                self.record(Record::Left { at, machine: key.clone(), why });
+                self.outbox.record(Record::Left { at, machine: key.clone(), why });
             }
-            self.record(Record::Departed { at, machines: vec![key.clone()], disowned: false });
+            self.outbox.record(Record::Departed { at, machines: vec![key.clone()], disowned: false });
             let (node, left) = (Some(node), left.map(Box::new));
             let born = Some(gone.first_seen);
             self.depart(key, Remembered { node, left, born, ..Remembered::default() });

@@ -47,7 +47,7 @@ impl State {
             case.incident.id
         });
         self.note_request(key, value.clone());
-        self.record(Record::Asked { at, machine: key.clone(), value, incident });
+        self.outbox.record(Record::Asked { at, machine: key.clone(), value, incident });
         self.ripe.extend(open);
     }
 
@@ -80,6 +80,6 @@ impl State {
         case.incident.kept_until = Some(until);
         self.kept.insert(key.clone());
         let incident = case.incident.id;
-        self.record(Record::Kept { at, incident, until });
+        self.outbox.record(Record::Kept { at, incident, until });
     }
 }

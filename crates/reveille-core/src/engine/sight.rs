@@ -109,7 +109,7 @@ impl State {
         }
         let times = last.map_or(0, |asked| asked.times).saturating_add(1);
         self.asked_in_full.insert(name.clone(), AskedInFull { at: now, times });
-        self.effects.push(Effect::List { cloud: name.clone() });
+        self.outbox.push(Effect::List { cloud: name.clone() });
     }
 
     pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
@@ -158,7 +158,7 @@ impl State {
             }
         }
         for (at, machine) in born {
-            self.record(Record::Born { at, machine });
+            self.outbox.record(Record::Born { at, machine });
         }
     }
 
@@ -439,7 +439,7 @@ impl State {
     /// Many machines join in one step at the start: few records hold them all.
     pub(super) fn record_joined(&mut self) {
         for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
-            self.record(Record::Joined { at: self.now, machines: machines.to_vec() });
+            self.outbox.record(Record::Joined { at: self.now, machines: machines.to_vec() });
         }
     }
 
@@ -578,7 +578,7 @@ impl State {
         let what = if is_new { TURNED_UP } else { "an image or version is not in the pool any more" };
         let record = until.filter(|_| !is_told).and_then(|until| rolled(&pool, &rollout, until, what));
         self.rollouts.insert(pool, rollout);
-        record.into_iter().for_each(|record| self.record(record));
+        record.into_iter().for_each(|record| self.outbox.record(record));
     }
 
     /// The first reading of a pool that has one image is no change. Of a pool that has two, and of which the ledger knows

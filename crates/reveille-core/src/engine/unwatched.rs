@@ -172,7 +172,7 @@ impl State {
             stays && is_seen && !is_told && !is_signed() && self.nodes_seen.seen_to_go.insert(key.clone())
         };
         if has_changed {
-            self.record(self.signed(key.clone(), signs));
+            self.outbox.record(self.signed(key.clone(), signs));
         }
     }
 
@@ -195,7 +195,7 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         if self.nodes_seen.names.remove(node) && self.cluster.lost_together.insert(key.clone()) {
-            self.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
+            self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
     }
 
@@ -260,14 +260,14 @@ impl State {
             return;
         }
         owed.iter().for_each(|key| self.lose(key.clone()));
-        self.record(Record::LostTogether { at: self.now, machines: owed });
+        self.outbox.record(Record::LostTogether { at: self.now, machines: owed });
     }
 
     fn tell_unseen(&mut self, since: Option<Time>) {
         if self.nodes_seen.unseen_since != since {
             self.nodes_seen.unseen_since = since;
             let numbered = self.numbered(None);
-            self.record(numbered);
+            self.outbox.record(numbered);
         }
     }
 }

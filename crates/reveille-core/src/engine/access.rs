@@ -43,7 +43,7 @@ impl State {
     pub(super) fn ask_for_roles(&mut self, cloud: &CloudName, user: &Arc<UserRef>) {
         let Some(wanted) = self.roster.access.user(cloud, user) else { return };
         let look = Look::Roles(cloud.clone(), user.clone(), wanted.roles.clone());
-        self.ask(look, LookFor::Access(cloud.clone(), user.clone()));
+        self.reads.ask(look, LookFor::Access(cloud.clone(), user.clone()));
         // An answer that never comes is asked for again in its turn.
         let again = self.now + self.roster.access.check_every;
         self.timers.set(again, Wake::Access(cloud.clone(), user.clone()));

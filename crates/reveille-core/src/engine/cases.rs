@@ -120,7 +120,7 @@ impl State {
         }
         if let Some(look) = forget.look {
             let MachineKey::Instance(cloud, id) = key else { return };
-            self.ask(look, LookFor::Missing(cloud.clone(), id.clone()));
+            self.reads.ask(look, LookFor::Missing(cloud.clone(), id.clone()));
         }
         if forget.gone {
             self.forget(key, Verdict::SubjectGone);
@@ -160,7 +160,7 @@ impl State {
                 return None;
             }
             let awaits_reading =
-                || self.asked.contains(&(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh));
+                || self.reads.is_asked(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
             match flight.phase {
                 Phase::Calling { .. } => Some(OurStop { until: None }),
                 // A listing is that much older than the answer. What is still stopped then was not started: EC2 may take minutes

@@ -86,7 +86,7 @@ impl State {
     pub(super) fn numbered(&self, jumped_from: Option<Time>) -> Record {
         let (begun, tidied) = (self.book.begun().collect(), self.book.tidied().collect());
         let deleted = self.book.deleted().cloned().collect();
-        let Numbers { incident, intent, .. } = self.numbers;
+        let Numbers { incident, intent } = self.numbers;
         let unseen_since = self.nodes_seen.unseen_since;
         let at = self.now;
         Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, jumped_from }

@@ -122,7 +122,7 @@ impl State {
         let moved = |at: Time| jump.along(at);
         self.over(jump);
         self.move_unseen(moved);
-        self.move_looks(moved);
+        self.reads.move_back(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
         let theirs =
             |why: &Wake, _| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);

@@ -103,7 +103,7 @@ impl State {
             case.gathered.outstanding.clone_from(&looks);
         }
         for look in looks {
-            self.ask(look, LookFor::Evidence(key.clone()));
+            self.reads.ask(look, LookFor::Evidence(key.clone()));
         }
         // An answer may never come, and what another read tells meanwhile may be enough.
         self.timers.set(now + decide::EVIDENCE_WITHIN, Wake::Case(key.clone()));

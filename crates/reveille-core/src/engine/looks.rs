@@ -1,8 +1,5 @@
-//! Targeted reads: the engine asks for each one for one purpose, and `queue` sends a bounded number at a time.
-//!
-//! The controller makes a read once, however often it is asked for. The answer first changes the views and then goes to
-//! each part that asked for it: a machine that is missing from a list, an incident that needs evidence, an intent that
-//! needs its verdict.
+//! Answers to targeted reads (`reads`): each first changes the views and then goes to the part that asked for it: a machine
+//! that is missing from a list, an incident that needs evidence, an intent that needs its verdict.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,10 +7,9 @@ use std::sync::Arc;
 use crate::diagnose::gathered::{handled, launched};
 use crate::effect::{Call, Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
-use crate::model::access::UserRef;
 use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
-use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName, RequestId};
+use crate::model::id::{CloudName, InstanceId, LookId, NodeName, PoolName, RequestId};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
@@ -26,64 +22,23 @@ use crate::observe::remembered::Remembered;
 use crate::plan::desk::Desk;
 use crate::record::Record;
 
-use super::State;
 use super::queue::World;
+use super::reads::Asked;
 use super::sight::shown_by;
-
-/// The purpose of a read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LookFor {
-    /// A listing lacks this instance: is it gone?
-    Missing(CloudName, InstanceId),
-    /// A node names an instance that no listing holds: is there one?
-    Namesake(CloudName, InstanceId, NodeName),
-    /// A list that lacks this node is doubted: is there one?
-    Lost(NodeName),
-    /// Who deleted an instance of this pool?
-    Deleter(PoolName, InstanceId),
-    /// Evidence for a case.
-    Evidence(IncidentKey),
-    /// Did this intent take effect?
-    Verdict(IntentId),
-    /// What does this service user hold?
-    Access(CloudName, Arc<UserRef>),
-    /// The views want to know how it is now.
-    Refresh,
-}
-
-/// A read that is out.
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    look: Look,
-    purpose: LookFor,
-    /// When it was sent.
-    at: Time,
-}
+use super::{LookFor, State};
 
 impl State {
-    pub(super) fn ask(&mut self, look: Look, purpose: LookFor) {
-        if self.asked.insert((look.clone(), purpose.clone())) {
-            self.look_queue.push(look, purpose);
-        }
-    }
-
     pub(super) fn send_looks(&mut self) {
         self.drop_evidence();
-        while let Some((look, purpose)) = self.look_queue.next() {
-            self.numbers.look = self.numbers.look.next();
-            let id = self.numbers.look;
-            self.outbox.push(Effect::Look { id, look: look.clone() });
-            self.looks.insert(id, Asked { look, purpose, at: self.now });
+        while let Some((id, look)) = self.reads.send(self.now) {
+            self.outbox.push(Effect::Look { id, look });
         }
     }
 
     /// Nothing is decided on the evidence of a world that is not believed: it is read when that has changed, and not now.
     fn drop_evidence(&mut self) {
-        if self.look_queue.is_empty() {
-            return;
-        }
         let (clouds, cluster, now) = (&self.clouds, &self.cluster, self.now);
-        let dropped = self.look_queue.take_evidence(|world| match world {
+        let dropped = self.reads.take_evidence(|world| match world {
             World::Cluster => cluster.source.trust(now).is_given(),
             World::Cloud(name) => clouds.get(name).is_some_and(|view| view.source.trust(now).is_given()),
         });
@@ -94,21 +49,11 @@ impl State {
                 case.gathered.asked_at = None;
                 case.gathered.outstanding.retain(|out| *out != look);
             }
-            self.asked.remove(&(look, purpose));
         }
     }
 
-    /// The clock went back: what is out was asked for as long ago as before.
-    pub(super) fn move_looks(&mut self, moved: impl Fn(Time) -> Time) {
-        self.looks.values_mut().for_each(|asked| asked.at = moved(asked.at));
-    }
-
     pub(super) fn on_looked(&mut self, id: LookId, answer: Result<Answer, ReadError>) {
-        let Some(Asked { look, purpose, at }) = self.looks.remove(&id) else { return };
-        self.look_queue.answered(&look, &purpose);
-        let asked = (look, purpose);
-        self.asked.remove(&asked);
-        let (look, purpose) = asked;
+        let Some(Asked { look, purpose, at }) = self.reads.answered(id) else { return };
         let answer = self.refuse_answer(&look, answer);
         if let Ok(answer) = &answer
             && !(matches!(purpose, LookFor::Missing(..)) && has_ended(answer).is_some())

@@ -35,6 +35,7 @@ mod outbox;
 mod projects;
 mod proofs;
 mod queue;
+mod reads;
 mod removals;
 mod requests;
 mod restore;
@@ -51,11 +52,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::{Effect, Look};
+use crate::effect::Effect;
 use crate::event::{Command, Event, Pause, PauseScope};
-use crate::model::id::{
-    CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RouterId,
-};
+use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
@@ -73,9 +72,10 @@ use crate::record::Joined;
 
 use newcomers::Newcomers;
 use outbox::Outbox;
+use reads::Reads;
 use timers::{Timers, Wake};
 
-pub use looks::LookFor;
+pub use reads::LookFor;
 pub use restore::Restored;
 
 /// Incidents that are over and still remembered for `incidents` and for "it came back".
@@ -201,10 +201,7 @@ pub struct State {
     /// Room for those of the next step.
     next_gates: Vec<bool>,
     timers: Timers,
-    looks: BTreeMap<LookId, looks::Asked>,
-    look_queue: queue::Queue,
-    /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
-    asked: BTreeSet<(Look, LookFor)>,
+    reads: Reads,
     newly_joined: Vec<Joined>,
     /// The last intent of an earlier process.
     inherited: IntentId,
@@ -246,7 +243,6 @@ struct Rollout {
 struct Numbers {
     incident: IncidentId,
     intent: IntentId,
-    look: LookId,
 }
 
 impl State {
@@ -319,9 +315,7 @@ impl State {
             gates: Vec::new(),
             next_gates: Vec::new(),
             timers: Timers::default(),
-            looks: BTreeMap::new(),
-            look_queue: queue::Queue::default(),
-            asked: BTreeSet::new(),
+            reads: Reads::default(),
             newly_joined: Vec::new(),
             inherited: IntentId::default(),
             outbox: Outbox::default(),
@@ -445,7 +439,7 @@ impl State {
     pub fn is_settled(&self) -> bool {
         use crate::plan::budget::Phase;
         let proving = |flight: &crate::plan::budget::Flight| matches!(flight.phase, Phase::Proving { .. });
-        self.looks.is_empty() && self.look_queue.is_empty() && self.book.flights.values().all(proving)
+        self.reads.is_empty() && self.book.flights.values().all(proving)
     }
 
     fn ring_timers(&mut self) {

@@ -76,7 +76,7 @@ impl State {
         let fleet = Fleet { clouds: &self.clouds, timing: self.roster.timing };
         let change = self.cluster.judge_list(self.now, fleet);
         for name in self.cluster.names_to_ask(self.now, fleet) {
-            self.ask(Look::Node(name.clone()), LookFor::Lost(name));
+            self.reads.ask(Look::Node(name.clone()), LookFor::Lost(name));
         }
         change
     }

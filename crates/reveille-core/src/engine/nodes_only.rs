@@ -83,7 +83,7 @@ impl State {
         }
         for cloud in self.roster.clouds.clone() {
             let purpose = LookFor::Namesake(cloud.clone(), id.clone(), name.clone());
-            self.ask(Look::Instance(cloud, id.clone()), purpose);
+            self.reads.ask(Look::Instance(cloud, id.clone()), purpose);
         }
     }
 }

@@ -54,7 +54,7 @@ impl State {
         }
         let (cloud, id) = (cloud.clone(), id.clone());
         self.note_others(vec![pool.clone()], format!("another client deleted instance {id}").into());
-        self.ask(Look::Actions(cloud, id.clone()), LookFor::Deleter(pool, id));
+        self.reads.ask(Look::Actions(cloud, id.clone()), LookFor::Deleter(pool, id));
     }
 
     /// Others took a machine of these pools away, and may be at work there. The next process has to know, too.

@@ -70,25 +70,25 @@ impl State {
             _ => self.now + READ_AGAIN,
         };
         for look in flight.call.looks_after(flight.before.as_ref()) {
-            self.ask(look, LookFor::Verdict(intent));
+            self.reads.ask(look, LookFor::Verdict(intent));
         }
         self.timers.set(again, Wake::Flight(intent));
     }
 
     pub(super) fn refresh_subject(&mut self, flight: &Flight) {
         for look in flight.call.looks_after(flight.before.as_ref()) {
-            self.ask(look, LookFor::Refresh);
+            self.reads.ask(look, LookFor::Refresh);
         }
         // Whose the instance is may be what changed: only the instance itself tells, not its log of actions.
         if let Some((cloud, id, _)) = flight.call.owned() {
-            self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
+            self.reads.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
         }
     }
 
     /// A listing showed the machine stopped while it was stopped and started: it is not, by the time of the answer.
     pub(super) fn refresh_stopped(&mut self, flight: &Flight) {
         if let Some((cloud, instance, _)) = flight.call.owned().filter(|_| self.is_shown_off(flight)) {
-            self.ask(Look::Instance(cloud.clone(), instance.clone()), LookFor::Refresh);
+            self.reads.ask(Look::Instance(cloud.clone(), instance.clone()), LookFor::Refresh);
         }
     }
 

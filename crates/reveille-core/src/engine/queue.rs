@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::effect::Look;
 use crate::model::id::CloudName;
 
-use super::LookFor;
+use super::reads::LookFor;
 
 /// So many reads of one world are out at once; the rest waits in line.
 const AT_ONCE: u8 = 16;

@@ -488,7 +488,8 @@ impl State {
     fn ask_for_missing(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = InstanceId>) {
         for id in ids {
             if self.clouds.get(cloud).is_some_and(|view| view.may_ask(self.now, &id)) {
-                self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
+                self.reads
+                    .ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
             }
         }
     }

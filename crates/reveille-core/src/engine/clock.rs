@@ -71,11 +71,9 @@ impl State {
         self.remembered.values_mut().for_each(|memory| memory.over(jump));
         self.departed.iter_mut().for_each(|(_, memory)| memory.over(jump));
         self.traces.values_mut().for_each(|traced| traced.over(jump));
-        // Two listings have to agree, some time apart.
-        jump.counts(self.dead_hops.values_mut());
+        self.routes.over(jump);
         jump.counts(self.open_fates.values_mut());
         jump.stands(self.upgraded.values_mut());
-        jump.stands(self.route_limits.values_mut().map(|(at, _)| at));
     }
 
     /// The process slept, or its clock was set ahead.
@@ -147,9 +145,8 @@ impl State {
         let changed = self.rollouts.values_mut().flat_map(|it| it.changed_at.iter_mut().chain(&mut it.since));
         changed.for_each(|at| *at = (*at).min(now));
         self.let_go.go_back_to(now);
-        let since = self.dead_hops.values_mut().chain(self.open_fates.values_mut());
-        since.for_each(|since| *since = (*since).min(now));
-        self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
+        self.routes.go_back_to(now);
+        self.open_fates.values_mut().for_each(|since| *since = (*since).min(now));
         for closed in &mut self.closed {
             (closed.at, closed.watched_from) = (closed.at.min(now), closed.watched_from.min(now));
         }

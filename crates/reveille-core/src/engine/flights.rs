@@ -369,8 +369,7 @@ impl State {
         if let (Call::AddRoutes(AddRoutes { router, .. }), Outcome::Accepted { .. }) =
             (&flight.call, &outcome)
         {
-            // It has room. Should it be full again, the next refusal says so.
-            self.route_limits.remove(router);
+            self.routes.forget_limit(router);
         }
         self.follow(intent, &flight, outcome);
         self.rouse_subject(&flight.key.subject);
@@ -398,7 +397,7 @@ impl State {
                 self.drop_node(&flight.call);
                 self.refresh_subject(flight);
                 if let Call::RemoveRoutes(RemoveRoutes { unless_used, .. }) = &flight.call {
-                    self.doubt_hops(unless_used);
+                    self.routes.doubt(self.now, unless_used, self.roster.timing.backoff_max);
                 }
                 // An instance that changed is read again first, which takes longer than a revision does.
                 let of_port = matches!(flight.call, Call::SetPortGroups(_) | Call::AddPortPairs(_));
@@ -498,7 +497,7 @@ impl State {
         let fewer =
             held.map(|held| u32::try_from(held.routes.len() + more).unwrap_or(u32::MAX).saturating_sub(1));
         let Some(limit) = limit.or(fewer) else { return false };
-        self.route_limits.insert(router.clone(), (self.now, limit));
+        self.routes.learn_limit(self.now, router, limit);
         self.dirty_projects.insert(cloud.clone());
         self.wait_to_make_it(flight, self.roster.timing.backoff_max);
         true

@@ -47,14 +47,13 @@ mod unwatched;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
 use crate::event::{Command, Event, Pause, PauseScope};
-use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
+use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
@@ -68,6 +67,7 @@ use crate::plan::desk::{Case, Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
 use crate::plan::let_go::LetGo;
+use crate::plan::routes::RouteMemory;
 use crate::record::Joined;
 
 use newcomers::Newcomers;
@@ -151,13 +151,7 @@ pub struct State {
     newcomers: Newcomers,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
     arrived: BTreeMap<MachineKey, PoolName>,
-    /// What refusals said of routers that are full, and when.
-    route_limits: BTreeMap<RouterId, (Time, u32)>,
-    /// Next hops of the router that are in use nowhere, and when that was first found: it is believed when a later listing of
-    /// every cloud agrees.
-    dead_hops: BTreeMap<IpAddr, Time>,
-    /// Next hops of a removal that was refused because one of them is in use: each is tried alone.
-    doubted_hops: BTreeSet<IpAddr>,
+    routes: RouteMemory,
     /// What the ledger remembers of machines that have not been seen since the restart.
     remembered: BTreeMap<MachineKey, Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
@@ -286,9 +280,7 @@ impl State {
             handovers: BTreeMap::new(),
             newcomers: Newcomers::default(),
             arrived: BTreeMap::new(),
-            route_limits: BTreeMap::new(),
-            dead_hops: BTreeMap::new(),
-            doubted_hops: BTreeSet::new(),
+            routes: RouteMemory::default(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
             open_fates: BTreeMap::new(),
@@ -390,9 +382,7 @@ impl State {
             handovers: &self.handovers,
             unseen: &self.remembered,
             open_fates: &self.open_fates,
-            dead_hops: &self.dead_hops,
-            doubted_hops: &self.doubted_hops,
-            route_limits: &self.route_limits,
+            routes: &self.routes,
             next_intent: self.numbers.intent.next(),
             acting: self.start.acting,
             ledger_error: self.outbox.refusal(),

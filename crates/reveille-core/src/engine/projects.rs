@@ -5,14 +5,12 @@
 //! else to the group or router itself.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::diagnose::faults;
 use crate::diagnose::route_faults::{self, Reviewed, RouteView};
 use crate::model::id::CloudName;
 use crate::model::incident::{FaultKind, IncidentKey, Subject};
-use crate::model::time::Span;
 use crate::observe::cloud::CloudView;
 
 use super::State;
@@ -42,7 +40,12 @@ impl State {
         };
         // What a nudge of ours left behind is told from one on its way by its flight, not by the listing.
         let nudged = !self.own_nudges(&name).is_empty() || !self.book.router_nudges(&name).is_empty();
-        if sighted && routed && !self.cases.keys().any(shared) && !nudged && self.dead_hops.is_empty() {
+        if sighted
+            && routed
+            && !self.cases.keys().any(shared)
+            && !nudged
+            && self.routes.dead_since().is_empty()
+        {
             self.settled_projects.insert(name);
         } else {
             self.settled_projects.remove(&name);
@@ -78,29 +81,6 @@ impl State {
             _ => None,
         });
         marks.collect()
-    }
-
-    /// Notes since when no port uses a next hop. For a hop that a port uses again, or that is no next hop any more, the
-    /// time starts from zero.
-    fn note_dead_hops(&mut self, dead: BTreeSet<IpAddr>, can_prove_dead: bool) {
-        if !can_prove_dead {
-            self.dead_hops.clear();
-            return;
-        }
-        let known = std::mem::take(&mut self.dead_hops);
-        let since = |hop: IpAddr| (hop, known.get(&hop).copied().unwrap_or(self.now));
-        self.doubted_hops.retain(|hop| dead.contains(hop));
-        self.dead_hops = dead.into_iter().map(since).collect();
-    }
-
-    /// A removal of routes was refused because one of these next hops is in use; which one is not said. Each is proved again by a
-    /// listing of every cloud. One that was alone is in use where no listing of ours shows it, and is left alone for long.
-    pub(super) fn doubt_hops(&mut self, hops: &[IpAddr]) {
-        let alone = if hops.len() == 1 { self.roster.timing.backoff_max } else { Span::ZERO };
-        for hop in hops {
-            self.dead_hops.insert(*hop, self.now + alone);
-            self.doubted_hops.insert(*hop);
-        }
     }
 
     /// Ends the incidents of routers that the roster does not name any more, and of what is in a cloud that it does not name: no
@@ -141,14 +121,14 @@ impl State {
             roster: &self.roster,
             clouds: &self.clouds,
             cluster: &self.cluster,
-            dead_since: &self.dead_hops,
+            dead_since: self.routes.dead_since(),
             nudges: &nudges,
             now: self.now,
         };
         let Reviewed { faults: found, lacking: lacking_route, dead } =
             route_faults::of_router(&view, &cloud, &router, limit);
         let can_prove_dead = view.can_prove_dead();
-        self.note_dead_hops(dead, can_prove_dead);
+        self.routes.note_dead(self.now, dead, can_prove_dead);
         let subject = Subject::Router(cloud.clone(), router.clone());
         let label = Arc::from(subject.to_string());
         // Machines whose missing route came back are judged with the rest of their faults.

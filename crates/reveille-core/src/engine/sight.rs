@@ -87,7 +87,7 @@ impl State {
         // A next hop of the router may be in any of the clouds.
         if let Some((router_in, _)) = &self.roster.network.router
             && router_in != name
-            && !(same && self.dead_hops.is_empty())
+            && !(same && self.routes.dead_since().is_empty())
         {
             self.dirty_projects.insert(router_in.clone());
         }

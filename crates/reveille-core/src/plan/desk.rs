@@ -3,7 +3,6 @@
 //! The desk is a bundle of shared references and nothing else. Code that decides can read all of it and change none of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::diagnose::absence::Witness;
@@ -24,6 +23,7 @@ use crate::observe::tally::Tally;
 use super::budget::Book;
 use super::freeze::Freezes;
 use super::let_go::LetGo;
+use super::routes::RouteMemory;
 
 /// So often in one incident a machine that looked well and went again has its whole time once more.
 const GIVEN_TIME_MAX: u8 = 3;
@@ -140,12 +140,8 @@ pub struct Desk<'a> {
     pub unseen: &'a BTreeMap<MachineKey, Remembered>,
     /// Since when the ledger knows that machines are missing from their cloud's list.
     pub open_fates: &'a BTreeMap<MachineKey, Time>,
-    /// Next hops that were first found in use nowhere then.
-    pub dead_hops: &'a BTreeMap<IpAddr, Time>,
-    /// Next hops of a removal of routes that was refused because one of them is in use.
-    pub doubted_hops: &'a BTreeSet<IpAddr>,
-    /// Route limits that a refusal taught us, and when it did.
-    pub route_limits: &'a BTreeMap<RouterId, (Time, u32)>,
+    /// Next hops that are in use nowhere, and how many routes fit.
+    pub routes: &'a RouteMemory,
     /// The number that the next intent will have.
     pub next_intent: IntentId,
     /// False in a dry run.
@@ -287,7 +283,6 @@ impl<'a> Desk<'a> {
 
     fn route_limit_of(&self, router: &RouterId, believed_for: Span) -> Option<u32> {
         let told = self.clouds.values().find_map(|cloud| cloud.routers.get(router)).and_then(|r| r.limit);
-        let learned = self.route_limits.get(router).filter(|(at, _)| self.now.since(*at) < believed_for);
-        told.or(learned.map(|(_, limit)| *limit))
+        told.or_else(|| self.routes.limit(router, self.now, believed_for))
     }
 }

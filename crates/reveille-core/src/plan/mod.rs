@@ -18,4 +18,5 @@ mod jump;
 pub mod ladder;
 pub mod let_go;
 pub mod places;
+pub mod routes;
 pub mod wishes;

@@ -43,7 +43,7 @@ pub(super) fn route_view<'a>(desk: &Desk<'a>, nudges: &'a [Route]) -> RouteView<
         roster: desk.roster,
         clouds: desk.clouds,
         cluster: desk.cluster,
-        dead_since: desk.dead_hops,
+        dead_since: desk.routes.dead_since(),
         nudges,
         now: desk.now,
     }

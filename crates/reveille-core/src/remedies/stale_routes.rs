@@ -63,10 +63,10 @@ fn one_by_one(
     desk: &Desk<'_>,
     (mut routes, mut dead): (Vec<Route>, BTreeSet<IpAddr>),
 ) -> (Vec<Route>, BTreeSet<IpAddr>) {
-    let alone = |hop: &IpAddr| dead.contains(hop) && desk.doubted_hops.contains(hop);
+    let alone = |hop: &IpAddr| dead.contains(hop) && desk.routes.is_doubted(hop);
     let only = routes.iter().all(|route| alone(&route.next_hop)).then(|| routes.first()).flatten();
     let only = only.map(|route| route.next_hop);
-    let goes = |hop: &IpAddr| only.map_or(!desk.doubted_hops.contains(hop), |only| only == *hop);
+    let goes = |hop: &IpAddr| only.map_or(!desk.routes.is_doubted(hop), |only| only == *hop);
     let kept = |hop: &IpAddr| dead.contains(hop) && !goes(hop);
     routes.retain(|route| !kept(&route.next_hop));
     dead.retain(goes);

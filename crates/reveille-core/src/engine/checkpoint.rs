@@ -17,8 +17,7 @@ use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
 use super::newcomers::Newcomer;
-use super::sight::{TURNED_UP, rolled};
-use super::{Closed, Editions, JOINED_MAX, Numbers, State};
+use super::{Closed, JOINED_MAX, Numbers, State};
 
 impl State {
     /// The shortest list of records that restores this memory.
@@ -36,11 +35,7 @@ impl State {
             let (images, versions) = (Vec::new(), Vec::new());
             Record::OthersActed { at, pools, until, what, rollout: false, since, images, versions }
         }));
-        let rolling =
-            self.rolling.iter().filter_map(|(pool, until)| Some((pool, self.rollouts.get(pool)?, *until)));
-        let rolling =
-            rolling.filter(|(_, rollout, until)| at < *until || rollout.told != Editions::default());
-        records.extend(rolling.filter_map(|(pool, rollout, until)| rolled(pool, rollout, until, TURNED_UP)));
+        records.extend(self.rollouts.checkpoint(at));
         self.checkpoint_machines(&mut records);
         let closed = self.closed.iter().map(|closed| (&closed.incident, Some(closed)));
         let open = self.cases.values().map(|case| (&case.incident, None));

@@ -65,7 +65,7 @@ impl State {
         self.clouds.values_mut().for_each(|cloud| cloud.over(jump));
         self.cluster.over(jump);
         self.others.values_mut().chain(self.handovers.values_mut()).for_each(|others| others.over(jump));
-        self.roll_over(jump);
+        self.rollouts.over(jump, self.roster.timing.rollout_quiet);
         self.let_go.over(jump);
         self.newcomers.over(jump);
         self.remembered.values_mut().for_each(|memory| memory.over(jump));
@@ -73,7 +73,6 @@ impl State {
         self.traces.values_mut().for_each(|traced| traced.over(jump));
         self.routes.over(jump);
         jump.counts(self.open_fates.values_mut());
-        jump.stands(self.upgraded.values_mut());
     }
 
     /// The process slept, or its clock was set ahead.
@@ -91,7 +90,8 @@ impl State {
     pub(super) fn tell_jump(&mut self, before: Time) {
         let book = &self.book;
         let has_incidents = !self.cases.is_empty() || !self.closed.is_empty();
-        let has_others = !self.others.is_empty() || !self.handovers.is_empty() || !self.rolling.is_empty();
+        let has_others =
+            !self.others.is_empty() || !self.handovers.is_empty() || !self.rollouts.rolling().is_empty();
         let has_open_fates = !self.let_go.is_empty() || !self.open_fates.is_empty();
         let has_begun = book.begun().next().is_some() || !book.flights.is_empty();
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
@@ -139,11 +139,7 @@ impl State {
             others.at = others.at.min(now);
             others.since = others.since.min(now);
         }
-        // A rollout that was noted hours ahead held its pool until then.
-        let quiet = now + self.roster.timing.rollout_quiet;
-        self.rolling.values_mut().for_each(|until| *until = (*until).min(quiet));
-        let changed = self.rollouts.values_mut().flat_map(|it| it.changed_at.iter_mut().chain(&mut it.since));
-        changed.for_each(|at| *at = (*at).min(now));
+        self.rollouts.go_back_to(now, self.roster.timing.rollout_quiet);
         self.let_go.go_back_to(now);
         self.routes.go_back_to(now);
         self.open_fates.values_mut().for_each(|since| *since = (*since).min(now));

@@ -40,6 +40,7 @@ mod removals;
 mod requests;
 mod restore;
 mod returns;
+mod rollouts;
 mod sight;
 mod timers;
 mod unconfirmed;
@@ -73,6 +74,7 @@ use crate::record::Joined;
 use newcomers::Newcomers;
 use outbox::Outbox;
 use reads::Reads;
+use rollouts::Rollouts;
 use timers::{Timers, Wake};
 
 pub use reads::LookFor;
@@ -133,12 +135,7 @@ pub struct State {
     own_users: BTreeMap<CloudName, BTreeSet<Arc<str>>>,
     /// The last requests for a repair of each machine, oldest first, whatever came of them.
     requests: BTreeMap<MachineKey, Vec<Arc<str>>>,
-    rollouts: BTreeMap<PoolName, Rollout>,
-    /// Machines that turned up with another kubelet version lately, and when that counted.
-    upgraded: BTreeMap<InstanceId, Time>,
-    rolling: BTreeMap<PoolName, Time>,
-    /// Of which editions of its instances and of the nodes each cloud's rollouts were last told.
-    rollouts_as_of: BTreeMap<CloudName, (u64, u64)>,
+    rollouts: Rollouts,
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
     /// What too many machines were away from, and what recovers.
@@ -215,24 +212,6 @@ pub struct Closed {
     pub verdict: crate::record::Verdict,
 }
 
-/// Images and versions of the machines of a pool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Editions {
-    images: BTreeSet<Arc<str>>,
-    versions: BTreeSet<Arc<str>>,
-}
-
-/// What a pool is made of, and when that last changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Rollout {
-    is: Editions,
-    /// What the ledger knows of it, once the pool was rolled. Each of these is there still.
-    told: Editions,
-    changed_at: Option<Time>,
-    /// When that was by a clock that stands still in gaps: each of them makes the last change later.
-    since: Option<Time>,
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     incident: IncidentId,
@@ -270,10 +249,7 @@ impl State {
             let_go: LetGo::default(),
             own_users: BTreeMap::new(),
             requests: BTreeMap::new(),
-            rollouts: BTreeMap::new(),
-            upgraded: BTreeMap::new(),
-            rolling: BTreeMap::new(),
-            rollouts_as_of: BTreeMap::new(),
+            rollouts: Rollouts::default(),
             asked_in_full: BTreeMap::new(),
             freezes: Freezes::default(),
             others: BTreeMap::new(),
@@ -376,7 +352,7 @@ impl State {
             kept: &self.kept,
             pauses: &self.pauses,
             let_go: &self.let_go,
-            rolling: &self.rolling,
+            rolling: self.rollouts.rolling(),
             freezes: &self.freezes,
             others: &self.others,
             handovers: &self.handovers,
@@ -466,7 +442,7 @@ impl State {
             let count = self.tally.pool(name);
             gates.push(!limits.are_too_many(count.amiss, count.total()));
             gates.push(self.desk().live(name, None) > pool.min);
-            gates.push(self.rolling.get(name).is_none_or(|until| self.now >= *until));
+            gates.push(self.rollouts.rolling().get(name).is_none_or(|until| self.now >= *until));
         }
         let all = self.tally.all();
         gates.push(!limits.are_too_many(all.amiss, all.total()));

@@ -18,7 +18,6 @@ use crate::effect::Look;
 use crate::event::{Pause, PauseScope};
 use crate::model::id::{CloudName, InstanceId, PoolName};
 use crate::model::incident::MachineKey;
-use crate::model::jump::Jump;
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
@@ -26,7 +25,7 @@ use crate::plan::desk::Others;
 use crate::plan::interlock;
 use crate::record::Record;
 
-use super::{LookFor, Rollout, State};
+use super::{LookFor, State};
 
 impl State {
     /// An instance that went without us was deleted by others: the pool is left alone for a while.
@@ -160,22 +159,6 @@ impl State {
         self.outbox.record(record);
     }
 
-    /// The pool was rolled a moment ago. The next process sees one image and one version in it, and cannot tell.
-    pub(super) fn remember_rollout(&mut self, pool: &PoolName, until: Time, rollout: Rollout) {
-        self.rolling.insert(pool.clone(), until);
-        self.rollouts.insert(pool.clone(), rollout);
-    }
-
-    /// After longer than an hour without us, a pool that had two versions may be rolled from one to the other just now: as where
-    /// nothing is known of it.
-    pub(super) fn doubt_rollouts(&mut self, last_alive: Option<Time>) {
-        let now = self.now;
-        if last_alive.is_none_or(|last| now < last || Self::was_long_gap(last, now)) {
-            let known = self.rollouts.values_mut().flat_map(|it| [&mut it.is.images, &mut it.is.versions]);
-            known.filter(|known| known.len() > 1).for_each(BTreeSet::clear);
-        }
-    }
-
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
     ///
     /// A handover is kept beside the deletions: bare metal that the other controller rebooted comes up for two hours, and a
@@ -202,30 +185,5 @@ impl State {
         let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
         let pools = pools.map(|pool| pool.name.clone()).collect();
         self.note_others(pools, format!("another client deleted instance {id}").into());
-    }
-
-    /// A rollout that was going on before a gap may go on still: it is waited for as long again. Gaps lengthen that to an hour of
-    /// our time at most, as for others (`plan::jump`): a process that crashes each twenty minutes left the pool to it for ever.
-    pub(super) fn roll_over(&mut self, jump: Jump) {
-        let quiet = self.roster.timing.rollout_quiet;
-        for (pool, until) in &mut self.rolling {
-            let Some(Rollout { changed_at, since, .. }) = self.rollouts.get_mut(pool) else { continue };
-            match jump {
-                Jump::Gap { before, now } if before < *until => {
-                    jump.counts(&mut *since);
-                    let longest = since.unwrap_or(now) + interlock::OTHERS_HOLD;
-                    // Never shorter than before the gap.
-                    *until = (now + quiet).min(longest).max(jump.along(*until));
-                    *changed_at = Some(*until - quiet);
-                }
-                Jump::Gap { .. } => {}
-                Jump::Back { .. } => jump.stands([until]),
-            }
-        }
-        if matches!(jump, Jump::Back { .. }) {
-            for Rollout { changed_at, since, is: _, told: _ } in self.rollouts.values_mut() {
-                jump.stands(changed_at.iter_mut().chain(since));
-            }
-        }
     }
 }

@@ -32,7 +32,8 @@ use super::agents::Traced;
 use super::flights::may_be_allowed;
 use super::memory::memory_in;
 use super::proofs::boots;
-use super::{Closed, Editions, Rollout, Start, State, Wake};
+use super::rollouts::Editions;
+use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,9 +262,10 @@ impl Replay {
                     images: images.into_iter().collect(),
                     versions: versions.into_iter().collect(),
                 };
-                let since = Some(since.unwrap_or(at).min(at));
-                let rollout = Rollout { is: told.clone(), told, changed_at: Some(at), since };
-                pools.iter().for_each(|pool| self.state.remember_rollout(pool, until, rollout.clone()));
+                let since = (at, since.unwrap_or(at).min(at));
+                for pool in pools {
+                    self.state.rollouts.remember(pool, until, since, told.clone());
+                }
             }
             Record::OthersActed { at, pools, until, what, since, .. } => {
                 let since = since.unwrap_or(at).min(at);
@@ -612,7 +614,9 @@ impl Replay {
         state.await_remembered_nodes();
         state.begin_unseen(how.last_alive);
         state.resume_flights();
-        state.doubt_rollouts(how.last_alive);
+        if how.last_alive.is_none_or(|last| how.now < last || State::was_long_gap(last, how.now)) {
+            state.rollouts.doubt();
+        }
         state.ripe.extend(state.cases.keys().cloned());
         state.dirty.extend(state.remembered.keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.

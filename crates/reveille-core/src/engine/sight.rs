@@ -3,29 +3,21 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
-use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
+use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
-use crate::model::time::{Span, Time};
+use crate::model::time::Span;
 use crate::observe::cloud::{CloudChange, NodeOf, Seen, Whose};
 use crate::observe::cluster::{ClusterChange, ClusterView, Link, NodeSeen};
 use crate::observe::join;
 use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 
-use super::{AskedInFull, Editions, JOINED_MAX, LookFor, Rollout, State};
-
-/// One machine is upgraded no oftener than this.
-const UPGRADED_AGAIN: Span = Span::from_min(24 * 60);
-/// So many images, and as many versions, of a pool are told the ledger.
-const EDITIONS_MAX: usize = 16;
-/// None that is longer.
-const EDITION_LEN_MAX: usize = 128;
+use super::{AskedInFull, JOINED_MAX, LookFor, State};
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -529,122 +521,10 @@ impl State {
     fn review_rollouts(&mut self, cloud: &CloudName) {
         let Some(view) = self.clouds.get(cloud) else { return };
         // Versions are told by nodes: before they are known, every one of them would turn up as a change.
-        if !self.cluster.synced_once() || !view.listed_once() {
-            return;
+        if self.cluster.synced_once() && view.listed_once() {
+            let records = self.rollouts.review(&self.roster, view, &self.cluster, self.now);
+            records.into_iter().for_each(|record| self.outbox.record(record));
         }
-        // The same machines and nodes show the same images and versions.
-        let editions = (view.edition(), self.cluster.edition());
-        if self.rollouts_as_of.get(cloud) == Some(&editions) {
-            return;
-        }
-        let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
-        let mut found: BTreeMap<PoolName, Editions> =
-            pools.map(|pool| (pool.name.clone(), Editions::default())).collect();
-        for seen in view.instances.values() {
-            let Some(is) = seen.pool().and_then(|pool| found.get_mut(pool)) else { continue };
-            if let Some(image) = &seen.instance.image
-                && !is.images.contains(image.as_str())
-            {
-                is.images.insert(Arc::from(image.as_str()));
-            }
-            if let Some(version) = kubelet_of(&self.cluster, seen)
-                && !is.versions.contains(version)
-            {
-                is.versions.insert(version.clone());
-            }
-        }
-        for (pool, is) in found {
-            if is != Editions::default() {
-                self.take_rollout(cloud, pool, is);
-            }
-        }
-        self.rollouts_as_of.insert(cloud.clone(), editions);
-    }
-
-    /// The pool is made of these now. The ledger is told when another one turns up, and when one of those that it knows is gone:
-    /// it would be another one if it came back.
-    fn take_rollout(&mut self, cloud: &CloudName, pool: PoolName, is: Editions) {
-        let changed_at = self.rollout_changed_at(cloud, &pool, &is);
-        let known = self.rollouts.remove(&pool).unwrap_or_default();
-        let is_new = changed_at == Some(self.now);
-        let since = known.since.filter(|_| !is_new).or(changed_at);
-        let told = if is_new { is.told() } else { known.told.those_in(&is) };
-        let is_told = !is_new && told == known.told;
-        let rollout = Rollout { is, told, changed_at, since };
-        let until = changed_at.map(|at| at + self.roster.timing.rollout_quiet);
-        match until {
-            Some(until) => self.rolling.insert(pool.clone(), until),
-            None => self.rolling.remove(&pool),
-        };
-        let what = if is_new { TURNED_UP } else { "an image or version is not in the pool any more" };
-        let record = until.filter(|_| !is_told).and_then(|until| rolled(&pool, &rollout, until, what));
-        self.rollouts.insert(pool, rollout);
-        record.into_iter().for_each(|record| self.outbox.record(record));
-    }
-
-    /// The first reading of a pool that has one image is no change. Of a pool that has two, and of which the ledger knows
-    /// nothing, nothing tells whether it was rolled a minute before: it may have two for years, and waits once in vain. The
-    /// ledger knows it from then on: each process waited half an hour, and one that was restarted each 25 minutes repaired
-    /// nothing there.
-    fn rollout_changed_at(&mut self, cloud: &CloudName, pool: &PoolName, now: &Editions) -> Option<Time> {
-        let known = self.rollouts.get(pool);
-        let new = |now: &BTreeSet<Arc<str>>, known: Option<&BTreeSet<Arc<str>>>| match known {
-            // A machine that a ledger alone tells of has no image.
-            Some(known) if !known.is_empty() => now.difference(known).cloned().collect(),
-            _ if now.len() > 1 => now.clone(),
-            _ => BTreeSet::new(),
-        };
-        let images = new(&now.images, known.map(|known| &known.is.images));
-        let versions = new(&now.versions, known.map(|known| &known.is.versions));
-        let before = known.and_then(|known| known.changed_at);
-        let is_rolling = !images.is_empty() || self.is_upgraded(cloud, pool, &versions);
-        if is_rolling { Some(self.now) } else { before }
-    }
-
-    /// A machine of the pool runs one of these versions, and has not counted for this within a day. A kubelet writes its version
-    /// itself: one that wrote another each time kept its whole pool from being repaired.
-    fn is_upgraded(&mut self, cloud: &CloudName, pool: &PoolName, versions: &BTreeSet<Arc<str>>) -> bool {
-        let Some(view) = self.clouds.get(cloud).filter(|_| !versions.is_empty()) else { return false };
-        let now = self.now;
-        self.upgraded.retain(|_, at| now.since(*at) < UPGRADED_AGAIN);
-        let mut is_first = false;
-        for (id, seen) in view.instances.iter().filter(|(_, seen)| seen.pool() == Some(pool)) {
-            if kubelet_of(&self.cluster, seen).is_some_and(|version| versions.contains(version)) {
-                is_first |= self.upgraded.insert(id.clone(), now).is_none();
-            }
-        }
-        is_first
-    }
-}
-
-/// What is told of a pool that is rolled.
-pub(super) const TURNED_UP: &str = "another image or version turned up in the pool";
-
-/// The pool was rolled: kept for the next process.
-pub(super) fn rolled(pool: &PoolName, rollout: &Rollout, until: Time, what: &str) -> Option<Record> {
-    let at = rollout.changed_at?;
-    let since = rollout.since.filter(|since| *since < at);
-    let what = Arc::from(what);
-    let [images, versions] =
-        [&rollout.told.images, &rollout.told.versions].map(|told| told.iter().cloned().collect());
-    let pools = vec![pool.clone()];
-    Some(Record::OthersActed { at, pools, until, what, rollout: true, since, images, versions })
-}
-
-impl Editions {
-    /// As much of it as the ledger is told: a kubelet writes its version itself, and the ledger bounds its lines. What is left
-    /// out is new to the next process.
-    fn told(&self) -> Self {
-        let short = |all: &BTreeSet<Arc<str>>| {
-            all.iter().filter(|one| one.len() <= EDITION_LEN_MAX).take(EDITIONS_MAX).cloned().collect()
-        };
-        Self { images: short(&self.images), versions: short(&self.versions) }
-    }
-
-    /// Those of them that are there.
-    fn those_in(&self, there: &Self) -> Self {
-        let both = |these: &BTreeSet<Arc<str>>, those| these.intersection(those).cloned().collect();
-        Self { images: both(&self.images, &there.images), versions: both(&self.versions, &there.versions) }
     }
 }
 
@@ -667,11 +547,6 @@ fn nodes_of_instances(
         *known = now.max(*known);
     }
     shown
-}
-
-/// The version that its kubelet writes into its Node.
-fn kubelet_of<'a>(cluster: &'a ClusterView, seen: &Seen) -> Option<&'a Arc<str>> {
-    cluster.nodes.get(seen.nodes.first()?)?.node.kubelet.as_ref()
 }
 
 /// What this Node shows of the instance that it stands for.

@@ -4,6 +4,7 @@
 //! incident's findings. When the fault is no longer there, the incident closes after the machine has looked well for the
 //! pool's dwell. While the state of the machine is unknown, no incident opens or closes, and no timer runs out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnose::absence::{self, Standing};
@@ -43,6 +44,17 @@ const EVIDENCE_MAX: usize = 12;
 struct OurStop {
     /// From then on it counts as stopped, if nothing else is read until then. `None`: another event ends the wait.
     until: Option<Time>,
+}
+
+fn cases_of(cases: &BTreeMap<IncidentKey, Case>, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
+    let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
+    let last = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
+    cases.range(first..=last).map(|(key, _)| key.clone())
+}
+
+/// The machine has an open incident.
+pub(super) fn is_amiss(cases: &BTreeMap<IncidentKey, Case>, machine: &MachineKey) -> bool {
+    cases_of(cases, &Subject::Machine(machine.clone())).next().is_some()
 }
 
 impl State {
@@ -299,9 +311,7 @@ impl State {
     }
 
     pub(super) fn cases_of(&self, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
-        let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
-        let last = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
-        self.cases.range(first..=last).map(|(key, _)| key.clone())
+        cases_of(&self.cases, subject)
     }
 
     fn open(&mut self, key: IncidentKey, fault: Fault, label: Arc<str>, pool: Option<PoolName>) {
@@ -386,7 +396,7 @@ impl State {
         self.cases.insert(key.clone(), case);
         self.note_lost_with_others(&key);
         if let Subject::Machine(machine) = &key.subject {
-            self.tell_trace(&machine.clone());
+            self.traces.tell(machine);
         }
         self.ripe.insert(key);
     }
@@ -539,7 +549,8 @@ impl State {
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {
         let Some(case) = self.cases.remove(key) else { return };
         if let Subject::Machine(machine) = &key.subject {
-            self.place_trace(machine);
+            let amiss = is_amiss(&self.cases, machine);
+            self.traces.place(machine, amiss);
         }
         let at = self.now;
         self.ripe.remove(key);

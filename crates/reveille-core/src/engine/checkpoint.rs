@@ -16,6 +16,7 @@ use crate::plan::desk::Others;
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
+use super::cases::is_amiss;
 use super::newcomers::Newcomer;
 use super::{Closed, JOINED_MAX, Numbers, State};
 
@@ -47,10 +48,7 @@ impl State {
                 records.push(Record::Closed { at, incident: incident.id, verdict, watched_from });
             }
         }
-        for (machine, traced) in self.kept_traces() {
-            let (machine, trace, told) = (machine.clone(), traced.trace.clone(), traced.told.clone());
-            records.push(Record::Traced { at: traced.changed, machine, trace, told });
-        }
+        records.extend(self.traces.checkpoint(|machine| is_amiss(&self.cases, machine)));
         for (domain, width) in self.book.widths() {
             // Without the repair that was proved, the next process would take it for one that is being proved still.
             let Width { width, not_before, failures, since, proved } = *width;

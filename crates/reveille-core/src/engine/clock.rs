@@ -18,6 +18,7 @@ use crate::guard::{Guard, stands};
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 
+use super::cases::is_amiss;
 use super::{Closed, State, Wake};
 
 /// A step back by less is no sleep: time synchronisation sets a clock right by milliseconds, and on some hosts each few
@@ -70,7 +71,7 @@ impl State {
         self.newcomers.over(jump);
         self.remembered.values_mut().for_each(|memory| memory.over(jump));
         self.departed.iter_mut().for_each(|(_, memory)| memory.over(jump));
-        self.traces.values_mut().for_each(|traced| traced.over(jump));
+        self.traces.over(jump);
         self.routes.over(jump);
         jump.counts(self.open_fates.values_mut());
     }
@@ -132,7 +133,8 @@ impl State {
         let longest = now + self.roster.timing.backoff_max;
         self.cluster.go_back_to(now);
         self.agents.go_back_to(now);
-        self.traces_go_back_to(now);
+        let cases = &self.cases;
+        self.traces.go_back_to(now, |machine| is_amiss(cases, machine));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         for others in self.others.values_mut().chain(self.handovers.values_mut()) {
             others.until = others.until_by(now);

@@ -19,6 +19,7 @@ use crate::plan::decide::{Next, decide};
 use crate::plan::desk::Case;
 use crate::record::Record;
 
+use super::cases::is_amiss;
 use super::waits::WaitFor;
 use super::{State, Wake};
 
@@ -189,12 +190,10 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
 /// Checks that the indexes kept beside agents and traces equal what a walk over all of them finds. For tests: it costs the
 /// walk that the indexes save.
 pub fn check_kept(state: &State) -> Result<(), Violation> {
-    let subjects: BTreeSet<&Subject> = state.cases.keys().map(|key| &key.subject).collect();
-    let amiss = |machine: &MachineKey| subjects.contains(&Subject::Machine(machine.clone()));
-    let traces = state.traces.iter().filter(|(machine, traced)| !traced.is_leaving() && !amiss(machine));
-    let idle: BTreeSet<_> = traces.map(|(machine, traced)| (traced.changed, machine.clone())).collect();
-    ensure(idle == state.idle_traces, 11, || {
-        format!("{} traces may give way, and {} are kept as such", idle.len(), state.idle_traces.len())
+    let miscounted = state.traces.miscounted(|machine| is_amiss(&state.cases, machine));
+    ensure(miscounted.is_none(), 11, || {
+        let (idle, kept) = miscounted.unwrap_or_default();
+        format!("{idle} traces may give way, and {kept} are kept as such")
     })?;
     ensure(state.agents.counts_agree(state.now), 5, || "the count of fresh agents is wrong".into())
 }

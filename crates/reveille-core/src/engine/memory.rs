@@ -80,7 +80,7 @@ impl State {
         self.requests.remove(key);
         self.open_fates.remove(key);
         self.agents.forget(key);
-        self.drop_trace(key);
+        self.traces.forget(key);
         self.cluster.lost_together.remove(key);
         self.set_seen_to_go(key, false);
     }

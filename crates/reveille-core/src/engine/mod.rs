@@ -43,6 +43,7 @@ mod returns;
 mod rollouts;
 mod sight;
 mod timers;
+mod traces;
 mod unconfirmed;
 mod unwatched;
 mod waits;
@@ -76,6 +77,7 @@ use outbox::Outbox;
 use reads::Reads;
 use rollouts::Rollouts;
 use timers::{Timers, Wake};
+use traces::Traces;
 
 pub use reads::LookFor;
 pub use restore::Restored;
@@ -116,12 +118,7 @@ pub struct State {
     cluster: ClusterView,
     agents: AgentsView,
     /// How far machines with agents came.
-    traces: BTreeMap<MachineKey, agents::Traced>,
-    /// Traces of machines that have no open incident and are not to go, by the time when they changed: the oldest is
-    /// dropped first.
-    idle_traces: BTreeSet<(Time, MachineKey)>,
-    /// Traces of which the ledger may lack something.
-    untold: BTreeSet<MachineKey>,
+    traces: Traces,
     tally: Tally,
     cases: BTreeMap<IncidentKey, Case>,
     closed: VecDeque<Closed>,
@@ -233,9 +230,7 @@ impl State {
         Self {
             cluster: ClusterView::new(timing.cluster_stale_after),
             agents: AgentsView::new(timing.agent_silent_after),
-            traces: BTreeMap::new(),
-            idle_traces: BTreeSet::new(),
-            untold: BTreeSet::new(),
+            traces: Traces::default(),
             roster,
             start,
             leading: true,

@@ -208,12 +208,7 @@ impl State {
         for (machine, memory) in known.filter(|(machine, _)| told.signed.contains(machine)) {
             records.push(self.signed(machine, memory.signs));
         }
-        for machine in &told.traced {
-            if let Some(traced) = self.traces.get(machine) {
-                let (machine, trace, told) = (machine.clone(), traced.trace.clone(), traced.told.clone());
-                records.push(Record::Traced { at, machine, trace, told });
-            }
-        }
+        records.extend(told.traced.iter().filter_map(|machine| self.traces.record(at, machine)));
         let is_there = |machine: &&MachineKey| self.desk().seen(machine).is_some();
         let machines: Vec<MachineKey> = told.gone.iter().filter(is_there).cloned().collect();
         records

@@ -28,7 +28,6 @@ use crate::plan::desk::{Case, Others};
 use crate::record::{Domain, Joined, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung, ladder};
 
-use super::agents::Traced;
 use super::flights::may_be_allowed;
 use super::memory::memory_in;
 use super::proofs::boots;
@@ -308,8 +307,7 @@ impl Replay {
             Record::Traced { at, machine, trace, told } => {
                 let heard = told.as_ref().map(|told| told.hold.clone());
                 self.state.agents.remember(machine.clone(), heard);
-                let traced = Traced::of_ledger(trace, told, at.min(self.state.now));
-                self.state.traces.insert(machine, traced);
+                self.state.traces.restore(machine, trace, told, at.min(self.state.now));
             }
             Record::Forgotten { machines, .. } => self.depart(machines, false),
             Record::Departed { machines, disowned, .. } => self.depart(machines, disowned),

@@ -85,7 +85,7 @@ impl State {
             Subject::User(cloud, user) => cloud == name && self.roster.access.user(cloud, user).is_none(),
             _ => false,
         };
-        for key in self.cases.keys().filter(|key| unnamed(key)) {
+        for key in self.incidents.open().keys().filter(|key| unnamed(key)) {
             let label = Arc::from(key.subject.to_string());
             found.push(OfUser { subject: key.subject.clone(), label, faults: Vec::new(), told: true });
         }

@@ -15,7 +15,6 @@ use crate::record::AgentTold;
 use crate::remedies::AskAgent;
 
 use super::State;
-use super::cases::is_amiss;
 
 impl State {
     pub(super) fn on_agent(&mut self, fact: AgentFact) {
@@ -57,8 +56,7 @@ impl State {
     /// again.
     pub(super) fn review_agent(&mut self, agent: &crate::model::id::AgentId) {
         let Some(machine) = self.machine_of(agent) else { return };
-        let cases: Vec<_> = self.cases_of(&Subject::Machine(machine.clone())).collect();
-        self.ripe.extend(cases);
+        self.ripe.extend(self.incidents.keys_of(&Subject::Machine(machine.clone())));
         self.dirty.insert(machine);
     }
 
@@ -75,7 +73,7 @@ impl State {
         let now = self.now;
         let hold = if report.unsaid { self.agents.hold(&machine).cloned() } else { report.hold.clone() };
         let told = AgentTold { agent: agent.clone(), hold };
-        let amiss = self.is_amiss(&machine);
+        let amiss = self.incidents.is_amiss(&machine);
         self.traces.hear(machine, &report.stages, told, now, amiss);
     }
 
@@ -89,7 +87,7 @@ impl State {
         else {
             return;
         };
-        let amiss = self.is_amiss(machine);
+        let amiss = self.incidents.is_amiss(machine);
         self.traces.show(machine, stage, self.now, amiss);
     }
 
@@ -109,17 +107,12 @@ impl State {
 
     /// What a restart must not forget of the traces that changed.
     pub(super) fn record_traces(&mut self) {
-        let cases = &self.cases;
-        let records = self.traces.take_untold(self.now, |machine| is_amiss(cases, machine));
+        let records = self.traces.take_untold(self.now, |machine| self.incidents.is_amiss(machine));
         records.into_iter().for_each(|record| self.outbox.record(record));
     }
 
     /// A machine's way through the stages, as far as its agent reported it.
     pub fn trace(&self, machine: &MachineKey) -> Option<&Trace> {
         self.traces.get(machine)
-    }
-
-    fn is_amiss(&self, machine: &MachineKey) -> bool {
-        is_amiss(&self.cases, machine)
     }
 }

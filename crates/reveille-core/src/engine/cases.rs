@@ -4,12 +4,10 @@
 //! incident's findings. When the fault is no longer there, the incident closes after the machine has looked well for the
 //! pool's dwell. While the state of the machine is unknown, no incident opens or closes, and no timer runs out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnose::absence::{self, Standing};
 use crate::diagnose::faults::{self, Fault};
-use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
@@ -29,7 +27,7 @@ use crate::plan::{interlock, wishes};
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::{Reboot, ladder};
 
-use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
+use super::{Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
 
 /// The engine asks again, after this, for an instance that its cloud denied by id while its Node is still there.
 const DENIED_AGAIN: Span = Span::from_min(2);
@@ -44,17 +42,6 @@ const EVIDENCE_MAX: usize = 12;
 struct OurStop {
     /// From then on it counts as stopped, if nothing else is read until then. `None`: another event ends the wait.
     until: Option<Time>,
-}
-
-fn cases_of(cases: &BTreeMap<IncidentKey, Case>, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
-    let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
-    let last = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
-    cases.range(first..=last).map(|(key, _)| key.clone())
-}
-
-/// The machine has an open incident.
-pub(super) fn is_amiss(cases: &BTreeMap<IncidentKey, Case>, machine: &MachineKey) -> bool {
-    cases_of(cases, &Subject::Machine(machine.clone())).next().is_some()
 }
 
 impl State {
@@ -166,8 +153,8 @@ impl State {
     fn our_stop(&self, key: &MachineKey) -> Option<OurStop> {
         let MachineKey::Instance(cloud, id) = key else { return None };
         let settles_within = self.clouds.get(cloud).map_or(Span::ZERO, |view| view.settles_within);
-        let of = |key: IncidentKey| {
-            let (_, flight) = self.book.flight_of(self.cases.get(&key)?.incident.id)?;
+        let of = |case: &Case| {
+            let (_, flight) = self.book.flight_of(case.incident.id)?;
             if !matches!(flight.call, Call::Reboot(Reboot { hard: true, .. })) {
                 return None;
             }
@@ -186,7 +173,7 @@ impl State {
                 Phase::Recording => None,
             }
         };
-        self.cases_of(&Subject::Machine(key.clone())).find_map(of)
+        self.incidents.of(&Subject::Machine(key.clone())).find_map(of)
     }
 
     fn has_listed(&self, key: &MachineKey) -> bool {
@@ -254,7 +241,7 @@ impl State {
         for fault in faults {
             let incident = IncidentKey { subject: Subject::Machine(key.clone()), kind: fault.kind };
             let desk = self.desk();
-            if let (Some(case), Some((cloud, seen))) = (self.cases.get(&incident), desk.seen(key)) {
+            if let (Some(case), Some((cloud, seen))) = (self.incidents.get(&incident), desk.seen(key)) {
                 faults::enrich(fault, &case.gathered, &self.roster, cloud, seen, self.now);
             }
             if let Some((_, agent)) = self.agents.latest(key) {
@@ -276,14 +263,14 @@ impl State {
         let kinds: Vec<FaultKind> = faults.iter().map(|fault| fault.kind).collect();
         for fault in faults {
             let key = IncidentKey { subject: subject.clone(), kind: fault.kind };
-            if self.cases.contains_key(&key) {
+            if self.incidents.open().contains_key(&key) {
                 self.refresh(&key, fault, &label);
             } else {
                 self.open(key, fault, label.clone(), pool.clone());
             }
         }
         let open: Vec<IncidentKey> =
-            self.cases_of(subject).filter(|key| !kinds.contains(&key.kind)).collect();
+            self.incidents.keys_of(subject).into_iter().filter(|key| !kinds.contains(&key.kind)).collect();
         let other_absence = kinds.iter().any(|kind| kind.is_absence());
         for key in open {
             // A node that is there and not Ready is a new question; that the machine would not join is answered. So is one
@@ -300,18 +287,13 @@ impl State {
                 && kinds.iter().all(|kind| !kind.is_absence() || kind.is_of_one_that_runs());
             if key.kind.is_absence() && other_absence && !joined && !runs {
                 self.close(&key, Verdict::Superseded);
-            } else if !blind.to(self.cases.get(&key)) {
+            } else if !blind.to(self.incidents.get(&key)) {
                 self.look_well(&key);
             }
         }
         // A blocker of this subject's incident may have been the subject's own state.
         self.rouse_subject(subject);
-        let judged: Vec<IncidentKey> = self.cases_of(subject).collect();
-        self.touched.extend(judged);
-    }
-
-    pub(super) fn cases_of(&self, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
-        cases_of(&self.cases, subject)
+        self.touched.extend(self.incidents.keys_of(subject));
     }
 
     fn open(&mut self, key: IncidentKey, fault: Fault, label: Arc<str>, pool: Option<PoolName>) {
@@ -320,23 +302,8 @@ impl State {
         let id = self.numbers.incident;
         let (rung, tries, not_before) = self.begins_at(&key);
         let kept_until = self.still_kept(&key);
-        let mut incident = Incident {
-            id,
-            key: key.clone(),
-            pool: pool.clone(),
-            label: label.clone(),
-            first_seen: at,
-            counted_from: at,
-            well_since: None,
-            findings: Vec::new(),
-            attempts: Vec::new(),
-            rung,
-            tries,
-            not_before,
-            given_up: false,
-            asked: None,
-            kept_until,
-        };
+        let opened = Incident::opened(id, key.clone(), pool.clone(), label.clone(), at);
+        let mut incident = Incident { rung, tries, not_before, kept_until, ..opened };
         let (away_since, served_since) = self.away_since(&key, at);
         let earlier = Some(away_since).filter(|since| *since < at);
         self.outbox.record(Record::Opened {
@@ -364,7 +331,6 @@ impl State {
             });
         }
         if let Some(until) = kept_until {
-            self.kept.insert(key.clone());
             self.outbox.record(Record::Kept { at, incident: id, until });
         }
         if tries >= self.roster.timing.tries && stands(Guard::TriesEnd) {
@@ -376,24 +342,9 @@ impl State {
         findings.extend(fault.more.into_iter().map(bounded));
         incident.findings.clone_from(&findings);
         self.outbox.record(Record::Diagnosed { at, incident: id, findings });
-        let case = Case {
-            incident,
-            away_since,
-            served_since,
-            watched_from: at,
-            due_after: fault.due_after,
-            rests_on_cluster: fault.rests_on_cluster,
-            gathered: Gathered::default(),
-            unreached: 0,
-            unmade: 0,
-            well_boot: None,
-            lapsed: Vec::new(),
-            given_time: 0,
-            resumed_at: None,
-            outlasted: None,
-        };
-        self.by_number.insert(id, key.clone());
-        self.cases.insert(key.clone(), case);
+        let Fault { due_after, rests_on_cluster, .. } = fault;
+        let case = Case { away_since, served_since, due_after, rests_on_cluster, ..Case::new(incident) };
+        self.incidents.insert(case);
         self.note_lost_with_others(&key);
         if let Subject::Machine(machine) = &key.subject {
             self.traces.tell(machine);
@@ -403,7 +354,7 @@ impl State {
 
     fn refresh(&mut self, key: &IncidentKey, fault: Fault, label: &Arc<str>) {
         let now = self.now;
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         if case.due_after != fault.due_after {
             self.ripe.insert(key.clone());
         }
@@ -416,7 +367,7 @@ impl State {
         }
         let well_since = incident.well_since.take();
         let counted = well_since.and_then(|since| self.relapse(key, since));
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         let incident = &mut case.incident;
         let mut findings = vec![bounded(fault.finding)];
         findings.extend(fault.more.into_iter().map(bounded));
@@ -436,7 +387,7 @@ impl State {
             self.count_lapse(key, used_up);
         }
         // It has the fault: that it was well, in this process or in an earlier one, is no news for the next one any more.
-        if self.cases.get_mut(key).is_some_and(|case| case.outlasted.take().is_some()) {
+        if self.incidents.get_mut(key).is_some_and(|case| case.outlasted.take().is_some()) {
             self.record_ladder(key);
         }
     }
@@ -447,7 +398,7 @@ impl State {
         if used_up {
             self.next_rung(key, "it was mended and came back too often");
         }
-        if self.cases.get(key).is_some_and(|case| !case.incident.given_up) {
+        if self.incidents.get(key).is_some_and(|case| !case.incident.given_up) {
             self.record_ladder(key);
         }
     }
@@ -456,7 +407,7 @@ impl State {
     fn relapse(&mut self, key: &IncidentKey, since: Time) -> Option<bool> {
         let (now, timing) = (self.now, self.roster.timing);
         let (over, confirms) = (since + self.dwell(key), self.confirms(key));
-        let case = self.cases.get_mut(key)?;
+        let case = self.incidents.get_mut(key)?;
         self.ripe.insert(key.clone());
         let outlasted = case.outlasted.unwrap_or(over);
         // It was well for so long that only a person's word was missing: the waiting begins again.
@@ -476,7 +427,7 @@ impl State {
                 return None;
             }
         }
-        let case = self.cases.get_mut(key)?;
+        let case = self.incidents.get_mut(key)?;
         // It looked mended and is back within the dwell: that repair did not hold.
         let rung = ladder(key.kind).get(usize::from(case.incident.rung));
         let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
@@ -488,7 +439,7 @@ impl State {
         let dwell = self.dwell(key);
         let now = self.now;
         let boot = self.node_boot(key);
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         if case.incident.well_since.is_none() {
             case.well_boot = boot;
         }
@@ -511,13 +462,14 @@ impl State {
             self.timers.set(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
             return;
         }
-        let waits = self.cases.get(key).is_some_and(|case| wishes::unconfirmed(&self.desk(), case).is_some());
+        let waits =
+            self.incidents.get(key).is_some_and(|case| wishes::unconfirmed(&self.desk(), case).is_some());
         if waits {
             self.prove_unconfirmed(key);
             self.outlast(key, over);
             return;
         }
-        let Some(case) = self.cases.get(key) else { return };
+        let Some(case) = self.incidents.get(key) else { return };
         let flight = self.book.flight_of(case.incident.id);
         let is_ours = flight.is_none_or(|(_, flight)| proofs::earned(case, flight));
         let mended = is_ours && case.incident.attempts.iter().any(Attempt::held);
@@ -542,20 +494,18 @@ impl State {
     /// to a pool of slow machines boots as slowly as those.
     pub(super) fn pool_of(&self, key: &IncidentKey) -> Option<&Pool> {
         let is_in = self.desk().seen_of(&key.subject).and_then(|(_, seen)| seen.pool());
-        let charged = || self.cases.get(key)?.incident.pool.as_ref();
+        let charged = || self.incidents.get(key)?.incident.pool.as_ref();
         self.roster.pools.get(is_in.or_else(charged)?)
     }
 
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {
-        let Some(case) = self.cases.remove(key) else { return };
+        let Some(case) = self.incidents.remove(key) else { return };
         if let Subject::Machine(machine) = &key.subject {
-            let amiss = is_amiss(&self.cases, machine);
-            self.traces.place(machine, amiss);
+            self.traces.place(machine, self.incidents.is_amiss(machine));
         }
         let at = self.now;
         self.ripe.remove(key);
         self.waiting.remove(key);
-        self.forget_numbers(&case);
         self.timers.clear(&Wake::Case(key.clone()));
         self.outbox.record(Record::Closed { at, incident: case.incident.id, verdict, watched_from: None });
         self.land_closed(&case, verdict);
@@ -563,38 +513,17 @@ impl State {
             // The missing security group kept the machine from joining. The group is there now, so the join timer starts
             // again from zero.
             let follower = IncidentKey { subject: key.subject.clone(), kind: FaultKind::NeverJoined };
-            if let Some(follower) = self.cases.get_mut(&follower) {
+            if let Some(follower) = self.incidents.get_mut(&follower) {
                 follower.incident.counted_from = at;
             }
         }
         let domain = self.domain_of(&case);
-        self.keep_closed(Closed { incident: case.incident, at, watched_from: at, verdict });
+        let closed = Closed { incident: case.incident, at, watched_from: at, verdict };
+        self.incidents.close(closed, |id| self.book.is_of(id));
         if let Some(domain) = domain {
             self.quieten(domain);
         }
         self.rouse_subject(&key.subject);
-    }
-
-    /// One whose replacement is being proved, or may only be late, is kept however many closed since: it is written down at a
-    /// rotation.
-    pub(super) fn keep_closed(&mut self, closed: Closed) {
-        if self.closed.len() >= CLOSED_MAX {
-            let is_under_way = |closed: &Closed| self.book.is_of(closed.incident.id);
-            let oldest = self.closed.iter().position(|closed| !is_under_way(closed));
-            oldest.and_then(|oldest| self.closed.remove(oldest));
-        }
-        self.closed.push_back(closed);
-    }
-
-    /// What leads to an open case leads there no more.
-    pub(super) fn forget_numbers(&mut self, case: &Case) {
-        let incident = &case.incident;
-        self.by_number.remove(&incident.id);
-        for attempt in &incident.attempts {
-            self.begun_for.remove(&attempt.intent);
-        }
-        self.kept.remove(&incident.key);
-        self.nudged.remove(&incident.key);
     }
 
     /// When no machine of a domain has an open incident any more, the controller repairs one machine at a time there again,
@@ -607,7 +536,7 @@ impl State {
         let at = self.now;
         let amiss = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
-        let busy = self.cases.values().filter(amiss).any(of);
+        let busy = self.incidents.open().values().filter(amiss).any(of);
         if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain, at) {
             self.outbox.record(Record::Width {
                 at,
@@ -628,7 +557,7 @@ impl State {
 
     /// The machine is no more: everything about it closes, and the ledger may forget it.
     fn forget(&mut self, key: &MachineKey, verdict: Verdict) {
-        for incident in self.cases_of(&Subject::Machine(key.clone())).collect::<Vec<_>>() {
+        for incident in self.incidents.keys_of(&Subject::Machine(key.clone())) {
             self.close(&incident, verdict);
         }
         self.tally.set(key, None);

@@ -16,7 +16,6 @@ use crate::plan::desk::Others;
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
-use super::cases::is_amiss;
 use super::newcomers::Newcomer;
 use super::{Closed, JOINED_MAX, Numbers, State};
 
@@ -38,8 +37,8 @@ impl State {
         }));
         records.extend(self.rollouts.checkpoint(at));
         self.checkpoint_machines(&mut records);
-        let closed = self.closed.iter().map(|closed| (&closed.incident, Some(closed)));
-        let open = self.cases.values().map(|case| (&case.incident, None));
+        let closed = self.incidents.closed().map(|closed| (&closed.incident, Some(closed)));
+        let open = self.incidents.open().values().map(|case| (&case.incident, None));
         for (incident, closed) in closed.chain(open) {
             self.checkpoint_incident(incident, &mut records);
             if let Some(Closed { at, watched_from, verdict, .. }) = closed {
@@ -48,7 +47,7 @@ impl State {
                 records.push(Record::Closed { at, incident: incident.id, verdict, watched_from });
             }
         }
-        records.extend(self.traces.checkpoint(|machine| is_amiss(&self.cases, machine)));
+        records.extend(self.traces.checkpoint(|machine| self.incidents.is_amiss(machine)));
         for (domain, width) in self.book.widths() {
             // Without the repair that was proved, the next process would take it for one that is being proved still.
             let Width { width, not_before, failures, since, proved } = *width;
@@ -149,7 +148,7 @@ impl State {
 
     fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {
         let id = incident.id;
-        let case = self.cases.get(&incident.key).filter(|case| case.incident.id == id);
+        let case = self.incidents.get(&incident.key).filter(|case| case.incident.id == id);
         records.push(Record::Opened {
             at: incident.first_seen,
             incident: id,
@@ -211,7 +210,7 @@ impl State {
 
     /// Where an incident stands on its ladder.
     fn stands(&self, incident: &Incident) -> Record {
-        let case = self.cases.get(&incident.key).filter(|case| case.incident.id == incident.id);
+        let case = self.incidents.get(&incident.key).filter(|case| case.incident.id == incident.id);
         let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
         let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
         let Incident { id: incident, rung, tries, not_before, .. } = *incident;
@@ -247,7 +246,7 @@ impl State {
 
     /// Tells the ledger where an open incident stands now, where no record of an act says so.
     pub(super) fn record_ladder(&mut self, key: &IncidentKey) {
-        let Some(case) = self.cases.get(key) else { return };
+        let Some(case) = self.incidents.get(key) else { return };
         let mut records = vec![self.stands(&case.incident)];
         self.wanted_of(&case.incident, &mut records);
         for record in records {

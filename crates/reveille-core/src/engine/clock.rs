@@ -18,8 +18,7 @@ use crate::guard::{Guard, stands};
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 
-use super::cases::is_amiss;
-use super::{Closed, State, Wake};
+use super::{State, Wake};
 
 /// A step back by less is no sleep: time synchronisation sets a clock right by milliseconds, and on some hosts each few
 /// minutes. Time stands still meanwhile.
@@ -47,7 +46,7 @@ impl State {
                 // leaving.
                 cloud.instances.values_mut().for_each(|seen| seen.state_since = now);
             }
-            for case in self.cases.values_mut() {
+            for case in self.incidents.cases_mut() {
                 case.incident.counted_from = now;
             }
         }
@@ -60,8 +59,7 @@ impl State {
 
     /// The times of everything that waits, holds or counts go over a jump.
     pub(super) fn over(&mut self, jump: Jump) {
-        self.cases.values_mut().for_each(|case| case.over(jump));
-        self.closed.iter_mut().for_each(|closed| closed.over(jump));
+        self.incidents.over(jump);
         self.book.over(jump);
         self.clouds.values_mut().for_each(|cloud| cloud.over(jump));
         self.cluster.over(jump);
@@ -90,7 +88,7 @@ impl State {
     /// by three hours a minute later, or back. It has to count as this one does.
     pub(super) fn tell_jump(&mut self, before: Time) {
         let book = &self.book;
-        let has_incidents = !self.cases.is_empty() || !self.closed.is_empty();
+        let has_incidents = !self.incidents.is_empty();
         let has_others =
             !self.others.is_empty() || !self.handovers.is_empty() || !self.rollouts.rolling().is_empty();
         let has_open_fates = !self.let_go.is_empty() || !self.open_fates.is_empty();
@@ -106,8 +104,7 @@ impl State {
     /// that takes over cannot tell a clock that is ahead of the last process's clock from that time. Without this, a clock that
     /// is ahead would end the backoff of a call that failed a moment ago.
     pub(super) fn wait_on(&mut self, jump: Jump) {
-        let closed = self.closed.iter_mut().map(|closed| &mut closed.incident);
-        for incident in self.cases.values_mut().map(|case| &mut case.incident).chain(closed) {
+        for incident in self.incidents.all_mut() {
             jump.ends(&mut incident.not_before);
         }
         self.book.wait_on(jump);
@@ -133,8 +130,7 @@ impl State {
         let longest = now + self.roster.timing.backoff_max;
         self.cluster.go_back_to(now);
         self.agents.go_back_to(now);
-        let cases = &self.cases;
-        self.traces.go_back_to(now, |machine| is_amiss(cases, machine));
+        self.traces.go_back_to(now, |machine| self.incidents.is_amiss(machine));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         for others in self.others.values_mut().chain(self.handovers.values_mut()) {
             others.until = others.until_by(now);
@@ -145,7 +141,7 @@ impl State {
         self.let_go.go_back_to(now);
         self.routes.go_back_to(now);
         self.open_fates.values_mut().for_each(|since| *since = (*since).min(now));
-        for closed in &mut self.closed {
+        for closed in self.incidents.closed_mut() {
             (closed.at, closed.watched_from) = (closed.at.min(now), closed.watched_from.min(now));
         }
         // What was done may take longer than any backoff: bare metal boots for an hour, and a machine may have been moved there.
@@ -153,7 +149,7 @@ impl State {
         let patience = pools.map(|it| it.build_within.max(it.boot_patience())).max();
         let slowest = longest.max(now + patience.map_or(Span::ZERO, |it| it + it));
         self.book.go_back_to(now, longest, slowest);
-        for case in self.cases.values_mut() {
+        for case in self.incidents.cases_mut() {
             let incident = &mut case.incident;
             incident.first_seen = incident.first_seen.min(now);
             incident.counted_from = incident.counted_from.min(now);
@@ -177,16 +173,5 @@ impl State {
             at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Access(..))
         };
         self.timers.move_those(is_early, |at| *at = now);
-    }
-}
-
-impl Closed {
-    /// Its times go over a jump.
-    fn over(&mut self, jump: Jump) {
-        let Self { incident, at, watched_from, verdict: _ } = self;
-        incident.over(jump);
-        // A machine that has the same fault again hours later goes on with no harsher step, whether the controller slept or not.
-        jump.stands([at]);
-        jump.counts([watched_from]);
     }
 }

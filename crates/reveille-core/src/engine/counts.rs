@@ -21,6 +21,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::tally::{Count, Place, Rank};
+use crate::plan::desk::Case;
 use crate::plan::freeze::Scope;
 use crate::plan::interlock;
 
@@ -95,13 +96,13 @@ impl State {
         })?;
         let node = memory.node.as_ref().and_then(|name| self.cluster.nodes.get(name));
         let node = node.filter(|node| node.link.is_none());
-        let is_absence = |key: IncidentKey| key.kind.is_absence();
+        let is_absence = |case: &Case| case.incident.key.kind.is_absence();
         let rank = match node {
             _ if self.is_long_gone(key) => return None,
             Some(node) if node.lost => Rank::Undecided,
             Some(node) if node.node.ready == Ready::True => Rank::Present,
             Some(_) => Rank::Amiss,
-            None if self.cases_of(&Subject::Machine(key.clone())).any(is_absence) => Rank::Amiss,
+            None if self.incidents.of(&Subject::Machine(key.clone())).any(is_absence) => Rank::Amiss,
             None => return None,
         };
         Some(Place { pool, zone: node.and_then(|node| node.node.zone.clone()), rank, goes: false })
@@ -126,7 +127,7 @@ impl State {
     /// is no part of that: a clock that was set ahead by forty minutes ended the freeze of an outage.
     pub(super) fn long_gone_at(&self, machine: &MachineKey) -> Option<Time> {
         let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: FaultKind::Ghost };
-        self.cases.get(&key).map(|case| case.watched_from + LONG_GONE)
+        self.incidents.get(&key).map(|case| case.watched_from + LONG_GONE)
     }
 
     fn is_long_gone(&self, machine: &MachineKey) -> bool {
@@ -150,7 +151,7 @@ impl State {
     fn is_late(&self, machine: &MachineKey, absence: &Absence) -> bool {
         let Some(after) = absence.due_after else { return false };
         let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: absence.kind };
-        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
+        self.incidents.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
     }
 
     /// What is frozen because too many are away, and what recovers from that: where machines come back one after another,

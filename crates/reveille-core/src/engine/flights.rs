@@ -14,8 +14,8 @@ use std::sync::Arc;
 use crate::effect::{Call, Effect, Look, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending};
-use crate::model::id::{IncidentId, IntentId, RecordId};
-use crate::model::incident::{FaultKind, IncidentKey};
+use crate::model::id::{IntentId, RecordId};
+use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Counted, Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
@@ -51,7 +51,7 @@ impl State {
     }
 
     pub(super) fn decide_case(&mut self, key: &IncidentKey) {
-        let Some(case) = self.cases.get(key) else { return self.waiting.remove(key) };
+        let Some(case) = self.incidents.get(key) else { return self.waiting.remove(key) };
         let (decision, incident) = (decide::decide(&self.desk(), case), case.incident.id);
         self.decisions += 1;
         self.touched.insert(key.clone());
@@ -72,7 +72,7 @@ impl State {
 
     /// Its deadline, or the moment before that at which its evidence is read.
     fn wait_until(&mut self, key: &IncidentKey, until: Time) {
-        let ahead = self.cases.get(key).and_then(|case| decide::read_ahead_at(&self.desk(), case));
+        let ahead = self.incidents.get(key).and_then(|case| decide::read_ahead_at(&self.desk(), case));
         let at = ahead.filter(|at| *at > self.now).map_or(until, |at| at.min(until));
         self.timers.set(at, Wake::Case(key.clone()));
     }
@@ -87,7 +87,7 @@ impl State {
         } else {
             self.held_until(&decision.held)
         };
-        if let Some(incident) = self.cases.get(key).map(|case| case.incident.id) {
+        if let Some(incident) = self.incidents.get(key).map(|case| case.incident.id) {
             self.waiting.put(key, incident, wait);
         }
         if let Some(at) = again.into_iter().chain(decision.offered_until).min() {
@@ -97,7 +97,7 @@ impl State {
 
     fn gather(&mut self, key: &IncidentKey, looks: Vec<Look>) {
         let now = self.now;
-        if let Some(case) = self.cases.get_mut(key) {
+        if let Some(case) = self.incidents.get_mut(key) {
             case.gathered.asked_at = Some(now);
             case.gathered.missed = false;
             case.gathered.outstanding.clone_from(&looks);
@@ -116,7 +116,7 @@ impl State {
             return false;
         }
         let (now, timing) = (self.now, self.roster.timing);
-        let Some(case) = self.cases.get_mut(key) else { return false };
+        let Some(case) = self.incidents.get_mut(key) else { return false };
         let held = |tried: &&Attempt| tried.call.is_same_change(call) && tried.held();
         let Some(last) = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent) else {
             return false;
@@ -133,7 +133,7 @@ impl State {
     /// What only a person can mend now (a full router, a locked machine) may be ours again later; what was given up is not.
     fn ask_again_later(&mut self, key: IncidentKey) {
         let open =
-            self.cases.get(&key).is_some_and(|case| !case.incident.given_up && case.due_after.is_some());
+            self.incidents.get(&key).is_some_and(|case| !case.incident.given_up && case.due_after.is_some());
         if open && !ladder(key.kind).is_empty() {
             self.timers.set(self.now + self.roster.timing.backoff_max, Wake::Case(key));
         }
@@ -167,7 +167,7 @@ impl State {
         let at = self.now;
         self.numbers.intent = self.numbers.intent.next();
         let intent = self.numbers.intent;
-        let Some(case) = self.cases.get(key) else { return };
+        let Some(case) = self.incidents.get(key) else { return };
         let domain = rung.class().is_destructive().then(|| self.domain_of(case)).flatten();
         let before = self.before(case, &call);
         let incident = case.incident.id;
@@ -190,14 +190,14 @@ impl State {
             self.book.note_deleted(instance);
         }
         self.book.places.free(incident);
-        self.note_begun(key, incident, intent);
-        if let Some(case) = self.cases.get_mut(key) {
+        self.incidents.note_begun(key, incident, intent);
+        if let Some(case) = self.incidents.get_mut(key) {
             if position != case.incident.rung {
                 case.incident.rung = position;
                 case.incident.tries = 0;
             }
             if let Some(replaced) = case.incident.begin_attempt(intent, call.clone(), at) {
-                self.begun_for.remove(&replaced);
+                self.incidents.forget_intent(replaced);
             }
         }
         let phase = Phase::Recording;
@@ -207,14 +207,6 @@ impl State {
         );
         if !stands(Guard::IntentFirst) {
             self.on_recorded(id);
-        }
-    }
-
-    /// By what an intent's incident is found again, and the incidents that may have nudged a group.
-    pub(super) fn note_begun(&mut self, key: &IncidentKey, incident: IncidentId, intent: IntentId) {
-        self.begun_for.insert(intent, incident);
-        if key.kind == FaultKind::Unreachable {
-            self.nudged.insert(key.clone());
         }
     }
 
@@ -278,7 +270,7 @@ impl State {
                 let key = flight.key.clone();
                 // The log that was read directly before shows nothing of the one before this. Not sooner: an intent that was not
                 // kept left a reboot that came late after all without its time.
-                if let (Call::Reboot(_), Some(case)) = (&call, self.cases.get_mut(&key)) {
+                if let (Call::Reboot(_), Some(case)) = (&call, self.incidents.get_mut(&key)) {
                     case.gathered.unconfirmed = None;
                 }
                 let phase = Phase::Calling { since: self.now };
@@ -291,7 +283,7 @@ impl State {
             Err(why) => {
                 let at = self.now;
                 self.book.not_deleted(&flight.call);
-                self.note_attempt(&flight.key, intent, |attempt| {
+                self.incidents.note_attempt(&flight.key, intent, |attempt| {
                     attempt.ending = Some(Ending::Dropped { at, why: why.clone() });
                 });
                 self.outbox.record(Record::Dropped { at, intent, why });
@@ -304,7 +296,7 @@ impl State {
     /// What is decided and dropped again and again goes on at the pace of the disk otherwise.
     fn back_off_from_drops(&mut self, key: &IncidentKey) {
         let until = self.now + self.roster.timing.backoff_min;
-        let case = self.cases.get_mut(key).filter(|case| case.incident.was_dropped_twice());
+        let case = self.incidents.get_mut(key).filter(|case| case.incident.was_dropped_twice());
         if let Some(case) = case {
             case.incident.not_before = case.incident.not_before.max(Some(until));
         }
@@ -315,7 +307,7 @@ impl State {
         if !stands(Guard::AskedAgain) {
             return Ok(());
         }
-        let Some(case) = self.cases.get(&flight.key) else { return Err(Arc::from("the fault is over")) };
+        let Some(case) = self.incidents.get(&flight.key) else { return Err(Arc::from("the fault is over")) };
         if case.incident.well_since.is_some() {
             return Err(Arc::from("the fault cleared before the call"));
         }
@@ -334,12 +326,12 @@ impl State {
             if flight.rung.class().is_destructive() {
                 self.book.unbegin(self.now, flight.rung);
             }
-            if let Some(case) = self.cases.get_mut(&flight.key) {
+            if let Some(case) = self.incidents.get_mut(&flight.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
                 // The evidence was read directly before this, and the disk may be full for long.
                 case.gathered.asked_at = None;
             }
-            self.begun_for.remove(&intent);
+            self.incidents.forget_intent(intent);
             self.waiting.put(&flight.key, flight.incident, WaitFor::Gate);
         }
     }
@@ -358,7 +350,7 @@ impl State {
         };
         let at = self.now;
         self.outbox.record(Record::Ended { at, intent, outcome: outcome.clone() });
-        self.note_attempt(&flight.key, intent, |attempt| {
+        self.incidents.note_attempt(&flight.key, intent, |attempt| {
             attempt.ending = Some(Ending::Answered { at, outcome: outcome.clone() });
         });
         if outcome.denies() {
@@ -379,7 +371,7 @@ impl State {
     fn follow(&mut self, intent: IntentId, flight: &Flight, outcome: Outcome) {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
-                if let Some(case) = self.cases.get_mut(&flight.key) {
+                if let Some(case) = self.incidents.get_mut(&flight.key) {
                     case.unmade = 0;
                     if !matches!(outcome, Outcome::Unknown { .. }) {
                         case.unreached = 0;
@@ -461,7 +453,7 @@ impl State {
     pub(super) fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
         let timing = self.roster.timing;
         let now = self.now;
-        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
         let wait = timing.backoff_min.doubled(case.unreached, timing.backoff_max).max(at_least);
         case.unreached = case.unreached.saturating_add(1);
         case.incident.not_before = Some(now + wait);
@@ -477,7 +469,7 @@ impl State {
     /// as long as the fault lasts: a right that came back after 75 s left a port without its group for good.
     fn wait_to_make_it(&mut self, flight: &Flight, least: Span) {
         let (now, longest) = (self.now, self.roster.timing.backoff_max);
-        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
         let wait = least.doubled(case.unmade, longest);
         case.unmade = case.unmade.saturating_add(1);
         case.incident.not_before = Some(now + wait);
@@ -507,7 +499,7 @@ impl State {
     pub(super) fn try_again(&mut self, flight: &Flight) {
         let timing = self.roster.timing;
         let now = self.now;
-        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
         let used_up = case.count_try(now, &timing, flight.rung.tries(timing.tries));
         let tries = case.incident.tries;
         self.ripe.insert(flight.key.clone());
@@ -520,13 +512,13 @@ impl State {
     /// The next rung, where the incident is still that of the call: its machine may have had another fault meanwhile, and this
     /// one again, with a number of its own. A refusal that comes late gave that one up.
     fn climb_from(&mut self, flight: &Flight, why: &str) {
-        if self.by_number.contains_key(&flight.incident) {
+        if self.incidents.is_open(flight.incident) {
             self.next_rung(&flight.key, why);
         }
     }
 
     pub(super) fn next_rung(&mut self, key: &IncidentKey, why: &str) {
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         case.incident.rung = case.incident.rung.saturating_add(1);
         case.incident.tries = 0;
         let rungs = ladder(key.kind).len();
@@ -538,35 +530,12 @@ impl State {
 
     pub(super) fn give_up(&mut self, key: &IncidentKey, why: Arc<str>) {
         let at = self.now;
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         if std::mem::replace(&mut case.incident.given_up, true) {
             return;
         }
         let incident = case.incident.id;
         self.outbox.record(Record::GivenUp { at, incident, why });
-    }
-
-    pub(super) fn attempt(&self, key: &IncidentKey, intent: IntentId) -> Option<&Attempt> {
-        let open = self.cases.get(key).map(|case| &case.incident);
-        let closed = self.closed.iter().rev().map(|closed| &closed.incident);
-        let of_key = open.into_iter().chain(closed.filter(|incident| incident.key == *key));
-        of_key.flat_map(|incident| &incident.attempts).find(|attempt| attempt.intent == intent)
-    }
-
-    pub(super) fn note_attempt(
-        &mut self,
-        key: &IncidentKey,
-        intent: IntentId,
-        note: impl FnOnce(&mut Attempt),
-    ) {
-        // Its incident may be over by now, and another one of the same key be open, which goes on from it.
-        let open = self.cases.get_mut(key).map(|case| &mut case.incident);
-        let closed = self.closed.iter_mut().rev().map(|closed| &mut closed.incident);
-        let of_key = open.into_iter().chain(closed.filter(|incident| incident.key == *key));
-        let found = of_key.flat_map(|incident| &mut incident.attempts).find(|it| it.intent == intent);
-        if let Some(attempt) = found {
-            note(attempt);
-        }
     }
 }
 

@@ -12,22 +12,21 @@ use crate::plan::budget::{Flight, Phase};
 use crate::record::Verdict;
 use crate::remedies::ladder;
 
-use super::{CLOSED_MAX, Closed, RECURS_WITHIN, State};
+use super::{Closed, RECURS_WITHIN, State};
 
 impl State {
     /// Since when the machine is away, where a fault of this kind opens at this time: another may be open, which closes after
     /// this one opened. Its Node was not Ready for hours, and is deleted. And since when it had been seen to serve by then: the
     /// cluster was in sight without a break, and no such fault of it was open.
     pub(super) fn away_since(&self, key: &IncidentKey, at: Time) -> (Time, Option<Time>) {
-        let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
-        let others = others.filter_map(|other| self.cases.get(&other));
+        let others = self.incidents.of(&key.subject).filter(|case| case.incident.key.kind.is_absence());
         let first = others.map(|case| (case.away_since, case.served_since)).min_by_key(|(since, _)| *since);
         let sighted = match self.cluster.source.trust(self.now) {
             Trust::Since(since) => Some(since),
             Trust::No(_) => None,
         };
         // Where the list of what closed is full, what closed before its first is not known.
-        let forgot = self.closed.front().filter(|_| self.closed.len() >= CLOSED_MAX);
+        let forgot = self.incidents.first_known();
         let back = self.closed_lately(&key.subject).find(|closed| closed.incident.key.kind.is_absence());
         let back = back.into_iter().chain(forgot).map(|closed| closed.at).max();
         let served = sighted.map(|since| back.map_or(since, |back| since.max(back)));
@@ -37,7 +36,7 @@ impl State {
     /// Where a new incident begins on its ladder, with how many tries of that step, and from when on something may be done.
     pub(super) fn begins_at(&self, key: &IncidentKey) -> (u8, u32, Option<Time>) {
         // One that closed a moment ago and is back did not hold: it goes on counting.
-        let recurs = self.closed.iter().rev().find(|closed| {
+        let recurs = self.incidents.closed().rev().find(|closed| {
             closed.incident.key == *key
                 && closed.verdict == Verdict::Mended
                 && self.now.since(closed.at) <= RECURS_WITHIN
@@ -62,12 +61,12 @@ impl State {
             return None;
         }
         let of_it = |last: &&Closed| last.incident.key.subject == key.subject;
-        let closed = self.closed.iter().rev().find(of_it);
+        let closed = self.incidents.closed().rev().find(of_it);
         let acted = |last: &Incident| last.attempts.last().is_some_and(|attempt| !attempt.came_to_nothing());
         let closed = closed.filter(|last| last.verdict.leaves_the_fault() && acted(&last.incident));
         let closed = closed.and_then(|last| last.incident.not_before);
-        let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
-        let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
+        let others = self.open_of(key).filter(|other| other.key.kind.is_absence());
+        let open = others.filter_map(|other| self.boots_until(other)).max();
         let before = self.boots_for_another(key);
         let late = self.boots_after_all(key).max(self.may_boot_late(key));
         closed.max(open).max(before).max(late).filter(|until| self.now < *until)
@@ -90,10 +89,9 @@ impl State {
     /// reboot that was judged to have been in vain is over.
     fn boots_for_another(&self, key: &IncidentKey) -> Option<Time> {
         let (away_since, _) = self.away_since(key, self.now);
-        let open = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
-        let open = open.filter_map(|other| Some(&self.cases.get(&other)?.incident));
+        let open = self.open_of(key).filter(|other| other.key.kind.is_absence());
         let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject && closed.at >= away_since;
-        let closed = self.closed.iter().filter(of_it).map(|closed| &closed.incident);
+        let closed = self.incidents.closed().filter(of_it).map(|closed| &closed.incident);
         let boots = |incident: &&Incident| {
             let last = incident.attempts.last();
             last.is_some_and(|tried| tried.may_boot() && (tried.readback.is_none() || tried.held()))
@@ -104,7 +102,7 @@ impl State {
     /// Until when a person has the machine kept for a look, where another fault takes the place of the one that it failed by:
     /// they delete its Node, so that its kubelet registers again. Where it went out of sight meanwhile, it is kept as well.
     pub(super) fn still_kept(&self, key: &IncidentKey) -> Option<Time> {
-        let open = self.cases_of(&key.subject).filter_map(|other| Some(&self.cases.get(&other)?.incident));
+        let open = self.open_of(key);
         let closed = self.closed_lately(&key.subject).take_while(|closed| closed.verdict.leaves_the_fault());
         let others = open.chain(closed.map(|closed| &closed.incident));
         let until = others.filter_map(|incident| incident.kept_until).max();
@@ -116,21 +114,26 @@ impl State {
     /// other incident may be open still.
     pub(super) fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
         let late = |tried: &Attempt| tried.may_boot() && !tried.seen;
-        let open = self.cases_of(&key.subject).filter_map(|other| Some(&self.cases.get(&other)?.incident));
+        let open = self.open_of(key);
         // A clock that was set ahead, or a sleep, is no part of the hour: what is late waits in a queue of the cloud.
         let is_late = |closed: &&Closed| self.now.since(closed.watched_from) <= RECURS_WITHIN;
-        let closed = self.closed.iter().rev().take_while(is_late);
+        let closed = self.incidents.closed().rev().take_while(is_late);
         let closed = closed.filter(|closed| closed.incident.key.subject == key.subject);
         let mut lately = closed.map(|closed| &closed.incident).chain(open);
         let may = lately.any(|incident| incident.attempts.iter().any(late));
         (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
     }
 
+    /// The open incidents of the same subject.
+    fn open_of(&self, key: &IncidentKey) -> impl Iterator<Item = &Incident> {
+        self.incidents.of(&key.subject).map(|case| &case.incident)
+    }
+
     /// The incidents of this subject that closed a moment ago, the last that closed first.
     pub(super) fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
         let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
-        self.closed
-            .iter()
+        self.incidents
+            .closed()
             .rev()
             .take_while(lately)
             .filter(move |closed| closed.incident.key.subject == *subject)
@@ -160,7 +163,7 @@ impl State {
     /// The try of an incident that is closed was in vain, as for the one that goes on from it.
     pub(super) fn count_for_closed(&mut self, intent: IntentId) {
         let is_in_vain = |tried: &Attempt| tried.intent == intent && !tried.came_to_nothing();
-        let mut closed = self.closed.iter_mut().rev().map(|closed| &mut closed.incident);
+        let mut closed = self.incidents.closed_mut().rev().map(|closed| &mut closed.incident);
         if let Some(incident) = closed.find(|incident| incident.attempts.iter().any(is_in_vain)) {
             incident.tries = incident.tries.saturating_add(1);
         }
@@ -169,10 +172,11 @@ impl State {
     /// A call was on its way when its incident closed and this one of the same key opened, which counted it as a try in vain.
     /// Where it turns out that nothing was made, that was none: a power cycle that was never sent had the machine deleted.
     pub(super) fn count_again(&mut self, flight: &Flight) {
-        let Some(case) = self.cases.get(&flight.key).filter(|case| case.incident.attempts.is_empty()) else {
+        let Some(case) = self.incidents.get(&flight.key).filter(|case| case.incident.attempts.is_empty())
+        else {
             return;
         };
-        let before = self.closed.iter().rev().find(|closed| closed.incident.key == flight.key);
+        let before = self.incidents.closed().rev().find(|closed| closed.incident.key == flight.key);
         let goes_on =
             |closed: &&Closed| closed.incident.id == flight.incident && closed.verdict.leaves_the_fault();
         let Some(before) = before.filter(goes_on) else { return };
@@ -180,7 +184,7 @@ impl State {
         if (rung, tries) >= (case.incident.rung, case.incident.tries) {
             return;
         }
-        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
         (case.incident.rung, case.incident.tries, case.incident.given_up) = (rung, tries, false);
         self.ripe.insert(flight.key.clone());
         self.record_ladder(&flight.key);
@@ -202,7 +206,7 @@ impl State {
 
     /// The same was tried in vain a moment ago, under another number: its backoff goes on.
     pub(super) fn still_waited_for(&self, key: &IncidentKey) -> Option<Time> {
-        let last = self.closed.iter().rev().map(|closed| &closed.incident).find(|last| last.key == *key)?;
+        let last = self.incidents.newest_closed().find(|last| last.key == *key)?;
         let held = last.attempts.last().is_none_or(Attempt::held);
         last.not_before.filter(|until| !held && self.now < *until)
     }

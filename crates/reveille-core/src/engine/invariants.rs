@@ -19,7 +19,6 @@ use crate::plan::decide::{Next, decide};
 use crate::plan::desk::Case;
 use crate::record::Record;
 
-use super::cases::is_amiss;
 use super::waits::WaitFor;
 use super::{State, Wake};
 
@@ -75,7 +74,7 @@ pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Re
 pub fn check_touched(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Result<(), Violation> {
     check_effects(state, effects, witnessed)?;
     for key in &state.touched {
-        if let Some(case) = state.cases.get(key) {
+        if let Some(case) = state.incidents.get(key) {
             check_case(state, key, case)?;
         }
     }
@@ -137,7 +136,7 @@ pub(crate) fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) 
 
 /// Checks every open case, whatever was touched.
 pub fn check_state(state: &State) -> Result<(), Violation> {
-    for (key, case) in &state.cases {
+    for (key, case) in state.incidents.open() {
         check_case(state, key, case)?;
     }
     check_flights(state)
@@ -169,7 +168,7 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
         return Ok(());
     }
     let desk = state.desk();
-    for (key, case) in &state.cases {
+    for (key, case) in state.incidents.open() {
         if !matches!(decide(&desk, case).next, Next::Act { .. }) {
             continue;
         }
@@ -190,7 +189,7 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
 /// Checks that the indexes kept beside agents and traces equal what a walk over all of them finds. For tests: it costs the
 /// walk that the indexes save.
 pub fn check_kept(state: &State) -> Result<(), Violation> {
-    let miscounted = state.traces.miscounted(|machine| is_amiss(&state.cases, machine));
+    let miscounted = state.traces.miscounted(|machine| state.incidents.is_amiss(machine));
     ensure(miscounted.is_none(), 11, || {
         let (idle, kept) = miscounted.unwrap_or_default();
         format!("{idle} traces may give way, and {kept} are kept as such")

@@ -44,7 +44,7 @@ impl State {
         });
         for (look, purpose) in dropped {
             if let LookFor::Evidence(key) = &purpose
-                && let Some(case) = self.cases.get_mut(key)
+                && let Some(case) = self.incidents.get_mut(key)
             {
                 case.gathered.asked_at = None;
                 case.gathered.outstanding.retain(|out| *out != look);
@@ -312,9 +312,9 @@ impl State {
 
     /// What was tried for this machine, under whichever incident.
     fn tried_for(&self, key: &IncidentKey) -> Vec<&Attempt> {
-        let closed = self.closed.iter().map(|closed| &closed.incident);
+        let closed = self.incidents.closed().map(|closed| &closed.incident);
         let of_it = closed.filter(|incident| incident.key.subject == key.subject);
-        let open = self.cases_of(&key.subject).filter_map(|key| Some(&self.cases.get(&key)?.incident));
+        let open = self.incidents.of(&key.subject).map(|case| &case.incident);
         of_it.chain(open).flat_map(|incident| &incident.attempts).collect()
     }
 
@@ -350,7 +350,7 @@ impl State {
         before: &ActionMark,
         log: &[InstanceAction],
     ) {
-        let (ActionMark::Reboot(before), Some(case)) = (before, self.cases.get_mut(key)) else { return };
+        let (ActionMark::Reboot(before), Some(case)) = (before, self.incidents.get_mut(key)) else { return };
         let mut reboots = case.incident.attempts.iter().filter(|tried| matches!(tried.call, Call::Reboot(_)));
         let is_told =
             |tried: &Attempt| matches!(tried.outcome(), Some(Outcome::Accepted { request: Some(_) }));
@@ -366,7 +366,8 @@ impl State {
     /// The log tells that this request is ours, by its user. The ledger has to know it: the next process, which has not seen what
     /// came before, held a reboot of ours that never ended for another's.
     pub(super) fn keep_own_request(&mut self, key: &IncidentKey, log: &[InstanceAction]) {
-        let Some((intent, request)) = self.cases.get(key).and_then(|case| case.gathered.own_request.clone())
+        let Some((intent, request)) =
+            self.incidents.get(key).and_then(|case| case.gathered.own_request.clone())
         else {
             return;
         };
@@ -376,7 +377,7 @@ impl State {
         if !log.iter().any(is_it) {
             return;
         }
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         case.gathered.own_request = None;
         let (incident, rung) = (case.incident.id, case.incident.rung);
         let tried = case.incident.attempts.iter_mut().find(|tried| tried.intent == intent);
@@ -410,7 +411,7 @@ impl State {
         }
         let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
         if let Ok(Answer::Actions(actions)) = &answer {
-            if let Some(before) = self.cases.get(key).and_then(|case| case.gathered.unconfirmed.clone()) {
+            if let Some(before) = self.incidents.get(key).and_then(|case| case.gathered.unconfirmed.clone()) {
                 self.note_own_request(key, &before, actions);
             }
             self.note_late_reboot(key, &ActionMark::of(actions), asked_at);
@@ -419,7 +420,7 @@ impl State {
         let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };
         let ours = self.requests_for(key, log);
         self.learn_own_user(key, log, &ours);
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding.retain(|out| out != look);
         let of_guest = matches!(look, Look::Console(..) | Look::Testimony(..));

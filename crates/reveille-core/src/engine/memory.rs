@@ -195,7 +195,7 @@ impl State {
     /// further one says nothing more, but of a machine that the first listing lacks. What others do to the others, lists and the
     /// log of actions tell.
     fn given_back_before(&self, cloud: &CloudName, is_first: bool) -> BTreeMap<InstanceId, Time> {
-        let was_off = self.closed.iter().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
+        let was_off = self.incidents.closed().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
         let was_off = was_off.map(|closed| (&closed.incident.key, closed.watched_from));
         let is_open = |case: &&Case| case.incident.key.kind.is_absence() && !case.incident.is_asked_for();
         let is_long_ago = |at: &Time| self.now.since(*at) >= UNKNOWN_HOLD;
@@ -203,7 +203,7 @@ impl State {
             FaultKind::Errored => case.watched_from,
             _ => case.resumed_at.filter(|at| is_first && is_long_ago(at)).unwrap_or(self.now),
         };
-        let open = self.cases.values().filter(is_open);
+        let open = self.incidents.open().values().filter(is_open);
         let open = open.map(|case| (&case.incident.key, since(case)));
         let given_back = was_off.chain(open).filter_map(|(key, at)| match &key.subject {
             Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some((id.clone(), at)),
@@ -241,11 +241,12 @@ impl State {
             let is_long_ago = case.resumed_at.is_some_and(|at| self.now.since(at) >= UNKNOWN_HOLD);
             is_long_ago && case.incident.key.kind.is_absence() && case.served_since.is_some()
         };
-        let machines =
-            self.cases.values().filter(is_so).filter_map(|case| match &case.incident.key.subject {
+        let machines = self.incidents.open().values().filter(is_so).filter_map(|case| {
+            match &case.incident.key.subject {
                 Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some(id.clone()),
                 _ => None,
-            });
+            }
+        });
         machines.collect()
     }
 
@@ -253,7 +254,8 @@ impl State {
     /// while no process was looking.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
         let in_question: BTreeSet<InstanceId> = self
-            .cases
+            .incidents
+            .open()
             .keys()
             .filter_map(|key| match &key.subject {
                 Subject::Machine(MachineKey::Instance(_, id)) => Some(id.clone()),
@@ -272,7 +274,7 @@ impl State {
     /// An incident says that its Node went.
     pub(super) fn has_vanished(&self, machine: &MachineKey) -> bool {
         let subject = Subject::Machine(machine.clone());
-        self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
+        self.incidents.open().contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
     }
 
     /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on

@@ -23,6 +23,7 @@ mod counts;
 mod fates;
 mod flights;
 mod identity;
+mod incidents;
 mod inherited;
 pub mod invariants;
 mod looks;
@@ -65,13 +66,14 @@ use crate::observe::cluster::ClusterView;
 use crate::observe::remembered::Remembered;
 use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
-use crate::plan::desk::{Case, Desk, Others};
+use crate::plan::desk::{Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
 use crate::plan::let_go::LetGo;
 use crate::plan::routes::RouteMemory;
 use crate::record::Joined;
 
+use incidents::Incidents;
 use newcomers::Newcomers;
 use outbox::Outbox;
 use reads::Reads;
@@ -79,11 +81,10 @@ use rollouts::Rollouts;
 use timers::{Timers, Wake};
 use traces::Traces;
 
+pub use incidents::Closed;
 pub use reads::LookFor;
 pub use restore::Restored;
 
-/// Incidents that are over and still remembered for `incidents` and for "it came back".
-const CLOSED_MAX: usize = 256;
 /// So many machines stand in one record of who joined: a ledger bounds its lines, and a whole fleet may join at once.
 const JOINED_MAX: usize = 1000;
 /// An incident that reopens within this time continues its count of tries.
@@ -120,8 +121,7 @@ pub struct State {
     /// How far machines with agents came.
     traces: Traces,
     tally: Tally,
-    cases: BTreeMap<IncidentKey, Case>,
-    closed: VecDeque<Closed>,
+    incidents: Incidents,
     book: Book,
     pauses: BTreeSet<Pause>,
     /// What is paused as far as the ledger knows: by people, and in the roster.
@@ -175,16 +175,8 @@ pub struct State {
     waiting: waits::Waiting,
     /// Cases that this step judged or decided: what the invariants look at in production.
     touched: BTreeSet<IncidentKey>,
-    /// Open incidents by number.
-    by_number: BTreeMap<IncidentId, IncidentKey>,
-    /// For which incident an intent was begun, as long as that is open.
-    begun_for: BTreeMap<IntentId, IncidentId>,
     /// Machines with open incidents by the Node that they joined as: an event about it concerns them.
     former: BTreeMap<NodeName, BTreeSet<MachineKey>>,
-    /// Open incidents of unreachable machines for which something was tried: a group that was nudged, first of all.
-    nudged: BTreeSet<IncidentKey>,
-    /// Open incidents whose machine is kept, or was.
-    kept: BTreeSet<IncidentKey>,
     gates: Vec<bool>,
     /// Room for those of the next step.
     next_gates: Vec<bool>,
@@ -194,19 +186,6 @@ pub struct State {
     /// The last intent of an earlier process.
     inherited: IntentId,
     outbox: Outbox,
-}
-
-/// An incident that is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Closed {
-    /// As it was when it closed.
-    pub incident: Incident,
-    /// When.
-    pub at: Time,
-    /// The same by a clock that stands still while nothing is watched.
-    pub watched_from: Time,
-    /// How.
-    pub verdict: crate::record::Verdict,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -236,8 +215,7 @@ impl State {
             leading: true,
             clouds,
             tally: Tally::default(),
-            cases: BTreeMap::new(),
-            closed: VecDeque::new(),
+            incidents: Incidents::default(),
             book: Book::default(),
             pauses: BTreeSet::new(),
             paused: BTreeSet::new(),
@@ -270,11 +248,7 @@ impl State {
             ripe: BTreeSet::new(),
             waiting: waits::Waiting::default(),
             touched: BTreeSet::new(),
-            by_number: BTreeMap::new(),
-            begun_for: BTreeMap::new(),
             former: BTreeMap::new(),
-            nudged: BTreeSet::new(),
-            kept: BTreeSet::new(),
             gates: Vec::new(),
             next_gates: Vec::new(),
             timers: Timers::default(),
@@ -341,10 +315,10 @@ impl State {
             cluster: &self.cluster,
             agents: &self.agents,
             tally: &self.tally,
-            cases: &self.cases,
+            cases: self.incidents.open(),
             book: &self.book,
-            nudged: &self.nudged,
-            kept: &self.kept,
+            nudged: self.incidents.nudged(),
+            kept: self.incidents.kept(),
             pauses: &self.pauses,
             let_go: &self.let_go,
             rolling: self.rollouts.rolling(),
@@ -364,7 +338,7 @@ impl State {
 
     /// Incidents that are over, oldest first.
     pub fn closed(&self) -> impl Iterator<Item = &Closed> {
-        self.closed.iter()
+        self.incidents.closed()
     }
 
     /// How often a case was decided about since the start: the cost of a burst of faults, counted and not timed.
@@ -379,16 +353,12 @@ impl State {
 
     /// The incident of that number, open or over.
     pub fn incident(&self, id: IncidentId) -> Option<&Incident> {
-        let open = self.by_number.get(&id).and_then(|key| self.cases.get(key));
-        let over = || self.closed.iter().rev().map(|closed| &closed.incident).find(|over| over.id == id);
-        open.map(|case| &case.incident).or_else(over)
+        self.incidents.numbered(id)
     }
 
     /// The incident for which this intent was begun, open or over.
     pub fn incident_of(&self, intent: IntentId) -> Option<&Incident> {
-        let open = self.begun_for.get(&intent).and_then(|id| self.incident(*id));
-        let tried = |over: &&Incident| over.attempts.iter().any(|attempt| attempt.intent == intent);
-        open.or_else(|| self.closed.iter().rev().map(|closed| &closed.incident).find(tried))
+        self.incidents.of_intent(intent)
     }
 
     /// Our fencing number.

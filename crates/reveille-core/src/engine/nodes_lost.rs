@@ -52,7 +52,7 @@ impl State {
         let together = &self.cluster.lost_together;
         let is_single =
             |key: &&IncidentKey| self.whose_node_went(key).is_some_and(|machine| !together.contains(machine));
-        self.cluster.missing_before = self.cases.keys().filter(is_single).count();
+        self.cluster.missing_before = self.incidents.open().keys().filter(is_single).count();
     }
 
     /// The machine of this incident, where the Node that it joined as went. One that serves in an error state, or for which a
@@ -122,7 +122,7 @@ impl State {
         if machines.is_empty() {
             return;
         }
-        let went = self.cases.keys().filter_map(|key| self.whose_node_went(key)).cloned();
+        let went = self.incidents.open().keys().filter_map(|key| self.whose_node_went(key)).cloned();
         for machine in went.collect::<Vec<_>>() {
             if self.cluster.lost_together.insert(machine.clone()) {
                 machines.push(machine);

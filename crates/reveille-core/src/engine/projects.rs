@@ -42,7 +42,7 @@ impl State {
         let nudged = !self.own_nudges(&name).is_empty() || !self.book.router_nudges(&name).is_empty();
         if sighted
             && routed
-            && !self.cases.keys().any(shared)
+            && !self.incidents.open().keys().any(shared)
             && !nudged
             && self.routes.dead_since().is_empty()
         {
@@ -61,7 +61,7 @@ impl State {
         let blind = !view.source.trust(self.now).is_given();
         let mut found = faults::of_groups(&self.roster, view, &self.own_nudges(name), self.now);
         // Groups that had an open case and are well again, or gone, are told so.
-        for key in self.cases.keys() {
+        for key in self.incidents.open().keys() {
             let here = matches!(&key.subject, Subject::Group(cloud, _) if cloud == name);
             if here && !found.iter().any(|(subject, ..)| *subject == key.subject) {
                 found.push((key.subject.clone(), Arc::from(key.subject.to_string()), Vec::new()));
@@ -97,7 +97,7 @@ impl State {
             Subject::Machine(_) | Subject::Pool(_) | Subject::Cluster => false,
         };
         let subjects: BTreeSet<Subject> =
-            self.cases.keys().map(|key| &key.subject).filter(is_unnamed).cloned().collect();
+            self.incidents.open().keys().map(|key| &key.subject).filter(is_unnamed).cloned().collect();
         for subject in subjects {
             let label = Arc::from(subject.to_string());
             self.settle_cases(&subject, Vec::new(), Blind::No, label, None);
@@ -134,7 +134,7 @@ impl State {
         // Machines whose missing route came back are judged with the rest of their faults.
         let lacking = |key: &&IncidentKey| key.kind == FaultKind::MissingRoute;
         let waiting: Vec<Subject> =
-            self.cases.keys().filter(lacking).map(|key| key.subject.clone()).collect();
+            self.incidents.open().keys().filter(lacking).map(|key| key.subject.clone()).collect();
         for subject in waiting {
             if let Subject::Machine(machine) = subject {
                 self.dirty.insert(machine);

@@ -53,7 +53,7 @@ impl State {
             flight.phase = Phase::Verifying { deadline, unseen_until };
             // Should the fault become another one meanwhile (its Node is deleted), the wait goes on in that one's incident.
             if matches!(flight.rung.class(), Class::Reboot)
-                && let Some(case) = self.cases.get_mut(&flight.key)
+                && let Some(case) = self.incidents.get_mut(&flight.key)
             {
                 case.incident.not_before = Some(unseen_until);
             }
@@ -160,7 +160,7 @@ impl State {
     /// It may only be late, or have been answered as failed on its way back: the action log is read once more before the next
     /// step, however fresh the evidence is.
     pub(super) fn expect_late_reboot(&mut self, flight: &Flight) {
-        if let (Call::Reboot(_), Some(case)) = (&flight.call, self.cases.get_mut(&flight.key)) {
+        if let (Call::Reboot(_), Some(case)) = (&flight.call, self.incidents.get_mut(&flight.key)) {
             case.gathered.asked_at = None;
             case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
         }
@@ -190,8 +190,8 @@ impl State {
     /// A reboot that was not confirmed happened after all: the machine is on its way up, and has its whole patience.
     pub(super) fn note_late_reboot(&mut self, key: &IncidentKey, shown: &ActionMark, asked_at: Time) {
         let until = self.now + self.boot_patience(key);
-        let domain = self.cases.get(key).and_then(|case| self.domain_of(case));
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let domain = self.incidents.get(key).and_then(|case| self.domain_of(case));
+        let Some(case) = self.incidents.get_mut(key) else { return };
         let incident = case.incident.id;
         // While the log shows nothing new it may come yet: it did so between two reads (seeds 4000609, 4001004).
         let Some(_) = case.gathered.unconfirmed.take_if(|before| before != shown) else {
@@ -228,11 +228,11 @@ impl State {
         self.outbox.record(Record::Judged { at, intent, held: true, text: text.clone() });
         self.book.count_verified(flight.rung);
         self.book.doubt_no_more(flight.incident);
-        self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, true, text));
+        self.incidents.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, true, text));
         self.drop_node(&flight.call);
         self.timers.clear(&Wake::Flight(intent));
         let patience = self.patience(flight);
-        if let Some(case) = self.cases.get_mut(&flight.key) {
+        if let Some(case) = self.incidents.get_mut(&flight.key) {
             case.incident.not_before = Some(at + patience);
         }
         if must_be_proved(flight) {
@@ -285,7 +285,7 @@ impl State {
 
     /// The same was asked for before, and may only be late: it may boot once more while this boot is waited for.
     fn may_boot_twice(&self, flight: &Flight) -> bool {
-        let Some(case) = self.cases.get(&flight.key) else { return false };
+        let Some(case) = self.incidents.get(&flight.key) else { return false };
         let Some((last, earlier)) = case.incident.attempts.split_last() else { return false };
         earlier.iter().any(|it| it.call.is_same_change(&last.call) && it.may_come_late())
             && stands(Guard::UnseenPatience)
@@ -299,7 +299,7 @@ impl State {
     fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
         self.outbox.record(Record::Judged { at, intent, held: false, text: text.clone() });
-        self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
+        self.incidents.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
         self.count_for_closed(intent);
         self.count_again(flight);
         self.land_failed(intent, flight);
@@ -329,7 +329,7 @@ impl State {
             self.record_width(domain, width);
         }
         // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
-        let unmade = self.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
+        let unmade = self.incidents.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
         match unmade.and_then(|attempt| attempt.ending.as_ref()).map(Ending::to_string) {
             Some(said) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
                 self.postpone(flight, Span::ZERO, &said);
@@ -338,7 +338,7 @@ impl State {
                 self.ripe.insert(flight.key.clone());
             }
             // Another fault took the place of its own meanwhile, and may have given it back: that was counted then.
-            _ if !self.by_number.contains_key(&flight.incident) => {}
+            _ if !self.incidents.is_open(flight.incident) => {}
             _ => self.try_again(flight),
         }
         self.rouse_subject(&flight.key.subject);
@@ -346,7 +346,7 @@ impl State {
 
     /// It held, looked mended and came back: that was counted as a try then.
     fn has_lapsed(&self, intent: IntentId, flight: &Flight) -> bool {
-        self.cases.get(&flight.key).is_some_and(|case| case.lapsed.contains(&intent))
+        self.incidents.get(&flight.key).is_some_and(|case| case.lapsed.contains(&intent))
     }
 
     fn record_width(&mut self, domain: &Domain, width: Width) {
@@ -366,7 +366,10 @@ impl State {
             Phase::Recording => {}
             // Answered while an earlier process ran: what came of it is looked for, and its answer stays what it was.
             Phase::Calling { .. }
-                if self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.outcome().is_some()) =>
+                if self
+                    .incidents
+                    .attempt(&flight.key, intent)
+                    .is_some_and(|attempt| attempt.outcome().is_some()) =>
             {
                 self.verify(intent);
             }
@@ -409,7 +412,8 @@ impl State {
             if let Some(counted) = &flight.counted {
                 self.count_fault_of(counted);
             }
-            let judged = self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.readback.is_some());
+            let judged =
+                self.incidents.attempt(&flight.key, intent).is_some_and(|attempt| attempt.readback.is_some());
             let although =
                 if judged { "it was read back as not done" } else { "the call was answered as failed" };
             self.took_effect(intent, &flight, Arc::from(format!("it goes, although {although}")));
@@ -459,12 +463,12 @@ impl State {
     /// when its time to boot is over.
     pub(super) fn land_superseded(&mut self, key: &IncidentKey, closed: IncidentId, verdict: Verdict) {
         let is_away = verdict != Verdict::SubjectGone
-            && self.cases_of(&key.subject).any(|other| other.kind.is_absence());
+            && self.incidents.of(&key.subject).any(|other| other.incident.key.kind.is_absence());
         if verdict == Verdict::Superseded || !key.kind.is_absence() || is_away {
             return;
         }
         let is_over = |flight: &Flight| {
-            let is_open = self.by_number.contains_key(&flight.incident);
+            let is_open = self.incidents.is_open(flight.incident);
             flight.key.subject == key.subject && flight.incident != closed && boots(flight) && !is_open
         };
         let over = self.book.flights.iter().filter(|(_, flight)| is_over(flight)).map(|(intent, _)| *intent);
@@ -476,7 +480,7 @@ impl State {
 
     /// It has been well for its dwell and only a person's word is missing: what was under way for it is proved.
     pub(super) fn prove_unconfirmed(&mut self, key: &IncidentKey) {
-        let Some(case) = self.cases.get(key) else { return };
+        let Some(case) = self.incidents.get(key) else { return };
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
         let (domain, earned) = (flight.domain.clone(), self.earns(case, flight));
         self.book.flights.remove(&intent);
@@ -494,10 +498,10 @@ impl State {
     /// lost their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
     fn earns(&self, case: &Case, flight: &Flight) -> bool {
         let key = &case.incident.key;
-        let absent = |other: IncidentKey| other != *key && other.kind.is_absence();
+        let absent = |other: &Case| other.incident.key != *key && other.incident.key.kind.is_absence();
         // One that is started is on its way up: that it runs is all that was wanted.
         let must_answer = matches!(flight.call, Call::Reboot(_)) && stands(Guard::OwnProof);
-        earned(case, flight) && !(must_answer && self.cases_of(&key.subject).any(absent))
+        earned(case, flight) && !(must_answer && self.incidents.of(&key.subject).any(absent))
     }
 
     /// A replacement is proved when a newcomer of the pool answers for its dwell.

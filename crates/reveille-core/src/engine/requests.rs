@@ -41,7 +41,7 @@ impl State {
         }
         let at = self.now;
         let open = open.filter(|_| !self.is_from_before(key));
-        let case = open.as_ref().and_then(|open| self.cases.get_mut(open));
+        let case = open.as_ref().and_then(|open| self.incidents.get_mut(open));
         let incident = case.map(|case| {
             case.incident.asked = Some(Asked { at, value: value.clone() });
             case.incident.id
@@ -74,12 +74,11 @@ impl State {
         let Some([Hold::Kept(left)]) = replace.map(|(_, holds)| holds.as_slice()) else { return };
         let at = self.now;
         let until = at + *left;
-        let Some(case) = self.cases.get_mut(key).filter(|case| case.incident.kept_until.is_none()) else {
+        let Some(case) = self.incidents.get(key).filter(|case| case.incident.kept_until.is_none()) else {
             return;
         };
-        case.incident.kept_until = Some(until);
-        self.kept.insert(key.clone());
         let incident = case.incident.id;
+        self.incidents.keep(incident, until);
         self.outbox.record(Record::Kept { at, incident, until });
     }
 }

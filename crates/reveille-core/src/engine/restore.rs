@@ -11,7 +11,6 @@ mod verdicts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diagnose::gathered::Gathered;
 use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending};
@@ -96,7 +95,7 @@ impl Replay {
         let numbers = &mut self.state.numbers;
         match record {
             Record::Started { at, .. } => {
-                for case in self.state.cases.values_mut() {
+                for case in self.state.incidents.cases_mut() {
                     case.resumed_at = case.resumed_at.or(Some(at));
                 }
             }
@@ -138,10 +137,7 @@ impl Replay {
                 }
                 self.state.note_request(&machine, value);
             }
-            Record::Kept { incident, until, .. } => {
-                self.with(incident, |found| found.kept_until = Some(until));
-                self.state.kept.extend(self.keys.get(&incident).cloned());
-            }
+            Record::Kept { incident, until, .. } => self.state.incidents.keep(incident, until),
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict, watched_from } => {
                 self.close((at, watched_from.unwrap_or(at)), incident, verdict);
@@ -155,7 +151,7 @@ impl Replay {
             Record::Tried { incident, attempt, rung } => {
                 numbers.intent = numbers.intent.max(attempt.intent);
                 if let Some(key) = self.keys.get(&incident) {
-                    self.state.note_begun(key, incident, attempt.intent);
+                    self.state.incidents.note_begun(key, incident, attempt.intent);
                 }
                 self.with(incident, |found| {
                     let intent = attempt.intent;
@@ -198,7 +194,7 @@ impl Replay {
         if let Some(until) = not_before {
             self.state.book.wait_unseen(incident, until);
         }
-        if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
+        if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.incidents.get_mut(key)) {
             case.gathered.unconfirmed = unconfirmed;
             case.lapsed = lapsed;
             case.outlasted = outlasted;
@@ -355,7 +351,12 @@ impl Replay {
     fn take_outcome(&mut self, at: Time, intent: IntentId, outcome: Outcome) {
         if let Some(flight) = self.state.book.flights.get(&intent).cloned() {
             // One that was answered late has two outcomes, and was one request.
-            if self.state.attempt(&flight.key, intent).is_none_or(|attempt| attempt.ending.is_none()) {
+            if self
+                .state
+                .incidents
+                .attempt(&flight.key, intent)
+                .is_none_or(|attempt| attempt.ending.is_none())
+            {
                 self.state.book.count_requested(flight.rung);
             }
             if outcome.denies() {
@@ -420,7 +421,7 @@ impl Replay {
                 };
                 // It is tried once more.
                 state.book.places.free(incident);
-                state.note_begun(&key, incident, intent);
+                state.incidents.note_begun(&key, incident, intent);
                 state.book.flights.insert(intent, flight);
                 self.open_intents.insert(intent, key);
                 self.begun_again(incident, rung, &call);
@@ -474,49 +475,18 @@ impl Replay {
         label: Arc<str>,
         since: OpenedSince,
     ) {
-        let incident = Incident {
-            id,
-            key: key.clone(),
-            pool,
-            label,
-            first_seen: at,
-            counted_from: at,
-            well_since: None,
-            findings: Vec::new(),
-            attempts: Vec::new(),
-            rung: 0,
-            tries: 0,
-            not_before: None,
-            given_up: false,
-            asked: None,
-            kept_until: None,
-        };
+        let incident = Incident::opened(id, key.clone(), pool, label, at);
         let OpenedSince { away_since, served_since, watched_from, resumed_at } = since;
         // A checkpoint does not hold the earlier incident, which is closed by then.
         let away_since = away_since.unwrap_or_else(|| self.state.away_since(&key, at).0).min(at);
-        let case = Case {
-            incident,
-            away_since,
-            served_since,
-            watched_from: watched_from.unwrap_or(at),
-            due_after: None,
-            rests_on_cluster: true,
-            gathered: Gathered::default(),
-            unreached: 0,
-            unmade: 0,
-            well_boot: None,
-            lapsed: Vec::new(),
-            given_time: 0,
-            resumed_at,
-            outlasted: None,
-        };
-        self.state.by_number.insert(id, key.clone());
-        self.state.cases.insert(key, case);
+        let watched_from = watched_from.unwrap_or(at);
+        let case = Case { away_since, served_since, watched_from, resumed_at, ..Case::new(incident) };
+        self.state.incidents.insert(case);
     }
 
     fn with(&mut self, id: IncidentId, change: impl FnOnce(&mut Incident)) {
         let Some(key) = self.keys.get(&id) else { return };
-        if let Some(case) = self.state.cases.get_mut(key).filter(|case| case.incident.id == id) {
+        if let Some(case) = self.state.incidents.get_mut(key).filter(|case| case.incident.id == id) {
             change(&mut case.incident);
         }
     }
@@ -524,7 +494,7 @@ impl Replay {
     /// The same again after it had held: it did not stick, which is a try, once for each that held. A call that is denied for an
     /// hour is made again and again, and is none.
     fn begun_again(&mut self, id: IncidentId, rung: u8, call: &Call) {
-        let Some(case) = self.keys.get(&id).and_then(|key| self.state.cases.get_mut(key)) else { return };
+        let Some(case) = self.keys.get(&id).and_then(|key| self.state.incidents.get_mut(key)) else { return };
         if case.incident.id != id {
             return;
         }
@@ -539,18 +509,18 @@ impl Replay {
 
     fn note(&mut self, intent: IntentId, change: impl FnOnce(&mut Attempt)) {
         if let Some(key) = self.open_intents.get(&intent) {
-            self.state.note_attempt(key, intent, change);
+            self.state.incidents.note_attempt(key, intent, change);
         }
     }
 
     fn close(&mut self, (at, watched_from): (Time, Time), id: IncidentId, verdict: Verdict) {
         let Some(key) = self.keys.remove(&id) else { return };
-        if self.state.cases.get(&key).is_none_or(|case| case.incident.id != id) {
+        if self.state.incidents.get(&key).is_none_or(|case| case.incident.id != id) {
             return;
         }
         // As in the process before (`land_closed`): a machine that is gone, as was wanted, keeps its slot until its pool is well;
         // anything else that was being proved is proved, or has nothing left to prove.
-        let is_answered = self.state.cases.get(&key).is_some_and(|case| {
+        let is_answered = self.state.incidents.get(&key).is_some_and(|case| {
             case.incident.attempts.last().is_some_and(|attempt| attempt.ending.is_some())
         });
         let is_over = matches!(verdict, Verdict::Mended | Verdict::Recovered);
@@ -574,17 +544,19 @@ impl Replay {
         if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
             self.state.book.doubt_no_more(id);
         }
-        if let Some(case) = self.state.cases.remove(&key) {
-            self.state.forget_numbers(&case);
+        if let Some(case) = self.state.incidents.remove(&key) {
             self.state.land_superseded(&key, id, verdict);
-            self.state.keep_closed(Closed { incident: case.incident, at, watched_from, verdict });
+            let closed = Closed { incident: case.incident, at, watched_from, verdict };
+            self.state.incidents.close(closed, |id| self.state.book.is_of(id));
         }
     }
 
     /// Timers go on only across a short gap; intents without an outcome are read back first.
     fn finish(self, how: Restored) -> State {
         let mut state = self.state;
-        state.resumed = !state.remembered.is_empty() || !self.keys.is_empty() || !state.closed.is_empty();
+        state.resumed = !state.remembered.is_empty()
+            || !self.keys.is_empty()
+            || state.incidents.closed().next().is_some();
         state.inherited = state.numbers.intent;
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
@@ -600,11 +572,11 @@ impl Replay {
             None => state.book.look_afresh(how.now),
         }
         // The record of this start comes behind what is replayed here.
-        for case in state.cases.values_mut() {
+        for case in state.incidents.cases_mut() {
             case.resumed_at = Some(case.resumed_at.map_or(how.now, |at| at.min(how.now)));
         }
         if blind && stands(Guard::UnbrokenSight) {
-            for case in state.cases.values_mut() {
+            for case in state.incidents.cases_mut() {
                 case.incident.counted_from = how.now;
             }
         }
@@ -615,7 +587,7 @@ impl Replay {
         if how.last_alive.is_none_or(|last| how.now < last || State::was_long_gap(last, how.now)) {
             state.rollouts.doubt();
         }
-        state.ripe.extend(state.cases.keys().cloned());
+        state.ripe.extend(state.incidents.open().keys().cloned());
         state.dirty.extend(state.remembered.keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.
         state.go_back_to(how.now);
@@ -650,7 +622,7 @@ impl State {
                 // It may have shown while no process was looking: it gets the time to be seen.
                 Phase::Verifying { unseen_until, .. } => {
                     let unseen_until = unseen_until.min(longest).max(seen_by);
-                    if let Some(case) = self.cases.get_mut(&flight.key) {
+                    if let Some(case) = self.incidents.get_mut(&flight.key) {
                         case.incident.not_before = Some(unseen_until);
                     }
                     Phase::Verifying { deadline: now + timing.verify_within, unseen_until }

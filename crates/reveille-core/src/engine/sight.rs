@@ -365,7 +365,7 @@ impl State {
         let Some(removal) = self.removal_of(gone) else {
             // No incident opens for the Node of one that is in an error state.
             let errored = IncidentKey { subject: Subject::Machine(machine), kind: FaultKind::Errored };
-            if self.cases.contains_key(&errored) {
+            if self.incidents.open().contains_key(&errored) {
                 self.note_lost_with_others(&errored);
             }
             return;
@@ -382,7 +382,7 @@ impl State {
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;
         let machine = link.machine();
-        let in_question = self.resumed && self.cases_of(&Subject::Machine(machine.clone())).next().is_some();
+        let in_question = self.resumed && self.incidents.is_amiss(&machine);
         let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         else {
             return;
@@ -443,7 +443,7 @@ impl State {
             .iter()
             .filter(|(_, flight)| flight.domain.is_none() && flight.rung.class().is_destructive());
         let found: Vec<_> = lost
-            .filter_map(|(intent, flight)| Some((*intent, self.domain_of(self.cases.get(&flight.key)?)?)))
+            .filter_map(|(intent, flight)| Some((*intent, self.domain_of(self.incidents.get(&flight.key)?)?)))
             .collect();
         for (intent, domain) in found {
             if let Some(flight) = self.book.flights.get_mut(&intent) {
@@ -463,7 +463,7 @@ impl State {
             }
             _ => None,
         };
-        let ids: BTreeSet<InstanceId> = self.cases.keys().filter_map(unlisted).collect();
+        let ids: BTreeSet<InstanceId> = self.incidents.open().keys().filter_map(unlisted).collect();
         self.ask_for_missing(cloud, ids);
     }
 
@@ -501,7 +501,7 @@ impl State {
     /// Keeps a machine under the name of the Node that it joined as, while an incident of it is open.
     pub(super) fn note_former(&mut self, key: &MachineKey) {
         let Some(name) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) else { return };
-        if self.cases_of(&Subject::Machine(key.clone())).next().is_some() {
+        if self.incidents.is_amiss(key) {
             self.former.entry(name).or_default().insert(key.clone());
         } else {
             self.forget_former(&name, key);

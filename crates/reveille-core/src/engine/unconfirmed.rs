@@ -20,7 +20,7 @@ use super::{RECURS_WITHIN, State, Wake};
 impl State {
     /// Its dwell was over then, and it has looked well since.
     pub(super) fn outlast(&mut self, key: &IncidentKey, over: Time) {
-        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(case) = self.incidents.get_mut(key) else { return };
         let is_first = case.outlasted.is_none() && is_begun(case);
         if is_first {
             case.outlasted = Some(over);

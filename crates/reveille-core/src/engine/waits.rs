@@ -135,8 +135,12 @@ impl State {
 
     /// Decides the waiting cases of one subject again: it was judged, or something that was under way for it has ended.
     pub(super) fn rouse_subject(&mut self, subject: &Subject) {
-        let waits: Vec<IncidentKey> =
-            self.cases_of(subject).filter(|key| self.waiting.of(key).is_some()).collect();
+        let waits: Vec<IncidentKey> = self
+            .incidents
+            .keys_of(subject)
+            .into_iter()
+            .filter(|key| self.waiting.of(key).is_some())
+            .collect();
         self.ripe.extend(waits);
     }
 
@@ -223,7 +227,7 @@ impl State {
             };
         }
         let of_domain = holds.iter().any(|hold| matches!(hold, Hold::Width { .. } | Hold::CoolingDown(_)));
-        let domain = self.cases.get(key).filter(|_| of_domain).and_then(|case| self.domain_of(case));
+        let domain = self.incidents.get(key).filter(|_| of_domain).and_then(|case| self.domain_of(case));
         domain.map_or(WaitFor::Itself, WaitFor::Domain)
     }
 

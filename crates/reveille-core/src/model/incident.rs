@@ -367,6 +367,33 @@ pub struct Asked {
 }
 
 impl Incident {
+    /// One that was seen first just now, and for which nothing was tried.
+    pub fn opened(
+        id: IncidentId,
+        key: IncidentKey,
+        pool: Option<PoolName>,
+        label: Arc<str>,
+        at: Time,
+    ) -> Self {
+        Self {
+            id,
+            key,
+            pool,
+            label,
+            first_seen: at,
+            counted_from: at,
+            well_since: None,
+            findings: Vec::new(),
+            attempts: Vec::new(),
+            rung: 0,
+            tries: 0,
+            not_before: None,
+            given_up: false,
+            asked: None,
+            kept_until: None,
+        }
+    }
+
     /// Why, as far as it is known by now.
     pub fn cause(&self) -> &Cause {
         self.findings.first().map_or(&Cause::Unknown, |finding| &finding.cause)

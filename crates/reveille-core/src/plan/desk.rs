@@ -65,6 +65,26 @@ pub struct Case {
 }
 
 impl Case {
+    /// Nothing is known of it but the incident: not whether it may be acted on, and no evidence.
+    pub fn new(incident: Incident) -> Self {
+        Self {
+            away_since: incident.first_seen,
+            served_since: None,
+            watched_from: incident.first_seen,
+            due_after: None,
+            rests_on_cluster: true,
+            gathered: Gathered::default(),
+            unreached: 0,
+            unmade: 0,
+            well_boot: None,
+            lapsed: Vec::new(),
+            given_time: 0,
+            resumed_at: None,
+            outlasted: None,
+            incident,
+        }
+    }
+
     /// One more try of a step did not help: it is waited longer before the next. True where it was the last one that is allowed.
     pub fn count_try(&mut self, now: Time, timing: &Timing, allowed: u32) -> bool {
         let incident = &mut self.incident;

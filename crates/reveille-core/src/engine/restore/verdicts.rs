@@ -58,7 +58,7 @@ impl Replay {
         // One that is still being proved may be judged once more: it took effect and did not help.
         let key =
             if proving { self.open_intents.get(&intent).cloned() } else { self.open_intents.remove(&intent) };
-        if let Some(case) = key.and_then(|key| self.state.cases.get_mut(&key)) {
+        if let Some(case) = key.and_then(|key| self.state.incidents.get_mut(&key)) {
             case.incident.not_before = Some(at + wait);
         }
     }
@@ -106,7 +106,7 @@ impl Replay {
     /// No answer came, and nothing was seen of it.
     pub(super) fn was_unmade(&self, intent: IntentId) -> bool {
         let key = self.state.book.flights.get(&intent).map(|flight| &flight.key);
-        let attempt = key.and_then(|key| self.state.attempt(key, intent));
+        let attempt = key.and_then(|key| self.state.incidents.attempt(key, intent));
         attempt.is_some_and(Attempt::came_to_nothing)
     }
 
@@ -116,7 +116,7 @@ impl Replay {
         let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
         if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
             self.state.book.not_deleted(&flight.call);
-            if let (Call::Reboot(_), Some(case)) = (&flight.call, self.state.cases.get_mut(&flight.key)) {
+            if let (Call::Reboot(_), Some(case)) = (&flight.call, self.state.incidents.get_mut(&flight.key)) {
                 // It may only be late.
                 case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
             }
@@ -136,7 +136,9 @@ impl Replay {
         let flight = self.state.book.flights.remove(&intent);
         let (rung, of) = flight.map(|flight| (flight.rung, flight.incident)).unzip();
         let timing = self.state.roster.timing;
-        if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
+        if let Some(case) =
+            self.open_intents.remove(&intent).and_then(|key| self.state.incidents.get_mut(&key))
+        {
             // Counted when the fault came back, or when another fault gave it back under a number of its own.
             let is_counted = case.lapsed.contains(&intent) || of.is_some_and(|of| of != case.incident.id);
             if tries > 0 && is_counted {

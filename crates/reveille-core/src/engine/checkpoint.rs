@@ -101,9 +101,7 @@ impl State {
         let joined = |(machine, memory): (MachineKey, Remembered)| {
             Some(Joined { machine, node: memory.node?, pool: memory.pool })
         };
-        let over = self.let_go.iter().map(|(scope, at)| Record::Paused { at, scope, over: true });
-        let standing = self.paused.iter().cloned();
-        records.extend(over.chain(standing.map(|scope| Record::Paused { at, scope, over: false })));
+        records.extend(self.pauses.checkpoint(at));
         let joined: Vec<Joined> = known().filter_map(joined).collect();
         let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(joined.map(|machines| Record::Joined { at, machines }));

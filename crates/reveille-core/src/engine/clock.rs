@@ -65,7 +65,7 @@ impl State {
         self.cluster.over(jump);
         self.others.values_mut().chain(self.handovers.values_mut()).for_each(|others| others.over(jump));
         self.rollouts.over(jump, self.roster.timing.rollout_quiet);
-        self.let_go.over(jump);
+        self.pauses.over(jump);
         self.newcomers.over(jump);
         self.remembered.values_mut().for_each(|memory| memory.over(jump));
         self.departed.iter_mut().for_each(|(_, memory)| memory.over(jump));
@@ -91,7 +91,7 @@ impl State {
         let has_incidents = !self.incidents.is_empty();
         let has_others =
             !self.others.is_empty() || !self.handovers.is_empty() || !self.rollouts.rolling().is_empty();
-        let has_open_fates = !self.let_go.is_empty() || !self.open_fates.is_empty();
+        let has_open_fates = !self.pauses.let_go().is_empty() || !self.open_fates.is_empty();
         let has_begun = book.begun().next().is_some() || !book.flights.is_empty();
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
         if has_incidents || has_others || has_open_fates || has_begun || self.now < before {
@@ -138,7 +138,7 @@ impl State {
             others.since = others.since.min(now);
         }
         self.rollouts.go_back_to(now, self.roster.timing.rollout_quiet);
-        self.let_go.go_back_to(now);
+        self.pauses.go_back_to(now);
         self.routes.go_back_to(now);
         self.open_fates.values_mut().for_each(|since| *since = (*since).min(now));
         for closed in self.incidents.closed_mut() {

@@ -13,9 +13,7 @@
 //! a person asked for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
-use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -306,7 +304,7 @@ impl State {
             return;
         }
         // What was done to it meanwhile was not seen: a person may have started it just before they put its marks back.
-        self.forget_let_go(self.now);
+        self.pauses.forget_old(self.now, self.longest_boot());
         self.return_at(self.now, &machines);
         self.outbox.record(Record::Returned { at: self.now, machines });
     }
@@ -316,7 +314,7 @@ impl State {
         self.bring_back(machines);
         for key in machines {
             let MachineKey::Instance(_, id) = key else { continue };
-            self.let_go.note(PauseScope::Machine(Arc::from(id.as_str())), at);
+            self.pauses.note_return(id, at);
         }
     }
 

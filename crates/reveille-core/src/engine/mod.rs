@@ -33,6 +33,7 @@ mod nodes_lost;
 mod nodes_only;
 mod others;
 mod outbox;
+mod pauses;
 mod projects;
 mod proofs;
 mod queue;
@@ -55,7 +56,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
-use crate::event::{Command, Event, Pause, PauseScope};
+use crate::event::{Command, Event};
 use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -69,13 +70,13 @@ use crate::plan::budget::Book;
 use crate::plan::desk::{Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
-use crate::plan::let_go::LetGo;
 use crate::plan::routes::RouteMemory;
 use crate::record::Joined;
 
 use incidents::Incidents;
 use newcomers::Newcomers;
 use outbox::Outbox;
+use pauses::Pauses;
 use reads::Reads;
 use rollouts::Rollouts;
 use timers::{Timers, Wake};
@@ -123,11 +124,7 @@ pub struct State {
     tally: Tally,
     incidents: Incidents,
     book: Book,
-    pauses: BTreeSet<Pause>,
-    /// What is paused as far as the ledger knows: by people, and in the roster.
-    paused: BTreeSet<PauseScope>,
-    /// What people were done with a moment ago.
-    let_go: LetGo,
+    pauses: Pauses,
     /// Who we are to each cloud, as its logs of actions tell it.
     own_users: BTreeMap<CloudName, BTreeSet<Arc<str>>>,
     /// The last requests for a repair of each machine, oldest first, whatever came of them.
@@ -217,9 +214,7 @@ impl State {
             tally: Tally::default(),
             incidents: Incidents::default(),
             book: Book::default(),
-            pauses: BTreeSet::new(),
-            paused: BTreeSet::new(),
-            let_go: LetGo::default(),
+            pauses: Pauses::default(),
             own_users: BTreeMap::new(),
             requests: BTreeMap::new(),
             rollouts: Rollouts::default(),
@@ -319,8 +314,8 @@ impl State {
             book: &self.book,
             nudged: self.incidents.nudged(),
             kept: self.incidents.kept(),
-            pauses: &self.pauses,
-            let_go: &self.let_go,
+            pauses: self.pauses.asked(),
+            let_go: self.pauses.let_go(),
             rolling: self.rollouts.rolling(),
             freezes: &self.freezes,
             others: &self.others,

@@ -10,16 +10,14 @@
 //! A person or a program that deletes one machine may be at work on the next. The ledger keeps this, so that the next
 //! process knows it too.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnose::hosting;
 use crate::effect::Look;
-use crate::event::{Pause, PauseScope};
 use crate::model::id::{CloudName, InstanceId, PoolName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::{Mode, Pool};
-use crate::model::time::{Span, Time};
+use crate::model::time::Span;
 use crate::observe::cloud::Seen;
 use crate::plan::desk::Others;
 use crate::plan::interlock;
@@ -60,67 +58,6 @@ impl State {
     pub(super) fn note_others(&mut self, pools: Vec<PoolName>, what: Arc<str>) {
         let at = self.now;
         self.leave_alone(pools, Others { since: at, at, until: at + interlock::OTHERS_QUIET, what });
-    }
-
-    /// These are all the pauses there are. The end of another controller's is a handover.
-    pub(super) fn take_pauses(&mut self, pauses: BTreeSet<Pause>) {
-        if self.pauses == pauses {
-            return;
-        }
-        let before = std::mem::replace(&mut self.pauses, pauses);
-        let is_anothers = |pause: &Pause| pause.scope == PauseScope::OtherController;
-        if before.iter().any(is_anothers) && !self.pauses.iter().any(is_anothers) {
-            self.take_over();
-        }
-        self.review_pauses();
-        self.rouse_held();
-    }
-
-    /// Tells the ledger which pauses began and which are over, those of the roster as well. One that a person ended while no
-    /// process ran is over as of now: they may have ended it a moment ago.
-    pub(super) fn review_pauses(&mut self) {
-        let of_people = self.pauses.iter().map(|pause| pause.scope.clone());
-        let of_people = of_people.filter(|scope| *scope != PauseScope::OtherController);
-        let of_roster = self.roster.pools.values().filter(|pool| pool.paused);
-        let of_roster = of_roster.map(|pool| PauseScope::Pool(Arc::from(pool.name.as_str())));
-        let standing: BTreeSet<_> = of_people.chain(of_roster).collect();
-        let [over, begun] = [(&self.paused, &standing), (&standing, &self.paused)]
-            .map(|(these, those)| these.difference(those).cloned().collect::<Vec<_>>());
-        over.into_iter().for_each(|scope| self.let_go(scope));
-        for scope in begun {
-            self.take_pause(self.now, scope.clone(), false);
-            self.outbox.record(Record::Paused { at: self.now, scope, over: false });
-        }
-    }
-
-    /// A person is done with this machine, by its lock or its annotation. A pause by a command may name it all the same.
-    pub(super) fn let_go_of(&mut self, id: &InstanceId) {
-        self.let_go(PauseScope::Machine(Arc::from(id.as_str())));
-        self.review_pauses();
-    }
-
-    /// A person is done with what this covers, and it may boot still: EC2 keeps no log of a reboot. Ends after the time of a boot
-    /// (`interlock::just_released`).
-    fn let_go(&mut self, scope: PauseScope) {
-        let at = self.now;
-        self.forget_let_go(at);
-        self.take_pause(at, scope.clone(), true);
-        self.outbox.record(Record::Paused { at, scope, over: true });
-    }
-
-    pub(super) fn take_pause(&mut self, at: Time, scope: PauseScope, over: bool) {
-        if over {
-            self.paused.remove(&scope);
-            self.let_go.note(scope, at);
-        } else {
-            self.paused.insert(scope);
-        }
-    }
-
-    /// What was let go of longer before `now` than any machine takes to boot holds nothing any more.
-    pub(super) fn forget_let_go(&mut self, now: Time) {
-        let patience = self.roster.pools.values().map(|pool| pool.deadlines.boot_patience()).max();
-        self.let_go.retain(|at| now.since(at) < patience.unwrap_or_default());
     }
 
     /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the

@@ -307,7 +307,7 @@ impl Replay {
             }
             Record::Forgotten { machines, .. } => self.depart(machines, false),
             Record::Departed { machines, disowned, .. } => self.depart(machines, disowned),
-            Record::Paused { at, scope, over } => self.state.take_pause(at, scope, over),
+            Record::Paused { at, scope, over } => self.state.pauses.take(at, scope, over),
             Record::Returned { at, machines } => self.state.return_at(at, &machines),
             _ => {}
         }
@@ -580,7 +580,7 @@ impl Replay {
                 case.incident.counted_from = how.now;
             }
         }
-        state.forget_let_go(how.now);
+        state.pauses.forget_old(how.now, state.longest_boot());
         state.await_remembered_nodes();
         state.begin_unseen(how.last_alive);
         state.resume_flights();

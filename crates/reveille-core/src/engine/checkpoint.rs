@@ -12,7 +12,6 @@ use crate::model::time::Time;
 use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Counted, Phase, Tried, Width};
-use crate::plan::desk::Others;
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
@@ -27,14 +26,7 @@ impl State {
         if let Some(cluster) = self.cluster.identity.expected().cloned() {
             records.push(Record::Cluster { at, cluster });
         }
-        let others = self.others.iter().chain(&self.handovers).filter(|(_, others)| at < others.until);
-        records.extend(others.map(|(pool, Others { since, at, until, what })| {
-            let (at, pools, until, what) = (*at, vec![pool.clone()], *until, what.clone());
-            // The earlier records are gone, and the hour at most counts from the first of them.
-            let since = Some(*since).filter(|since| *since < at);
-            let (images, versions) = (Vec::new(), Vec::new());
-            Record::OthersActed { at, pools, until, what, rollout: false, since, images, versions }
-        }));
+        records.extend(self.others.checkpoint(at));
         records.extend(self.rollouts.checkpoint(at));
         self.checkpoint_machines(&mut records);
         let closed = self.incidents.closed().map(|closed| (&closed.incident, Some(closed)));

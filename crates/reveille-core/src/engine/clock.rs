@@ -63,7 +63,7 @@ impl State {
         self.book.over(jump);
         self.clouds.values_mut().for_each(|cloud| cloud.over(jump));
         self.cluster.over(jump);
-        self.others.values_mut().chain(self.handovers.values_mut()).for_each(|others| others.over(jump));
+        self.others.over(jump);
         self.rollouts.over(jump, self.roster.timing.rollout_quiet);
         self.pauses.over(jump);
         self.newcomers.over(jump);
@@ -89,8 +89,7 @@ impl State {
     pub(super) fn tell_jump(&mut self, before: Time) {
         let book = &self.book;
         let has_incidents = !self.incidents.is_empty();
-        let has_others =
-            !self.others.is_empty() || !self.handovers.is_empty() || !self.rollouts.rolling().is_empty();
+        let has_others = !self.others.is_empty() || !self.rollouts.rolling().is_empty();
         let has_open_fates = !self.pauses.let_go().is_empty() || !self.open_fates.is_empty();
         let has_begun = book.begun().next().is_some() || !book.flights.is_empty();
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
@@ -132,11 +131,7 @@ impl State {
         self.agents.go_back_to(now);
         self.traces.go_back_to(now, |machine| self.incidents.is_amiss(machine));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
-        for others in self.others.values_mut().chain(self.handovers.values_mut()) {
-            others.until = others.until_by(now);
-            others.at = others.at.min(now);
-            others.since = others.since.min(now);
-        }
+        self.others.go_back_to(now);
         self.rollouts.go_back_to(now, self.roster.timing.rollout_quiet);
         self.pauses.go_back_to(now);
         self.routes.go_back_to(now);

@@ -292,9 +292,7 @@ impl State {
         else {
             return;
         };
-        if let Some(others) = self.others.get_mut(pool) {
-            others.what = Arc::from(format!("user {who} deleted instance {instance}"));
-        }
+        self.others.tell(pool, Arc::from(format!("user {who} deleted instance {instance}")));
     }
 
     /// Our requests that the cloud took for the machine of this incident, under whichever incident. Of a reboot whose answer was

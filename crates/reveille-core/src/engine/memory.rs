@@ -21,7 +21,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::plan::desk::Case;
-use crate::plan::interlock::OTHERS_HOLD;
+use crate::plan::others::OTHERS_HOLD;
 use crate::record::Record;
 
 use super::{JOINED_MAX, State};

@@ -67,9 +67,10 @@ use crate::observe::cluster::ClusterView;
 use crate::observe::remembered::Remembered;
 use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
-use crate::plan::desk::{Desk, Others};
+use crate::plan::desk::Desk;
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
+use crate::plan::others::AtWork;
 use crate::plan::routes::RouteMemory;
 use crate::record::Joined;
 
@@ -134,10 +135,7 @@ pub struct State {
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
-    /// Pools in which another actor is at work.
-    others: BTreeMap<PoolName, Others>,
-    /// Pools in which another controller of this roster acted until a moment ago.
-    handovers: BTreeMap<PoolName, Others>,
+    others: AtWork,
     /// Machines that were seen being born, and became Ready for the first time.
     newcomers: Newcomers,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
@@ -220,8 +218,7 @@ impl State {
             rollouts: Rollouts::default(),
             asked_in_full: BTreeMap::new(),
             freezes: Freezes::default(),
-            others: BTreeMap::new(),
-            handovers: BTreeMap::new(),
+            others: AtWork::default(),
             newcomers: Newcomers::default(),
             arrived: BTreeMap::new(),
             routes: RouteMemory::default(),
@@ -319,7 +316,6 @@ impl State {
             rolling: self.rollouts.rolling(),
             freezes: &self.freezes,
             others: &self.others,
-            handovers: &self.handovers,
             unseen: &self.remembered,
             open_fates: &self.open_fates,
             routes: &self.routes,

@@ -19,8 +19,7 @@ use crate::model::incident::MachineKey;
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::Seen;
-use crate::plan::desk::Others;
-use crate::plan::interlock;
+use crate::plan::others::{OTHERS_QUIET, Others};
 use crate::record::Record;
 
 use super::{LookFor, State};
@@ -57,7 +56,7 @@ impl State {
     /// Others took a machine of these pools away, and may be at work there. The next process has to know, too.
     pub(super) fn note_others(&mut self, pools: Vec<PoolName>, what: Arc<str>) {
         let at = self.now;
-        self.leave_alone(pools, Others { since: at, at, until: at + interlock::OTHERS_QUIET, what });
+        self.leave_alone(pools, Others { since: at, at, until: at + OTHERS_QUIET, what });
     }
 
     /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the
@@ -72,7 +71,7 @@ impl State {
         };
         let pools: Vec<_> = self.roster.pools.values().map(|pool| (pool.name.clone(), boots(pool))).collect();
         for (pool, boots) in pools {
-            let until = at + boots.max(interlock::OTHERS_QUIET);
+            let until = at + boots.max(OTHERS_QUIET);
             self.leave_alone(vec![pool], Others { since: at, at, until, what: what.clone() });
         }
     }
@@ -81,7 +80,7 @@ impl State {
         if pools.is_empty() {
             return;
         }
-        self.remember_others(&pools, &others);
+        pools.iter().for_each(|pool| self.others.note(pool, &others));
         let Others { at, until, what, .. } = others;
         let record = Record::OthersActed {
             at,
@@ -94,23 +93,6 @@ impl State {
             versions: Vec::new(),
         };
         self.outbox.record(record);
-    }
-
-    /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
-    ///
-    /// A handover is kept beside the deletions: bare metal that the other controller rebooted comes up for two hours, and a
-    /// deletion in that time took the place of its hold, and inherited its beginning, so that neither of the two held.
-    pub(super) fn remember_others(&mut self, pools: &[PoolName], others: &Others) {
-        let kept = if interlock::renews(others) { &mut self.others } else { &mut self.handovers };
-        for pool in pools {
-            let known = kept.get(pool);
-            if known.is_some_and(|known| known.until_by(others.at) > others.until) {
-                continue;
-            }
-            let goes_on = known.filter(|known| others.at <= known.until_by(others.at));
-            let since = goes_on.map_or(others.since, |known| known.since.min(others.at));
-            kept.insert(pool.clone(), Others { since, ..others.clone() });
-        }
     }
 
     /// An instance went, and not through us. Of which pool it was is not known any more, so all of that cloud are left alone

@@ -23,7 +23,8 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
-use crate::plan::desk::{Case, Others};
+use crate::plan::desk::Case;
+use crate::plan::others::Others;
 use crate::record::{Domain, Joined, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung, ladder};
 
@@ -264,7 +265,8 @@ impl Replay {
             }
             Record::OthersActed { at, pools, until, what, since, .. } => {
                 let since = since.unwrap_or(at).min(at);
-                self.state.remember_others(&pools, &Others { since, at, until, what });
+                let others = Others { since, at, until, what };
+                pools.iter().for_each(|pool| self.state.others.note(pool, &others));
             }
             Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {

@@ -23,6 +23,7 @@ use crate::observe::tally::Tally;
 use super::budget::Book;
 use super::freeze::Freezes;
 use super::let_go::LetGo;
+use super::others::AtWork;
 use super::routes::RouteMemory;
 
 /// So often in one incident a machine that looked well and went again has its whole time once more.
@@ -152,10 +153,8 @@ pub struct Desk<'a> {
     pub rolling: &'a BTreeMap<PoolName, Time>,
     /// What was frozen a moment ago and recovers.
     pub freezes: &'a Freezes,
-    /// Pools in which another actor is at work.
-    pub others: &'a BTreeMap<PoolName, Others>,
-    /// Pools in which another controller of this roster acted until a moment ago.
-    pub handovers: &'a BTreeMap<PoolName, Others>,
+    /// Pools in which others are at work, or another controller was until a moment ago.
+    pub others: &'a AtWork,
     /// Machines that only the ledger knows: no listing has shown them since the restart.
     pub unseen: &'a BTreeMap<MachineKey, Remembered>,
     /// Since when the ledger knows that machines are missing from their cloud's list.
@@ -172,26 +171,6 @@ pub struct Desk<'a> {
     pub leading: bool,
     /// The time of the decision.
     pub now: Time,
-}
-
-/// Others were at work on machines of a pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Others {
-    /// Since when it was noticed again and again, each time before the last notice was over.
-    pub since: Time,
-    /// When that was noticed last.
-    pub at: Time,
-    /// The controller does nothing beside that client before this time.
-    pub until: Time,
-    /// Which client did what, as text for people.
-    pub what: Arc<str>,
-}
-
-impl Others {
-    /// Until when by a clock that may have gone back behind the notice: never longer than it was meant to be.
-    pub fn until_by(&self, clock: Time) -> Time {
-        self.at.min(clock) + self.until.since(self.at)
-    }
 }
 
 impl<'a> Desk<'a> {

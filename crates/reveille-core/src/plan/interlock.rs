@@ -31,10 +31,11 @@ use crate::record::Domain;
 use crate::remedies::{NudgeGroup, Reboot, Rung};
 
 use super::budget::UsedUp;
-use super::desk::{Case, Desk, Others};
+use super::desk::{Case, Desk};
 use super::freeze::Scope;
 use super::hold::Hold;
 use super::ladder::Class;
+use super::others::Others;
 use super::wishes;
 
 pub(crate) use agents::{agents_lost, settling};
@@ -42,10 +43,6 @@ pub use agents::{agents_outage, leases_say_otherwise};
 
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
 const FLEET_DARK_PCT: u32 = 60;
-/// After a foreign deletion, a pool is left alone for this long.
-pub const OTHERS_QUIET: Span = Span::from_min(10);
-/// Foreign deletions, each of which renews that, hold a pool for so long at most.
-pub const OTHERS_HOLD: Span = Span::from_min(60);
 /// While it is unknown what became of a machine, a client may be deleting in its pool. After this time that blocks no other
 /// machine.
 const FATE_OPEN: Span = Span::from_min(60);
@@ -538,22 +535,11 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
     // The controller may clean up what another client's deletion left behind; it does nothing else beside that client.
-    let at_work = [desk.others.get(&pool.name), desk.handovers.get(&pool.name)].into_iter().flatten();
-    for others @ Others { at, until, what, .. } in at_work {
-        if rung != Rung::Cleanup && desk.now < *until && !never_rests(desk, others) {
+    for others @ Others { at, until, what, .. } in desk.others.of(&pool.name) {
+        if rung != Rung::Cleanup && desk.now < *until && !others.never_rests(desk.now) {
             holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
         }
     }
-}
-
-/// A pool that is scaled all day never rests, and its dead machines were never repaired.
-fn never_rests(desk: &Desk<'_>, others: &Others) -> bool {
-    renews(others) && desk.now >= others.since + OTHERS_HOLD
-}
-
-/// Each deletion by others renews their hold. A handover holds for its own time, which is that of a boot, and is not renewed.
-pub(crate) fn renews(others: &Others) -> bool {
-    others.until.since(others.at) <= OTHERS_QUIET
 }
 
 /// A machine of the pool has gone from the listing, and it is still unknown what became of it: a client may be deleting

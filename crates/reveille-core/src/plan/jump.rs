@@ -3,8 +3,7 @@
 use crate::model::jump::Jump;
 
 use super::budget::{Flight, Phase, Width};
-use super::desk::{Case, Others};
-use super::interlock::{OTHERS_HOLD, OTHERS_QUIET, renews};
+use super::desk::Case;
 
 impl Case {
     /// Its times go over a jump.
@@ -66,30 +65,5 @@ impl Width {
         jump.ends(not_before);
         // Trust lapses in a gap.
         jump.stands([since]);
-    }
-}
-
-impl Others {
-    /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does
-    /// not run meanwhile: it was over at once after two hours of sleep, and held nothing. Each gap lengthens it by ten
-    /// minutes of our time at most, so that it ends.
-    ///
-    /// A handover is not renewed: what the other controller began has as long to go as before the gap. Renewed in full, it never
-    /// ended for a process that crashes each twenty minutes, and nothing of the roster was repaired any more.
-    pub fn over(&mut self, jump: Jump) {
-        let is_handover = !renews(self);
-        let Self { since, at, until, what: _ } = self;
-        match jump {
-            Jump::Back { .. } => jump.stands([since, at, until]),
-            Jump::Gap { before, .. } if is_handover && *at <= before && before < *until => {
-                (*since, *at, *until) = (jump.along(*since), jump.along(*at), jump.along(*until));
-            }
-            Jump::Gap { before, now } if *at <= before && before < *until => {
-                *since = jump.along(*since).max(now + OTHERS_QUIET - OTHERS_HOLD);
-                (*at, *until) = (now, now + until.since(*at));
-            }
-            // It is over, or was noted since.
-            Jump::Gap { .. } => {}
-        }
     }
 }

@@ -17,6 +17,7 @@ pub mod interlock;
 mod jump;
 pub mod ladder;
 pub mod let_go;
+pub mod others;
 pub mod places;
 pub mod routes;
 pub mod wishes;

@@ -149,7 +149,8 @@ fn who_goes_after_our_deletion_came_to_nothing_went_through_somebody_else() {
         let mut field = if failed { field } else { over_a_restart(field) };
         field.instances.get_mut("bad").expect("it is there").state = InstanceState::Deleting;
         field.run(Span::from_min(1));
-        let others = field.state.desk().others.get(&"workers".into()).map(|others| others.what.to_string());
+        let others =
+            field.state.desk().others.of(&"workers".into()).next().map(|others| others.what.to_string());
         assert!(others.is_some_and(|what| what.contains("bad")), "answered as failed: {failed}");
     }
 }

@@ -215,7 +215,8 @@ fn rebooted_by_a_person(seed: u64) -> Drive {
     let (first, second) = (stage.id(0), stage.id(1));
     stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
     stage.at(min(3), Fault::ForeignDelete(second));
-    let others = |drive: &Drive| drive.state().desk().others.values().map(|others| others.until).max();
+    let others =
+        |drive: &Drive| drive.state().desk().others.of(&"workers".into()).map(|others| others.until).max();
     stage.drive.run_until(min(20), |drive| others(drive).is_some());
     // It is noticed once more when the machine is denied.
     stage.drive.run_for(min(5));

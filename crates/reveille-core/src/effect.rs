@@ -9,8 +9,6 @@
 
 use std::sync::Arc;
 
-use thiserror::Error;
-
 use serde::{Deserialize, Serialize};
 
 use crate::model::access::{RoleRef, UserRef};
@@ -19,7 +17,8 @@ use crate::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, RecordId, RouterId,
 };
 pub use crate::model::outcome::Outcome;
-use crate::model::time::{Span, Time};
+pub use crate::model::read_error::{ReadError, ReadErrorKind};
+use crate::model::time::Time;
 use crate::record::Record;
 pub use crate::remedies::Call;
 
@@ -103,40 +102,4 @@ impl Look {
             Self::Node(_) | Self::NodeEvents(_) => None,
         }
     }
-}
-
-/// Why a read could not tell. Never "it is not there": that is an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[error("{text}")]
-pub struct ReadError {
-    /// What kind of failure.
-    pub kind: ReadErrorKind,
-    /// What was tried, what went wrong, what comes next: one sentence, no secrets.
-    pub text: Arc<str>,
-    /// Not before this long, when the other side said so.
-    #[serde(rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
-    pub retry_after: Option<Span>,
-}
-
-/// Kinds of failed reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadErrorKind {
-    /// The credentials were not accepted, also after logging in once more.
-    Unauthorized,
-    /// They were, and may not do this.
-    Forbidden,
-    /// Too many requests (429, 498).
-    Throttled,
-    /// The other side does not answer, or answers 5xx.
-    Unavailable,
-    /// No answer in time.
-    TimedOut,
-    /// A page was missing, repeated or cut: the whole listing is void.
-    Incomplete,
-    /// The answer could not be read.
-    Malformed,
-    /// The watch lost its place, and the adapter must list again.
-    Gap,
 }

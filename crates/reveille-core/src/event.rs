@@ -11,7 +11,6 @@ use ipnet::IpNet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::{Outcome, ReadError};
 use crate::model::access::UserRoles;
 use crate::model::agent::AgentReport;
 use crate::model::hearing::Said;
@@ -22,6 +21,8 @@ use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::node::{Node, NodeEvent};
+use crate::model::outcome::Outcome;
+use crate::model::read_error::ReadError;
 use crate::model::testimony::Testimony;
 use crate::model::time::{ServiceTime, Span};
 

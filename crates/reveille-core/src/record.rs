@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::{Call, Outcome};
 use crate::event::PauseScope;
 use crate::model::agent::AgentHold;
 use crate::model::attempt::Attempt;
@@ -17,8 +16,10 @@ use crate::model::id::{
     AgentId, ClusterUid, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName,
 };
 use crate::model::incident::{FaultKind, Finding, IncidentKey, MachineKey};
+use crate::model::outcome::Outcome;
 use crate::model::time::Time;
 use crate::model::trace::Trace;
+use crate::remedies::Call;
 
 /// One line of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::effect::ReadErrorKind;
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::cause::Cause;
 use crate::model::incident::{Evidence, FaultKind, Subject};
+use crate::model::read_error::ReadErrorKind;
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::access::Heard;
@@ -90,8 +90,8 @@ fn in_words(user: &ServiceUser, said: &UserRoles, missing: &[&RoleRef]) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effect::ReadError;
     use crate::model::access::{Role, UserRef};
+    use crate::model::read_error::ReadError;
 
     fn user() -> ServiceUser {
         let roles = vec![RoleRef::Name("network_admin".into()), RoleRef::Id("r-2".into())];

@@ -15,27 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::effect::{Call, Effect};
 use crate::model::id::{IntentId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+pub use crate::model::violation::Violation;
+use crate::model::violation::ensure;
 use crate::plan::decide::{Next, decide};
 use crate::plan::desk::Case;
 use crate::record::Record;
 
 use super::waits::WaitFor;
 use super::{State, Wake};
-
-/// A broken invariant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Its number in DESIGN §4.
-    pub invariant: u8,
-    /// What broke the invariant.
-    pub what: String,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "invariant {}: {}", self.invariant, self.what)
-    }
-}
 
 /// What has been seen over a run: intents recorded and calls made, each once.
 #[derive(Clone, Debug, Default)]
@@ -128,10 +115,6 @@ fn check_opened(state: &State, key: &IncidentKey) -> Result<(), Violation> {
         let joined = seen.and_then(|seen| seen.joined.as_ref()).map_or("nothing", NodeName::as_str);
         format!("{id}, which joined as {joined}, is called {} beside an empty list of nodes", key.kind.name())
     })
-}
-
-pub(crate) fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(), Violation> {
-    if holds { Ok(()) } else { Err(Violation { invariant, what: what() }) }
 }
 
 /// Checks every open case, whatever was touched.

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::effect::ReadError;
 use crate::model::access::{UserRef, UserRoles};
+use crate::model::read_error::ReadError;
 use crate::model::time::Time;
 
 /// The service users of a cloud that were asked for.
@@ -84,8 +84,8 @@ impl Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effect::ReadErrorKind;
     use crate::model::access::Role;
+    use crate::model::read_error::ReadErrorKind;
     use crate::model::time::Span;
 
     fn said(view: &AccessView, user: &UserRef) -> Vec<Arc<str>> {

@@ -9,8 +9,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::effect::ReadError;
 use crate::guard::{Guard, stands};
+use crate::model::read_error::ReadError;
 use crate::model::time::{Span, Time};
 
 /// One source of truth.
@@ -194,7 +194,7 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::effect::ReadErrorKind;
+    use crate::model::read_error::ReadErrorKind;
 
     const fn at(s: i64) -> Time {
         Time::from_ms(s * 1000)

@@ -8,11 +8,11 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::engine::invariants::{Violation, ensure};
 use crate::model::hosting::{GroupPhase, NoticeKind, OwnerGroup};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::{Mode, Pool};
+use crate::model::violation::{Violation, ensure};
 use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::LinkedBy;

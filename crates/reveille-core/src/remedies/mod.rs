@@ -17,11 +17,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::effect::Look;
-use crate::engine::invariants::Violation;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
 use crate::model::roster::Ownership;
+use crate::model::violation::Violation;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::hold::Hold;
 use crate::plan::ladder::Class;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{InstanceId, NodeName, NodeUid};
 use crate::model::incident::FaultKind;
+use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
 use crate::observe::sharing::Identity;
 use crate::plan::desk::{Case, Desk};

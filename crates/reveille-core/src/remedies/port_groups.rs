@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, GroupId, InstanceId, PortId};
 use crate::model::incident::MachineKey;
 use crate::model::roster::Ownership;
+use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::agent::{ApiSaid, Ask, HoldKind};
 use crate::model::before::Before;
@@ -13,6 +12,7 @@ use crate::model::id::{AgentId, CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::node::{Node, Ready};
 use crate::model::roster::Mode;
+use crate::model::violation::ensure;
 use crate::observe::agents::AgentSeen;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::hold::Hold;

@@ -6,7 +6,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::hosting;
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::hosting::GroupPhase;
@@ -14,6 +13,7 @@ use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{Confidence, FaultKind, MachineKey};
 use crate::model::instance::{Instance, InstanceState};
 use crate::model::roster::{Ownership, Pool};
+use crate::model::violation::ensure;
 use crate::observe::cloud::Seen;
 use crate::plan::budget::{REPLACEMENT_FAILED, normalise_fault};
 use crate::plan::desk::{Case, Desk};

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::access_faults;
 use crate::effect::Look;
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::access::{Role, RoleRef, ServiceUser, UserRef, UserRoles};
 use crate::model::before::Before;
 use crate::model::id::{CloudName, ProjectId, UserId};
 use crate::model::incident::Subject;
 use crate::model::roster::Mode;
+use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 

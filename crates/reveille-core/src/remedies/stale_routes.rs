@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::route_faults;
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::id::{CloudName, RouterId};
 use crate::model::network::Route;
+use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;

@@ -5,13 +5,13 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::hosting;
-use crate::engine::invariants::ensure;
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::Before;
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::instance::InstanceState;
 use crate::model::roster::Ownership;
+use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::model::access::{RoleRef, UserRef};
+pub use crate::model::call::Call;
 use crate::model::hearing::Hearing;
 use crate::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, RecordId, RouterId,
@@ -20,7 +21,6 @@ pub use crate::model::outcome::Outcome;
 pub use crate::model::read_error::{ReadError, ReadErrorKind};
 use crate::model::time::Time;
 use crate::record::Record;
-pub use crate::remedies::Call;
 
 /// One thing to be done outside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

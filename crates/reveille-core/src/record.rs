@@ -12,6 +12,7 @@ use crate::event::PauseScope;
 use crate::model::agent::AgentHold;
 use crate::model::attempt::Attempt;
 use crate::model::before::{ActionMark, Before};
+use crate::model::call::Call;
 use crate::model::id::{
     AgentId, ClusterUid, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName,
 };
@@ -19,7 +20,6 @@ use crate::model::incident::{FaultKind, Finding, IncidentKey, MachineKey};
 use crate::model::outcome::Outcome;
 use crate::model::time::Time;
 use crate::model::trace::Trace;
-use crate::remedies::Call;
 
 /// One line of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

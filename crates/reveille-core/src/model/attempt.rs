@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::call::Call;
 use super::id::{IntentId, RequestId};
 use super::outcome::Outcome;
 use super::time::Time;
-use crate::remedies::Call;
 
 /// One try: an intent, what came of its call, and what a fresh read said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,9 +169,9 @@ impl Attempt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::call::Reboot;
     use crate::model::instance::Mark;
     use crate::model::roster::Ownership;
-    use crate::remedies::Reboot;
 
     fn reboot() -> Call {
         let owned = Ownership::of_cluster(Mark::Tag(Arc::from("k8s")));

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::access::UserRef;
 use super::attempt::Attempt;
+use super::call::Call;
 use super::cause::Cause;
 use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
 use super::stage::Stage;
 use super::time::Time;
-use crate::remedies::Call;
 
 /// One row of the roll: an instance with or without its node, or a node without an instance.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ pub mod access;
 pub mod agent;
 pub mod attempt;
 pub mod before;
+pub mod call;
 pub mod cause;
 pub mod console;
 pub mod hearing;

@@ -2,17 +2,14 @@
 
 use std::fmt;
 
-use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, InstanceId, PortId};
-use crate::model::roster::Ownership;
+use crate::model::call::AddPortPairs;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
+use ipnet::IpNet;
 
 use super::invariants::{self, Checked};
 use super::{
@@ -26,24 +23,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Replace the port's allowed address pairs, if it is still at this revision. Existing pairs keep their MAC.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AddPortPairs {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which port.
-    pub port: PortId,
-    /// The pairs to add to what is there.
-    pub pairs: Vec<IpNet>,
-    /// The revision that was read.
-    pub if_revision: u64,
-    /// Whose port it is.
-    pub instance: InstanceId,
-    /// The marks that the instance must carry at that moment.
-    pub owned: Ownership,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = facts::machine(desk, case)?;

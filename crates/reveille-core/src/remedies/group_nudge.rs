@@ -2,13 +2,10 @@
 //! that the data plane reads the group again.
 
 use std::fmt;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, GroupId};
+use crate::model::call::NudgeGroup;
 use crate::model::network::NUDGE_MARK;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
@@ -23,18 +20,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Put a harmless rule and take it back at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NudgeGroup {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which group.
-    pub group: GroupId,
-    /// Description of the rule; begins with `NUDGE_MARK`, ends with the intent's number.
-    pub mark: Arc<str>,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = facts::machine(desk, case)?;

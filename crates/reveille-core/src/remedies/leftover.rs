@@ -2,21 +2,20 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::faults;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, GroupId, RouterId, RuleId};
+use crate::model::call::DropRule;
+use crate::model::id::{CloudName, RouterId};
 use crate::model::incident::Subject;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
-use super::stale_routes::RemoveRoutes;
 use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
 };
+use crate::model::call::RemoveRoutes;
 
 pub(super) const REMEDY: Remedy = Remedy {
     name: "leftover-rule",
@@ -25,18 +24,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Take one rule out of the group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DropRule {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which group.
-    pub group: GroupId,
-    /// Which rule.
-    pub rule: RuleId,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     match &case.incident.key.subject {

@@ -1,11 +1,9 @@
 //! The list of repairs: each call and each step (rung) once, and which faults escalate through which steps.
 //!
-//! A new repair is its file, a line in [`Call`], in `for_each_call`, in [`Rung`] and in [`Rung::remedy`], and its place in
-//! [`ladder`]; then the compiler names the adapters that have to perform it.
+//! A new repair is its file, its call in `model::call`, a line in `for_each_call`, in [`Rung`] and in [`Rung::remedy`], and its
+//! place in [`ladder`]; then the compiler names the adapters that have to perform it.
 
 use std::fmt;
-
-use serde::{Deserialize, Serialize};
 
 use crate::effect::Look;
 use crate::event::Answer;
@@ -18,46 +16,10 @@ use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
 use super::{
-    Act, AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
-    Effectiveness, NoCall, NudgeGroup, NudgeRouter, Reboot, Remedy, RemoveRoutes, SetPortGroups,
-    StartInstance, Target, address_pairs, group_nudge, invariants, leftover, missing_routes, node_cleanup,
-    pod_rules, port_groups, reboot, rejoin, replace, router_nudge, service_roles, stale_routes, start,
+    Act, Call, Effectiveness, NoCall, Remedy, Target, address_pairs, group_nudge, invariants, leftover,
+    missing_routes, node_cleanup, pod_rules, port_groups, reboot, rejoin, replace, router_nudge,
+    service_roles, stale_routes, start,
 };
-
-/// A change to the outside: one closed list. A call carries what it needs to be refused when the world has moved on: revisions,
-/// uids, marks. What the other side answered is an [`Outcome`](crate::model::outcome::Outcome).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-pub enum Call {
-    /// Put missing rules into a security group.
-    AddRules(AddRules),
-    /// Take a test rule out of a security group.
-    DropRule(DropRule),
-    /// Put a harmless rule and take it back at once, so that the data plane reads the group again.
-    NudgeGroup(NudgeGroup),
-    /// Put missing security groups on a port.
-    SetPortGroups(SetPortGroups),
-    /// Allow a pod range on a port.
-    AddPortPairs(AddPortPairs),
-    /// Take routes out of a router.
-    RemoveRoutes(RemoveRoutes),
-    /// Put routes into a router.
-    AddRoutes(AddRoutes),
-    /// Put a harmless route and take it back at once, so that the device writes its whole table again.
-    NudgeRouter(NudgeRouter),
-    /// Assign roles to a service user.
-    AssignRoles(AssignRoles),
-    /// Ask the agent on a machine to bring its Node back.
-    AskAgent(AskAgent),
-    /// Reboot an instance.
-    Reboot(Reboot),
-    /// Start a stopped instance.
-    Start(StartInstance),
-    /// Delete an instance.
-    DeleteInstance(DeleteInstance),
-    /// Delete a Node object.
-    DeleteNode(DeleteNode),
-}
 
 /// The same expression for the call of each kind; `$call` stands for the call's own struct.
 macro_rules! for_each_call {

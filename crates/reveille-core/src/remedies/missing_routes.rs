@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, RouterId};
-use crate::model::network::Route;
+use crate::model::call::AddRoutes;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
 
@@ -24,18 +21,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Put exactly these routes in, all or none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AddRoutes {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which router.
-    pub router: RouterId,
-    /// Exact pairs.
-    pub routes: Vec<Route>,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, view) = facts::router(desk)?;

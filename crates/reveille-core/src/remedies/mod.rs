@@ -1,17 +1,16 @@
 //! Every repair that there is, one file each, and the list of them.
 //!
-//! A file holds all that is true of its repair alone: the call with what it needs to be refused when the world has moved on, the
-//! exact call for a case from what the views say at this moment ([`Remedy::plan`]), what blocks it besides the common blockers,
-//! which fresh reads tell whether it took effect ([`Act`]), its invariant, and how it is described. [`list`] names them all: the
-//! calls that ledger and adapters know, the rungs, and which faults climb which rungs.
+//! A file holds all that is true of its repair alone: the exact call for a case from what the views say at this moment
+//! ([`Remedy::plan`]), what blocks it besides the common blockers, which fresh reads tell whether it took effect ([`Act`]), its
+//! invariant, and how it is described. [`list`] names them all: the rungs, and which faults climb which rungs.
 //!
 //! ```text
 //!  fault ─▶ list::ladder ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
 //! ```
 //!
 //! What holds for many of them is elsewhere: who may act and when (`plan::interlock`), slots and rates (`plan::budget`), waiting
-//! and counting (`engine`), the invariants (`engine::invariants`). The calls are nouns of the ledger, so that `model` reads this
-//! list; that is the one arrow from there to here.
+//! and counting (`engine`), the invariants (`engine::invariants`), and what a call is, as ledger and adapters know it
+//! (`model::call`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,21 +43,11 @@ pub mod service_roles;
 pub mod stale_routes;
 pub mod start;
 
-pub use address_pairs::AddPortPairs;
-pub use group_nudge::NudgeGroup;
-pub use leftover::DropRule;
-pub use list::{Call, Rung, ladder};
-pub use missing_routes::AddRoutes;
-pub use node_cleanup::DeleteNode;
-pub use pod_rules::AddRules;
-pub use port_groups::SetPortGroups;
-pub use reboot::Reboot;
-pub use rejoin::AskAgent;
-pub use replace::DeleteInstance;
-pub use router_nudge::NudgeRouter;
-pub use service_roles::AssignRoles;
-pub use stale_routes::RemoveRoutes;
-pub use start::StartInstance;
+pub use crate::model::call::{
+    AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, Call, DeleteInstance, DeleteNode, DropRule,
+    NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
+};
+pub use list::{Rung, ladder};
 
 /// Why there is nothing to call.
 pub type NoCall = Arc<str>;

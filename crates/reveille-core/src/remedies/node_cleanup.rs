@@ -1,13 +1,11 @@
 //! An instance is proved to be gone and its Node is still there: the controller deletes the Node object.
 
 use std::fmt;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{InstanceId, NodeName, NodeUid};
+use crate::model::call::DeleteNode;
+use crate::model::id::InstanceId;
 use crate::model::incident::FaultKind;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
@@ -21,20 +19,6 @@ use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_ca
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "cleanup", class: Class::Cleanup, says: "delete the orphaned Node object", plan, blocks };
-
-/// Delete the Node object, if it still has this uid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DeleteNode {
-    /// Its name.
-    pub name: NodeName,
-    /// Its uid.
-    pub uid: NodeUid,
-    /// The boot that its kubelet told of, as it was decided upon. With another one a machine has taken the object over, uid and
-    /// all, and serves as it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub boot_id: Option<Arc<str>>,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (_, seen) = facts::machine(desk, case)?;

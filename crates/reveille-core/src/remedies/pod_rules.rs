@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::faults;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, GroupId};
+use crate::model::call::AddRules;
 use crate::model::incident::Subject;
 use crate::model::network::RuleSpec;
 use crate::plan::desk::{Case, Desk};
@@ -25,18 +23,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Put these rules into the group, one by one; one that exists already counts as put.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AddRules {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which group.
-    pub group: GroupId,
-    /// What is missing, and nothing else.
-    pub rules: Vec<RuleSpec>,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };

@@ -3,15 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, GroupId, InstanceId, PortId};
+use crate::model::call::SetPortGroups;
 use crate::model::incident::MachineKey;
-use crate::model::roster::Ownership;
 use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
@@ -26,24 +23,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Replace the port's groups, if it is still at this revision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SetPortGroups {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which port.
-    pub port: PortId,
-    /// The whole new list.
-    pub groups: Vec<GroupId>,
-    /// The revision that the list was derived from.
-    pub if_revision: u64,
-    /// Whose port it is. An operator who cuts a machine off takes its marks and its groups away together.
-    pub instance: InstanceId,
-    /// The marks that the instance must carry at that moment.
-    pub owned: Ownership,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = facts::machine(desk, case)?;

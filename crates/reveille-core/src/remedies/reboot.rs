@@ -2,18 +2,17 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::hosting;
 use crate::effect::Look;
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::{ActionMark, Before};
+use crate::model::call::Reboot;
 use crate::model::hosting::{Check, GroupPhase};
-use crate::model::id::{CloudName, InstanceId};
+use crate::model::id::InstanceId;
 use crate::model::instance::InstanceState;
 use crate::model::node::{Node, Provider};
-use crate::model::roster::{Mode, Ownership};
+use crate::model::roster::Mode;
 use crate::observe::cloud::Seen;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::interlock;
@@ -27,21 +26,6 @@ use super::{
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "reboot", class: Class::Reboot, says: "reboot the instance", plan, blocks: nothing_more };
-
-/// Reboot the instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Reboot {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which one.
-    pub instance: InstanceId,
-    /// True: power cycle. False: ask the guest.
-    pub hard: bool,
-    /// The marks on which this rests: a performer reads the instance directly before the act, and answers `Moved` when one of
-    /// them is not on it any more.
-    pub owned: Ownership,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (view, seen) = facts::machine(desk, case)?;

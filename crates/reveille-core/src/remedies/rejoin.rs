@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::event::Answer;
 use crate::model::agent::{ApiSaid, Ask, HoldKind};
 use crate::model::before::Before;
-use crate::model::id::{AgentId, CloudName, InstanceId, NodeName};
+use crate::model::call::AskAgent;
+use crate::model::id::{AgentId, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::node::{Node, Ready};
 use crate::model::roster::Mode;
@@ -25,23 +24,6 @@ use super::{Act, Call, Effectiveness, NoCall, Remedy, Rung, Target, gone, not_se
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan, blocks };
-
-/// Ask the agent on a machine to bring its node back. It looks for itself before it does anything, and may answer no:
-/// then the outcome is `Refused`, in its words. The same intent asked twice is one ask.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AskAgent {
-    /// Where the machine is.
-    pub cloud: CloudName,
-    /// Which machine: an agent that is on another one refuses.
-    pub instance: InstanceId,
-    /// Which agent.
-    pub agent: AgentId,
-    /// What for.
-    pub ask: Ask,
-    /// The name under which its node is looked for afterwards.
-    pub node: NodeName,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     ask(desk, case).map_err(|hold| Arc::from(hold.to_string()))

@@ -3,16 +3,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::hosting;
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::call::DeleteInstance;
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{Confidence, FaultKind, MachineKey};
 use crate::model::instance::{Instance, InstanceState};
-use crate::model::roster::{Ownership, Pool};
+use crate::model::roster::Pool;
 use crate::model::violation::ensure;
 use crate::observe::cloud::Seen;
 use crate::plan::budget::{REPLACEMENT_FAILED, normalise_fault};
@@ -31,23 +29,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks,
 };
-
-/// Delete the instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct DeleteInstance {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which one.
-    pub instance: InstanceId,
-    /// The marks on which this rests: a performer reads the instance directly before the act, and answers `Moved` when one of
-    /// them is not on it any more.
-    pub owned: Ownership,
-    /// The state in which its cloud showed it when this was decided: in another one, or with a task, others have it in hand.
-    /// None in records of earlier versions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rests_on: Option<InstanceState>,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (view, seen) = facts::machine(desk, case)?;
@@ -188,6 +169,7 @@ mod tests {
     use super::*;
     use crate::model::hosting::{Hosting, OwnerGroup};
     use crate::model::instance::Mark;
+    use crate::model::roster::Ownership;
 
     fn found(state: InstanceState, group: Option<GroupPhase>) -> Answer {
         let word = Arc::from("the provider's word");

@@ -4,15 +4,13 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
-
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, RouterId};
+use crate::model::call::NudgeRouter;
 use crate::model::network::Route;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
+use ipnet::IpNet;
 
 use super::invariants::Checked;
 use super::{
@@ -26,18 +24,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Put a harmless route and take it back at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NudgeRouter {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which router.
-    pub router: RouterId,
-    /// A route to a documentation range through an address that the router accepts.
-    pub route: Route,
-}
 
 /// A documentation address (RFC 5737) through the node's own address, which the router accepts.
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {

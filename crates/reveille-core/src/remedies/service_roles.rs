@@ -3,14 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::access_faults;
 use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::access::{Role, RoleRef, ServiceUser, UserRef, UserRoles};
 use crate::model::before::Before;
-use crate::model::id::{CloudName, ProjectId, UserId};
+use crate::model::call::AssignRoles;
 use crate::model::incident::Subject;
 use crate::model::roster::Mode;
 use crate::model::violation::ensure;
@@ -27,20 +25,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Let the user hold these roles on the project; one that it holds already counts as given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AssignRoles {
-    /// Where.
-    pub cloud: CloudName,
-    /// On this project: a performer that is in another one refuses.
-    pub project: ProjectId,
-    /// Who.
-    pub user: UserId,
-    /// What is missing, and nothing else.
-    pub roles: Vec<Role>,
-}
 
 /// Only what the roster names, the cloud knows and the user was said to lack.
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {

@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::id::{CloudName, RouterId};
+use crate::model::call::RemoveRoutes;
 use crate::model::network::Route;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
@@ -29,22 +27,6 @@ pub(super) const REMEDY: Remedy = Remedy {
     plan,
     blocks: nothing_more,
 };
-
-/// Take exactly these routes out, all or none, leaving all others alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RemoveRoutes {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which router.
-    pub router: RouterId,
-    /// Exact pairs of destination and next hop.
-    pub routes: Vec<Route>,
-    /// Next hops on whose absence this rests: a performer looks for them directly before, and answers `Moved` when one of them is
-    /// in use.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unless_used: Vec<IpAddr>,
-}
 
 fn plan(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, _) = facts::router(desk)?;

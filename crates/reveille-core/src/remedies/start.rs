@@ -2,15 +2,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::diagnose::hosting;
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::Before;
-use crate::model::id::{CloudName, InstanceId};
+use crate::model::call::StartInstance;
 use crate::model::instance::InstanceState;
-use crate::model::roster::Ownership;
 use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::Class;
@@ -23,19 +20,6 @@ use super::{
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "start", class: Class::Reboot, says: "start the instance", plan, blocks: nothing_more };
-
-/// Start a stopped instance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StartInstance {
-    /// Where.
-    pub cloud: CloudName,
-    /// Which one.
-    pub instance: InstanceId,
-    /// The marks on which this rests: a performer reads the instance directly before the act, and answers `Moved` when one of
-    /// them is not on it any more.
-    pub owned: Ownership,
-}
 
 fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (view, seen) = facts::machine(desk, case)?;

@@ -60,7 +60,7 @@ impl State {
         for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
         }
-        self.checkpoint_requests(&mut records);
+        records.extend(self.requests.checkpoint(at));
         records.push(self.numbered(None));
         records
     }
@@ -123,17 +123,6 @@ impl State {
                 records.push(Record::Departed { at, machines, disowned });
             }
         }
-    }
-
-    /// After the incidents: the last value of a machine may be another than its last incident's.
-    pub(super) fn checkpoint_requests(&self, records: &mut Vec<Record>) {
-        let at = self.now;
-        let each = self
-            .requests
-            .iter()
-            .flat_map(|(machine, values)| values.iter().map(move |value| (machine.clone(), value.clone())));
-        let asked = each.map(|(machine, value)| Record::Asked { at, machine, value, incident: None });
-        records.extend(asked);
     }
 
     fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {

@@ -75,7 +75,7 @@ impl State {
 
     /// Nothing is remembered of the machine any more.
     pub(super) fn forget_for_good(&mut self, key: &MachineKey) {
-        self.requests.remove(key);
+        self.requests.forget(key);
         self.open_fates.remove(key);
         self.agents.forget(key);
         self.traces.forget(key);

@@ -79,6 +79,7 @@ use newcomers::Newcomers;
 use outbox::Outbox;
 use pauses::Pauses;
 use reads::Reads;
+use requests::Requests;
 use rollouts::Rollouts;
 use timers::{Timers, Wake};
 use traces::Traces;
@@ -128,8 +129,7 @@ pub struct State {
     pauses: Pauses,
     /// Who we are to each cloud, as its logs of actions tell it.
     own_users: BTreeMap<CloudName, BTreeSet<Arc<str>>>,
-    /// The last requests for a repair of each machine, oldest first, whatever came of them.
-    requests: BTreeMap<MachineKey, Vec<Arc<str>>>,
+    requests: Requests,
     rollouts: Rollouts,
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
@@ -214,7 +214,7 @@ impl State {
             book: Book::default(),
             pauses: Pauses::default(),
             own_users: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            requests: Requests::default(),
             rollouts: Rollouts::default(),
             asked_in_full: BTreeMap::new(),
             freezes: Freezes::default(),

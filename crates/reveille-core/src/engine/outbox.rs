@@ -189,7 +189,7 @@ impl State {
             let mut records = Vec::new();
             self.checkpoint_machines(&mut records);
             self.say_what_is_over(&told, &mut records);
-            self.checkpoint_requests(&mut records);
+            records.extend(self.requests.checkpoint(self.now));
             records.push(self.numbered(None));
             for record in records {
                 self.outbox.emit(record);

@@ -8,11 +8,13 @@
 //! A request skips the waiting time and nothing else. The controller first reads evidence, and checks budgets, interlocks
 //! and invariants as for any other repair. Each value counts once, also over a restart, because the ledger holds it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnose::absence::Standing;
 use crate::guard::{Guard, stands};
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
+use crate::model::time::Time;
 use crate::plan::decide::Decision;
 use crate::plan::hold::Hold;
 use crate::record::Record;
@@ -23,10 +25,45 @@ use super::State;
 /// So many requests for a machine are remembered, the last ones.
 const REQUESTS_MAX: usize = 8;
 
+/// The last requests for a repair of each machine, oldest first, whatever came of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests(BTreeMap<MachineKey, Vec<Arc<str>>>);
+
+impl Requests {
+    fn knows(&self, machine: &MachineKey, value: &Arc<str>) -> bool {
+        self.0.get(machine).is_some_and(|values| values.contains(value))
+    }
+
+    /// This value counted, and does not count again, also when another came between.
+    pub(super) fn note(&mut self, machine: &MachineKey, value: Arc<str>) {
+        let values = self.0.entry(machine.clone()).or_default();
+        values.retain(|known| *known != value);
+        if values.len() == REQUESTS_MAX {
+            values.remove(0);
+        }
+        values.push(value);
+    }
+
+    pub(super) fn forget(&mut self, machine: &MachineKey) {
+        self.0.remove(machine);
+    }
+
+    /// What restores this, for a rotated ledger. It stands after the incidents: the last value of a machine may be another than
+    /// its last incident's.
+    pub(super) fn checkpoint(&self, at: Time) -> impl Iterator<Item = Record> {
+        let all =
+            self.0.iter().flat_map(|(machine, values)| values.iter().map(move |value| (machine, value)));
+        all.map(move |(machine, value)| {
+            let (machine, value) = (machine.clone(), value.clone());
+            Record::Asked { at, machine, value, incident: None }
+        })
+    }
+}
+
 impl State {
     /// Takes in a request that stands on a machine's node.
     pub(super) fn hear_request(&mut self, key: &MachineKey, standing: &Standing, value: Arc<str>) {
-        let known = self.requests.get(key).is_some_and(|values| values.contains(&value));
+        let known = self.requests.knows(key, &value);
         let open = match standing {
             // The controller does not refuse a request while the machine's state is unknown or excused. The request counts
             // once the controller knows which incident it is for.
@@ -46,19 +83,9 @@ impl State {
             case.incident.asked = Some(Asked { at, value: value.clone() });
             case.incident.id
         });
-        self.note_request(key, value.clone());
+        self.requests.note(key, value.clone());
         self.outbox.record(Record::Asked { at, machine: key.clone(), value, incident });
         self.ripe.extend(open);
-    }
-
-    /// This value counted, and does not count again, also when another came between.
-    pub(super) fn note_request(&mut self, key: &MachineKey, value: Arc<str>) {
-        let values = self.requests.entry(key.clone()).or_default();
-        values.retain(|known| *known != value);
-        if values.len() == REQUESTS_MAX {
-            values.remove(0);
-        }
-        values.push(value);
     }
 
     /// It stood there when the node was first seen, and no ledger tells whether it was carried out long ago.
@@ -80,5 +107,24 @@ impl State {
         let incident = case.incident.id;
         self.incidents.keep(incident, until);
         self.outbox.record(Record::Kept { at, incident, until });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_counts_once_however_many_come_between_up_to_a_bound() {
+        let (mut requests, machine) = (Requests::default(), MachineKey::Node("n1".into()));
+        let value = |number: usize| Arc::from(number.to_string());
+        (0..REQUESTS_MAX).for_each(|number| requests.note(&machine, value(number)));
+        requests.note(&machine, value(0));
+        requests.note(&machine, value(90));
+        let known = [0, 1, 2, 90].map(|number| requests.knows(&machine, &value(number)));
+        assert_eq!(known, [true, false, true, true], "the oldest goes, and 0 was said again");
+        assert_eq!(requests.checkpoint(Time::default()).count(), REQUESTS_MAX);
+        requests.forget(&machine);
+        assert!(!requests.knows(&machine, &value(90)));
     }
 }

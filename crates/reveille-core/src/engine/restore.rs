@@ -136,7 +136,7 @@ impl Replay {
                     let asked = Asked { at, value: value.clone() };
                     self.with(incident, |found| found.asked = Some(asked));
                 }
-                self.state.note_request(&machine, value);
+                self.state.requests.note(&machine, value);
             }
             Record::Kept { incident, until, .. } => self.state.incidents.keep(incident, until),
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),

@@ -1,7 +1,7 @@
 //! Who may know whom: stages within the core, crates among each other.
 //!
 //! ```text
-//!  model ← event, effect, record ← observe ← diagnose ← plan ← act ← verify ← engine        a stage sees what is left of it
+//!  model ← event ← record ← effect ← observe ← diagnose ← plan, remedies ← act ← verify ← engine    a stage sees what is left
 //!  core ← wire ← kube, openstack …, registrar, node, sim ← the binary;  core ← diagnose, agent;  agent ← node, sim;
 //!  record stands alone
 //! ```
@@ -22,7 +22,8 @@ const CORE: &str = "crates/reveille-core/src/";
 /// What decides takes time and facts as arguments, and nothing else: the engine, and the agent on the node.
 const PURE: [&str; 3] = [CORE, "crates/reveille-agent/src/", "crates/reveille-hot/src/"];
 /// In this order; a stage may use itself and what stands before it.
-const STAGES: [&str; 7] = ["observe", "diagnose", "plan", "act", "verify", "lease", "engine"];
+const STAGES: [&str; 11] =
+    ["model", "event", "record", "effect", "observe", "diagnose", "plan", "act", "verify", "lease", "engine"];
 
 /// What the core may not name, and why.
 const IMPURE: [(&str, &str); 11] = [
@@ -102,10 +103,9 @@ pub(crate) fn stages(path: &str, text: &str, report: &mut Report) {
 
 /// Place of a module in the order; none for those that stand outside (the crate's root).
 fn rank(module: &str) -> Option<usize> {
-    match module {
-        "model" | "event" | "effect" | "record" => Some(0),
-        _ => STAGES.iter().position(|stage| *stage == module).map(|place| place + 1),
-    }
+    // What blocks all repairs and what each repair is are one stage: the two ask each other.
+    let module = if module == "remedies" { "plan" } else { module };
+    STAGES.iter().position(|stage| *stage == module)
 }
 
 /// Modules of the crate that the text names, each with its line.

@@ -171,6 +171,17 @@ mod tests {
             (core, "//! A.\nuse super::super::engine::A;\n".into(), &["stage-arrow"]),
             (core, "//! A.\nfn a() {\n    crate::verify::b();\n}\n".into(), &["stage-arrow"]),
             ("crates/reveille-core/src/effect.rs", "//! A.\nuse crate::plan::A;\n".into(), &["stage-arrow"]),
+            (
+                "crates/reveille-core/src/record.rs",
+                "//! A.\nuse crate::effect::A;\n".into(),
+                &["stage-arrow"],
+            ),
+            (
+                "crates/reveille-core/src/model/a.rs",
+                "//! A.\nuse crate::remedies::A;\n".into(),
+                &["stage-arrow"],
+            ),
+            ("crates/reveille-core/src/remedies/a.rs", "//! A.\nuse crate::plan::A;\n".into(), &[]),
             (core, "//! A.\nuse std::time::SystemTime;\n".into(), &["pure-core"]),
             (core, "//! A.\nuse std::net::IpAddr;\n".into(), &[]),
             ("crates/reveille-agent/src/a.rs", "//! A.\nuse std::time::SystemTime;\n".into(), &["pure-core"]),

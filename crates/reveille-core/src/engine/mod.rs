@@ -12,6 +12,11 @@
 //! whatever the size of the fleet. A lease that changed, or a budget that became free, wakes only the incidents that waited
 //! for it.
 //!
+//! What belongs together has an owner with private fields, a part of the state: `incidents`, `timers`, `outbox`, `reads`,
+//! `pauses`, `requests`, `rollouts`, `traces`, `newcomers`, `waits`; in `plan`, where decisions read them, `budget`, `freeze`,
+//! `others` and `routes`. A part keeps its indexes itself, says what of it the ledger has to know, and knows no other part: what
+//! takes two of them stands on [`State`]. `Desk` is all of it, to be read.
+//!
 //! The engine performs nothing, prints nothing and serialises nothing.
 
 mod access;

@@ -212,7 +212,7 @@ impl Incident {
     /// Text of all its evidence.
     pub fn evidence(&self) -> String {
         let facts = self.findings.iter().flat_map(|finding| &finding.evidence);
-        facts.map(|fact| format!("{}: {}\n", fact.source, fact.text)).collect()
+        facts.map(|fact| format!("{}: {}\n", fact.source, fact.fact)).collect()
     }
 
     /// The stable code of its first finding; empty when there is none.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::PauseScope;
 use crate::model::agent::AgentHold;
-use crate::model::attempt::Attempt;
+use crate::model::attempt::{Attempt, Why};
 use crate::model::before::{ActionMark, Before};
 use crate::model::call::Call;
 use crate::model::id::{
@@ -318,7 +318,7 @@ pub enum Record {
         /// Which.
         intent: IntentId,
         /// Why.
-        why: Arc<str>,
+        why: Why,
     },
     /// The call ended.
     Ended {

@@ -19,10 +19,11 @@ use reveille_core::diagnose::console::{keep, mask_secrets};
 use reveille_core::effect::ReadError;
 use reveille_core::event::{Answer, Event};
 use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::hearing::{Hearing, Unread};
 use reveille_core::model::id::{CauseCode, CauseLabel};
-use reveille_core::model::incident::{self, Line};
-use reveille_core::model::testimony::{self, BootProgress, CONSOLE, ConfigDrive, Guest, Testimony, Told};
+use reveille_core::model::incident;
+use reveille_core::model::testimony::{self, BootProgress, ConfigDrive, Guest, Testimony, Told};
 
 use crate::catalogue::{self, Catalogue, Complaint, Tells};
 use crate::finding::{Confidence, Finding, Quote};
@@ -30,6 +31,8 @@ use crate::judge::judge;
 use crate::lines::comparable;
 use crate::scan::{Reader, Scanner, TooLarge};
 
+/// How a machine's console is called where its lines are read and quoted.
+const CONSOLE: &str = "console";
 /// Causes that are handed over at most; further ones help no operator.
 const TOLD_MAX: usize = 6;
 
@@ -106,17 +109,17 @@ impl Judge {
         };
         let (notes, mut unread) = match said {
             Ok(Answer::Said(said)) => {
-                let clean = |unread: &Unread| self::unread(&unread.source, &unread.why);
+                let clean = |unread: &Unread| self::unread(unread.source.clone(), &unread.why);
                 (notes::notes(&said), said.unread.iter().map(clean).collect())
             }
-            Ok(_) => (Vec::new(), vec![unread("cluster", "it answered something else")]),
-            Err(error) => (Vec::new(), vec![unread("cluster", &error.text)]),
+            Ok(_) => (Vec::new(), vec![unread(Source::Cluster, "it answered something else")]),
+            Err(error) => (Vec::new(), vec![unread(Source::Cluster, &error.text)]),
         };
         let console = console.as_deref().map_err(|why| &**why);
         let testimony = self.heard_of(console, hearing.console_counts, &notes);
         match failed {
             Some(error) if testimony.told.is_empty() => return Err(error),
-            Some(error) => unread.push(self::unread(CONSOLE, &error.text)),
+            Some(error) => unread.push(self::unread(Source::Console, &error.text)),
             None => {}
         }
         Ok(Answer::Testimony(Arc::new(Testimony { unread, ..testimony })))
@@ -251,15 +254,16 @@ const fn sure(confidence: Confidence) -> incident::Confidence {
     }
 }
 
-fn unread(source: &str, why: &str) -> Unread {
-    Unread { source: Arc::from(source), why: Arc::from(mask_secrets(why)) }
+fn unread(source: Source, why: &str) -> Unread {
+    Unread { source, why: Arc::from(mask_secrets(why)) }
 }
 
 fn quote(Quote { source, line, text, times, sign }: Quote) -> testimony::Quote {
     // What the cluster says are statements, without a file; the number of a line that was made from one helps no reader.
-    let number = if source == CONSOLE { line } else { 0 };
+    let (source, number) =
+        if source == CONSOLE { (Source::Console, line) } else { (Source::Named(Arc::from(source)), 0) };
     let line = Line { number, times, sign: Arc::from(sign) };
-    testimony::Quote { source: Arc::from(source), text: Arc::from(text), line }
+    testimony::Quote { source, text: Arc::from(text), line }
 }
 
 /// The catalogue's words on a cause, as the engine takes them.

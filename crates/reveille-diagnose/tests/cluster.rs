@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
+use reveille_core::model::evidence::Source;
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::incident::Confidence::{self, Likely, Possible, Sure};
 use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
@@ -83,7 +84,12 @@ fn weigh(console: &[&str], console_counts: bool, said: Said) -> Testimony {
 /// Each cause with how sure it is and where it was read.
 fn told(testimony: &Testimony) -> Vec<(&str, Confidence, Vec<&str>)> {
     fn sources(told: &Told) -> Vec<&str> {
-        told.proof.iter().map(|quote| &*quote.source).collect()
+        let name = |source| match source {
+            &Source::Console => "console",
+            Source::Named(name) => name,
+            other => panic!("{other}"),
+        };
+        told.proof.iter().map(|quote| name(&quote.source)).collect()
     }
     testimony.told.iter().map(|told| (told.cause.label(), told.confidence, sources(told))).collect()
 }
@@ -185,7 +191,7 @@ fn a_node_that_is_ready_by_now_speaks_against_its_console() {
     assert_eq!(told(&weigh(&[NO_RUNTIME], true, ready())), [], "likely, and it passed");
     let contradicted = weigh(&[UNREACHABLE], true, ready());
     assert_eq!(told(&contradicted), [("no-network-at-boot", Sure, vec!["console"])]);
-    assert_eq!(&*contradicted.told[0].against[0].source, "node condition Ready");
+    assert_eq!(contradicted.told[0].against[0].source.to_string(), "node condition Ready");
 }
 
 #[test]
@@ -205,7 +211,7 @@ fn a_world_that_does_not_answer_is_named_and_the_other_is_heard() {
         let text = "no answer, token=abcdef.0123456789abcdef".into();
         Err(ReadError { kind: ReadErrorKind::Unavailable, text, retry_after: None })
     };
-    let unread = vec![Unread { source: "certificate requests".into(), why: "403 Forbidden".into() }];
+    let unread = vec![Unread { source: Source::CertificateRequests, why: "403 Forbidden".into() }];
     let said =
         |requests| Ok(Answer::Said(Arc::new(Said { requests, unread: unread.clone(), ..Said::default() })));
     let testimony = |answer: Result<Answer, ReadError>| match answer {

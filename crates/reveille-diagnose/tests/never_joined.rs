@@ -198,7 +198,7 @@ fn one_port_of_two_that_is_not_wired_is_less_certain() {
 #[test]
 fn what_follows_from_the_first_finding_is_quoted_under_it() {
     let findings = explain(&["p1 default up"], Some(&[NO_ANSWER]), &instance(false));
-    let quoted: Vec<&str> = findings[0].evidence.iter().map(|evidence| &*evidence.text).collect();
+    let quoted: Vec<String> = findings[0].evidence.iter().map(|evidence| evidence.fact.to_string()).collect();
     assert_eq!(quoted[0], "security_groups: [default], lacks k8s");
     assert_eq!(quoted[1], NO_ANSWER);
     assert_eq!(findings[0].confidence, Confidence::Sure);
@@ -211,7 +211,7 @@ fn dhcp_trouble_and_answers_speak_against_a_missing_group() {
         let findings = explain(&["p1 - up"], Some(console), &instance(false));
         let group =
             findings.into_iter().find(|finding| finding.cause == Cause::SecurityGroupMissing).unwrap();
-        group.against.first().map_or(String::new(), |evidence| evidence.text.to_string())
+        group.against.first().map_or(String::new(), |evidence| evidence.fact.to_string())
     };
     assert!(against(&[NO_LEASE]).starts_with("DHCP failed as well"));
     assert!(against(&[META_500]).contains("was answered"));
@@ -239,7 +239,7 @@ fn who_had_no_network_did_not_reach_the_api_server_either() {
 fn the_config_drive_is_told_as_cloud_and_guest_see_it() {
     let told = |attached: bool, lines: &[&str]| {
         let findings = explain(&["p1 k8s up"], Some(lines), &instance(attached));
-        findings[0].evidence.last().unwrap().text.to_string()
+        findings[0].evidence.last().unwrap().fact.to_string()
     };
     let absent = "ignition[512]: config drive (\"/dev/disk/by-label/config-2\") not found. Waiting...";
     assert!(told(false, &[UNREACHABLE]).starts_with("no config drive"));
@@ -253,9 +253,9 @@ fn what_is_unknown_says_where_it_stopped_and_what_to_read_next() {
     let unknown = |ports: &[&str], console| explain(ports, console, &instance(false)).remove(0);
     let silent = unknown(&["p1 k8s up"], Some(&["w-1 login:"][..]));
     assert_eq!(silent.stage, Stage::KubeletStart);
-    assert!(silent.evidence[0].text.contains("first boot's journal"));
-    assert_eq!(&*silent.evidence[1].text, "w-1 login:");
+    assert!(silent.evidence[0].fact.to_string().contains("first boot's journal"));
+    assert_eq!(silent.evidence[1].fact.to_string(), "w-1 login:");
     let none = unknown(&["p1 k8s up"], None);
-    assert!(none.evidence[0].text.contains("the driver has none"));
+    assert!(none.evidence[0].fact.to_string().contains("the driver has none"));
     assert_eq!(unknown(&[], None).stage, Stage::Network);
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
+use reveille_core::model::evidence::Source;
 use reveille_core::model::hearing::{Hearing, Said, Unread};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::node::{Node, NodeEvent};
@@ -85,17 +86,17 @@ async fn said(cluster: &Inner, hearing: &Hearing) -> Said {
     let ((node, events), requests) = futures::join!(of_node, requests::of(cluster, &hearing.asks_as));
     let mut unread = Vec::new();
     Said {
-        node: told(node, "node", &mut unread),
-        events: told(events, "events", &mut unread),
-        requests: told(requests, "certificate requests", &mut unread),
+        node: told(node, Source::OwnNode, &mut unread),
+        events: told(events, Source::Events, &mut unread),
+        requests: told(requests, Source::CertificateRequests, &mut unread),
         unread,
     }
 }
 
-fn told<T: Default>(read: Result<T, Failure>, source: &str, unread: &mut Vec<Unread>) -> T {
+fn told<T: Default>(read: Result<T, Failure>, source: Source, unread: &mut Vec<Unread>) -> T {
     read.unwrap_or_else(|failure| {
         let why = failure.read_error(&format!("read {source}"), None).text;
-        unread.push(Unread { source: Arc::from(source), why });
+        unread.push(Unread { source, why });
         T::default()
     })
 }

@@ -118,7 +118,7 @@ async fn each_part_fails_by_itself_and_says_so() {
         );
         assert_eq!(said.unread.len(), 1, "{:?}", said.unread);
         let unread = &said.unread[0];
-        assert!(*unread.source == *source && unread.why.contains(why), "{unread:?}");
+        assert!(unread.source.to_string() == *source && unread.why.contains(why), "{unread:?}");
     }
 }
 

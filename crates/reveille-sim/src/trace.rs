@@ -94,7 +94,7 @@ fn line(record: &Record) -> String {
         }
         Record::Diagnosed { incident, findings, .. } => {
             let said = findings.iter().map(|finding| {
-                let quoted = finding.evidence.first().map_or("", |evidence| &*evidence.text);
+                let quoted = finding.evidence.first().map_or_else(String::new, |it| it.fact.to_string());
                 format!(
                     "{} {} ({}) \"{quoted}\"",
                     finding.cause.code(),

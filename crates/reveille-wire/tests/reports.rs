@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::attempt::{Attempt, Ending, Readback};
+use reveille_core::model::attempt::{Attempt, Ending, Readback, Why};
 use reveille_core::model::cause::Cause;
+use reveille_core::model::evidence::{Evidence, Fact, Source};
 use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use reveille_core::model::incident::{
-    Asked, Confidence, Evidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
+    Asked, Confidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
 };
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
@@ -46,7 +47,11 @@ fn finding() -> Finding {
         cause: Cause::SecurityGroupMissing,
         stage: Stage::Network,
         confidence: Confidence::Sure,
-        evidence: vec![Evidence::new("port 5f0c", "security_groups: []", NOW - Span::from_s(8))],
+        evidence: vec![Evidence::new(
+            Source::Port("5f0c".into()),
+            Fact::Quoted("security_groups: []".into()),
+            NOW - Span::from_s(8),
+        )],
         follows: vec![],
         against: vec![],
     }
@@ -350,11 +355,7 @@ fn a_try_counts_as_requested_once_its_call_was_made() {
         (report.requested, report.verified)
     };
     assert_eq!(said(None, None), (false, false), "under way");
-    assert_eq!(
-        said(Some(Ending::Dropped { at, why: Arc::from("paused") }), None),
-        (false, false),
-        "never called"
-    );
+    assert_eq!(said(Some(Ending::Dropped { at, why: Why::FaultOver }), None), (false, false), "never called");
     let accepted = || answered(Outcome::Accepted { request: None });
     let unknown = answered(Outcome::Unknown { text: Arc::from("no answer in time") });
     assert_eq!(said(accepted(), None), (true, false));

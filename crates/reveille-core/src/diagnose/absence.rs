@@ -11,16 +11,17 @@ use std::sync::Arc;
 
 use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
+use crate::model::evidence::{Evidence, Fact, MachineFact, NodeFact, Source, quoted, shown};
 use crate::model::id::{NodeName, NodeUid};
-use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
-use crate::model::instance::InstanceState;
-use crate::model::node::{Condition, NodeEvent, Provider, Ready};
+use crate::model::incident::{Confidence, FaultKind, Finding};
+use crate::model::instance::{Fault, InstanceState};
+use crate::model::node::{Condition, Identity, NodeEvent, Ready};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen, Whose};
 use crate::observe::cluster::{ClusterView, NodeSeen};
-use crate::observe::sharing::{Identity, Sharer, Views, contesting_among};
+use crate::observe::sharing::{Sharer, Views, contesting_among};
 use crate::observe::source::Trust;
 
 use super::{hosting, service};
@@ -89,8 +90,8 @@ impl Witness<'_> {
             .map_or_else(Deadlines::default, |p| p.deadlines)
     }
 
-    pub(super) fn evidence(&self, source: &str, text: &str) -> Evidence {
-        Evidence::new(source, text, self.now)
+    pub(super) fn evidence(&self, source: Source, fact: impl Into<Fact>) -> Evidence {
+        Evidence::new(source, fact, self.now)
     }
 
     /// The node's lease was seen to change lately: its kubelet lives.
@@ -192,10 +193,9 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
     if seen.nodes.is_empty() {
         return Some(Standing::Excused(Arc::from("its instance is gone")));
     }
-    let text = format!("asked for by id {} times: no such instance", unlisted.denials);
-    let mut evidence = vec![witness.evidence("instance", &text)];
-    let taken =
-        hosting::ended(seen).map(|why| witness.evidence("instance", &format!("the provider says: {why}")));
+    let mut evidence = vec![witness.evidence(Source::Instance, MachineFact::Denied(unlisted.denials))];
+    let ended = |why| witness.evidence(Source::Instance, MachineFact::Ended(quoted(why)));
+    let taken = hosting::ended(seen).map(ended);
     let cause = if taken.is_some() { Cause::TakenBack } else { Cause::InstanceGone };
     evidence.extend(taken);
     let finding = finding(cause, Confidence::Sure, evidence);
@@ -206,9 +206,8 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
 fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
     let cause = match seen.claim {
         Whose::Pool(_) if seen.nodes.len() > 1 && stands(Guard::Contested) => {
-            let names: Vec<&str> = seen.nodes.iter().map(NodeName::as_str).collect();
-            let evidence =
-                vec![witness.evidence("nodes", &format!("{} name this instance", names.join(" and ")))];
+            let fact = NodeFact::SameInstance(shown(seen.nodes.iter().cloned()));
+            let evidence = vec![witness.evidence(Source::Nodes, fact)];
             let finding = finding(Cause::DuplicateNode, Confidence::Sure, evidence);
             return Some(absent(FaultKind::Duplicate, finding, None, true));
         }
@@ -216,8 +215,8 @@ fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
         Whose::Nobody => Cause::Unclaimed,
         Whose::Several => Cause::Contested,
     };
-    let marks = seen.instance.marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let finding = finding(cause, Confidence::Sure, vec![witness.evidence("marks", &marks)]);
+    let marks = MachineFact::Marks(shown(seen.instance.marks.iter().cloned()));
+    let finding = finding(cause, Confidence::Sure, vec![witness.evidence(Source::Marks, marks)]);
     Some(absent(FaultKind::Stray, finding, None, false))
 }
 
@@ -226,8 +225,8 @@ fn judge_leaving(witness: Witness<'_>, seen: &Seen) -> Standing {
     if since < witness.deadlines(seen).delete_within {
         return Standing::Excused(Arc::from("it is being deleted"));
     }
-    let task = seen.instance.task.as_deref().unwrap_or("none");
-    let evidence = vec![witness.evidence("instance", &format!("task_state {task} for {since}"))];
+    let fact = MachineFact::Deleting(seen.instance.task.clone(), since);
+    let evidence = vec![witness.evidence(Source::Instance, fact)];
     let finding = finding(Cause::StuckDeleting, Confidence::Sure, evidence);
     absent(FaultKind::StuckDeleting, finding, Some(Span::ZERO), false)
 }
@@ -237,25 +236,23 @@ fn judge_building(witness: Witness<'_>, seen: &Seen) -> Standing {
     if since < witness.deadlines(seen).build_within {
         return Standing::Excused(Arc::from("it is being built"));
     }
-    let task = seen.instance.task.as_deref().unwrap_or("none");
-    let evidence = vec![witness.evidence("instance", &format!("building for {since}, task_state {task}"))];
+    let fact = MachineFact::Building(seen.instance.task.clone(), since);
+    let evidence = vec![witness.evidence(Source::Instance, fact)];
     let finding = finding(Cause::StuckBuilding, Confidence::Sure, evidence);
     absent(FaultKind::StuckBuilding, finding, Some(Span::ZERO), false)
 }
 
 fn judge_errored(witness: Witness<'_>, seen: &Seen) -> Standing {
-    let text = match &seen.instance.fault {
-        Some(fault) => format!("fault {}: {}", fault.code, fault.message),
-        None => "status ERROR, and the cloud gives no fault".to_owned(),
-    };
-    let evidence = vec![witness.evidence("instance", &text)];
+    let fault = seen.instance.fault.as_ref();
+    let fault = fault.map(|fault| Fault { code: fault.code, message: quoted(&fault.message) });
+    let evidence = vec![witness.evidence(Source::Instance, MachineFact::Errored(fault))];
     let mut finding = finding(Cause::InstanceErrored, Confidence::Sure, evidence);
     let ready = witness.ready(seen);
     if let Some(left) = seen.left.as_ref().filter(|_| !ready) {
         return service::judge_left(witness, seen, left);
     }
     if ready {
-        finding.against.push(witness.evidence("node", "its node is Ready"));
+        finding.against.push(witness.evidence(Source::OwnNode, NodeFact::Ready));
     }
     let served = served_in_error(witness, seen).filter(|_| !ready);
     let (due_after, counted_from) = served.unwrap_or((Span::from_s(30), Time::default()));
@@ -296,9 +293,9 @@ fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Some(left) = &seen.left {
         return service::judge_left(witness, seen, left);
     }
-    let text = format!("shut off for {}", witness.now.since(seen.state_since));
-    let finding =
-        finding(Cause::InstanceStopped, Confidence::Sure, vec![witness.evidence("instance", &text)]);
+    let fact = MachineFact::ShutOff(witness.now.since(seen.state_since));
+    let evidence = vec![witness.evidence(Source::Instance, fact)];
+    let finding = finding(Cause::InstanceStopped, Confidence::Sure, evidence);
     absent(FaultKind::Stopped, finding, Some(witness.deadlines(seen).not_ready_within), false)
 }
 
@@ -343,27 +340,23 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         }
         return judge_stand_in(witness, seen, real, &node.node.name);
     }
-    let quoted = node.node.conditions.iter().find(|condition| &*condition.kind == "Ready");
-    let text = quoted.map_or_else(
-        || "Ready was never reported".to_owned(),
-        |condition| format!("Ready is {:?}: {}: {}", node.node.ready, condition.reason, condition.message),
-    );
+    let condition = node.node.conditions.iter().find(|condition| &*condition.kind == "Ready");
+    let says = |condition: &Condition| NodeFact::Condition(node.node.ready, condition.clone());
+    let fact = condition.map_or(NodeFact::ReadyUnreported, says);
     let cause = match node.node.ready {
         Ready::False => Cause::NodeNotReady,
         Ready::True | Ready::Unknown => Cause::KubeletSilent,
     };
-    let source = format!("node {}", node.node.name);
-    let mut finding = finding(cause, Confidence::Likely, vec![witness.evidence(&source, &text)]);
+    let source = Source::Node(node.node.name.clone());
+    let mut finding = finding(cause, Confidence::Likely, vec![witness.evidence(source, fact)]);
     if node.node.uninitialized && finding.cause == Cause::NodeNotReady {
-        let taint =
-            "node.cloudprovider.kubernetes.io/uninitialized: the cloud controller has not initialised it";
-        finding.evidence.push(witness.evidence("taint", taint));
+        finding.evidence.push(witness.evidence(Source::Taint, NodeFact::Uninitialized));
         finding.stage = Stage::CloudInitNode;
-    } else if quoted.is_some_and(is_of_the_pod_network) {
+    } else if condition.is_some_and(is_of_the_pod_network) {
         finding.stage = Stage::Cni;
     }
     if witness.lease_is_fresh(&node.node.name) {
-        finding.against.push(witness.evidence("lease", "its lease was renewed lately: its kubelet lives"));
+        finding.against.push(witness.evidence(Source::Lease, NodeFact::LeaseRenewed));
     }
     let deadlines = witness.deadlines(seen);
     // A node that was never seen Ready, by this process, may still be joining: the wider deadline counts.
@@ -386,8 +379,8 @@ fn judge_stand_in(witness: Witness<'_>, seen: &Seen, real: &NodeName, other: &No
     let mut standing =
         judge_vanished(witness, real, seen.joined_uid.as_ref(), witness.deadlines(seen).not_ready_within);
     if let Standing::Absent(absence) = &mut standing {
-        let text = format!("node {other} names this instance, too, and has not been Ready");
-        absence.finding.evidence.push(witness.evidence("nodes", &text));
+        let fact = NodeFact::StandIn(other.clone());
+        absence.finding.evidence.push(witness.evidence(Source::Nodes, fact));
     }
     standing
 }
@@ -405,11 +398,9 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
         let own = seen.joined_uid.as_ref();
         let mut standing = judge_vanished(witness, name, own, deadlines.vanished_within);
         if let (Standing::Absent(absence), Some(unlisted)) = (&mut standing, &seen.unlisted) {
-            let (denied, young) = (witness.now.since(unlisted.since), witness.now.since(seen.first_seen));
-            let text = format!(
-                "its cloud has not known it for {denied}; it came into sight {young} ago, and so young a denial is not believed"
-            );
-            absence.finding.evidence.push(witness.evidence("cloud", &text));
+            let (denied_for, age) = (witness.now.since(unlisted.since), witness.now.since(seen.first_seen));
+            let fact = MachineFact::DeniedYoung { denied_for, age };
+            absence.finding.evidence.push(witness.evidence(Source::Cloud, fact));
         }
         return standing;
     }
@@ -430,14 +421,11 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
         }
         return standing;
     }
-    let mut evidence =
-        vec![witness.evidence("cluster", "no node has its provider ID, UUID, name or address")];
+    let mut evidence = vec![witness.evidence(Source::Cluster, NodeFact::None)];
     if seen.may_have_served {
-        evidence.push(
-            witness.evidence("ledger", "the nodes went unseen since it was made: it may have joined then"),
-        );
+        evidence.push(witness.evidence(Source::Ledger, MachineFact::NodesUnseen));
     } else if !seen.born_in_sight {
-        evidence.push(witness.evidence("ledger", "it is older than our watch: it may have joined before"));
+        evidence.push(witness.evidence(Source::Ledger, MachineFact::OlderThanWatch));
     }
     let mut finding = finding(Cause::Unknown, Confidence::Possible, evidence);
     finding.stage = Stage::Network;
@@ -466,26 +454,22 @@ fn taken_over<'s, 'a>(seen: &Seen, sharers: &'s [Sharer<'a>]) -> Option<&'s Shar
 fn judge_usurped(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Standing> {
     let writer = witness.views.writer(&seen.instance.id, &node.node);
     let writer = writer.filter(|_| stands(Guard::SharedIdentity))?;
-    let is = if node.node.ready == Ready::True { "is Ready with" } else { "has" };
-    let text = format!("node {} {is} the system UUID of {}", node.node.name, writer.instance.id);
-    Some(duplicate(witness, &text))
+    let (node, ready, instance) =
+        (node.node.name.clone(), node.node.ready == Ready::True, writer.instance.id.clone());
+    Some(duplicate(witness, NodeFact::OthersUuid { node, ready, instance }))
 }
 
 fn contested_by(witness: Witness<'_>, sharer: &Sharer<'_>) -> Standing {
     let Sharer { name, seen, by, .. } = sharer;
-    let is = if seen.node.ready == Ready::True { "is Ready" } else { "exists" };
-    let whose = match (&seen.link, &seen.node.provider) {
-        (Some(link), _) => format!("stands for {}", link.instance),
-        (None, Provider::Instance(id)) => format!("names instance {id}, which is not listed"),
-        (None, Provider::Unread(text)) => format!("has the providerID {text}"),
-        (None, Provider::Unset) => "has no providerID".to_owned(),
-    };
-    duplicate(witness, &format!("node {name} {is} with {by}, and {whose}"))
+    let (node, ready, by) = ((*name).clone(), seen.node.ready == Ready::True, *by);
+    let stands_for = seen.link.as_ref().map(|link| link.instance.clone());
+    let provider = seen.node.provider.clone();
+    duplicate(witness, NodeFact::Shared { node, ready, by, stands_for, provider })
 }
 
 /// One Node, two machines: told, and never acted upon.
-fn duplicate(witness: Witness<'_>, text: &str) -> Standing {
-    let evidence = vec![witness.evidence("nodes", text)];
+fn duplicate(witness: Witness<'_>, fact: NodeFact) -> Standing {
+    let evidence = vec![witness.evidence(Source::Nodes, fact)];
     let finding = finding(Cause::DuplicateInstance, Confidence::Likely, evidence);
     absent(FaultKind::Duplicate, finding, None, true)
 }
@@ -512,18 +496,13 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, own: Option<&NodeUid>, 
     };
     let mut finding = finding(cause, confidence, Vec::new());
     for event in told.iter().rev().take(3) {
-        let text = format!("{} (by {})", event.message, event.reporter);
-        finding.evidence.push(witness.evidence(&format!("event {}", event.reason), &text));
+        let fact = NodeFact::Event { message: quoted(&event.message), reporter: quoted(&event.reporter) };
+        finding.evidence.push(witness.evidence(Source::Event(event.reason.clone()), fact));
     }
-    let mut gone = format!("node {name} was there once and is gone");
-    if !watched && !told.is_empty() {
-        gone.push_str(
-            "; the controller did not watch when it went, so the events may be about an earlier node of that name",
-        );
-    }
-    finding.evidence.push(witness.evidence("cluster", &gone));
+    let gone = NodeFact::Gone { node: name.clone(), events_doubted: !watched && !told.is_empty() };
+    finding.evidence.push(witness.evidence(Source::Cluster, gone));
     if witness.lease_is_fresh(name) {
-        finding.evidence.push(witness.evidence("lease", "its lease is still renewed: its kubelet lives"));
+        finding.evidence.push(witness.evidence(Source::Lease, NodeFact::LeaseOutlives));
     }
     absent(FaultKind::Vanished, finding, Some(due_after), true)
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::cause::Cause;
-use crate::model::incident::{Evidence, FaultKind, Subject};
+use crate::model::evidence::{Evidence, Fact, Source, quoted, shown};
+use crate::model::incident::{FaultKind, Subject};
 use crate::model::read_error::ReadErrorKind;
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
@@ -48,21 +49,22 @@ pub fn lacking<'r>(wanted: &'r ServiceUser, said: &UserRoles) -> Vec<&'r RoleRef
 
 fn of_user(user: &ServiceUser, heard: &Heard, now: Time) -> OfUser {
     let subject = Subject::User(user.cloud.clone(), user.user.clone());
-    let source: Arc<str> = Arc::from(subject.to_string());
+    let source = Source::User(user.user.clone());
     let mut faults = Vec::new();
     if let Some((said, _)) = &heard.said {
         let missing = lacking(user, said);
         if !missing.is_empty() {
-            let evidence = vec![Evidence::new(source.clone(), &in_words(user, said, &missing), now)];
+            let evidence = vec![Evidence::new(source.clone(), lacks(user, said, &missing), now)];
             let kind = FaultKind::RolesMissing;
             faults.push(fault(kind, Cause::RolesMissing, evidence, Some(AT_ONCE), false));
         }
     }
     if let Some(error) = heard.failed.as_ref().filter(|error| is_told(error.kind, heard.failures)) {
-        let evidence = vec![Evidence::new(source.clone(), &error.text, now)];
+        let evidence = vec![Evidence::new(source, Fact::Quoted(quoted(&error.text)), now)];
         faults.push(fault(FaultKind::RolesUnreadable, Cause::RolesUnreadable, evidence, None, false));
     }
-    OfUser { subject, label: source, faults, told: heard.said.is_some() }
+    let label = Arc::from(subject.to_string());
+    OfUser { subject, label, faults, told: heard.said.is_some() }
 }
 
 /// A refused read stays refused until an operator allows it; any other failure may pass.
@@ -70,21 +72,16 @@ const fn is_told(kind: ReadErrorKind, failures: u32) -> bool {
     matches!(kind, ReadErrorKind::Forbidden | ReadErrorKind::Malformed) || failures >= FAILURES_TOLD
 }
 
-fn in_words(user: &ServiceUser, said: &UserRoles, missing: &[&RoleRef]) -> String {
+fn lacks(user: &ServiceUser, said: &UserRoles, missing: &[&RoleRef]) -> Fact {
     if said.user.is_none() {
-        return format!("the cloud knows no user {}", user.user);
+        return Fact::NoUser(user.user.clone());
     }
     let unknown =
-        |role: &&&RoleRef| matches!(role, RoleRef::Name(_)) && !said.lacking.iter().any(|it| role.means(it));
-    let unknown: Vec<String> = missing.iter().filter(unknown).map(ToString::to_string).collect();
-    let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    let held: Vec<&str> = said.held.iter().map(|role| &*role.name).collect();
-    let held = if held.is_empty() { "nothing".to_owned() } else { held.join(", ") };
-    let mut text = format!("lacks {} on project {}; it holds {held}", missing.join(", "), said.project);
-    if !unknown.is_empty() {
-        text = format!("{text}; the cloud has no role {}", unknown.join(", "));
-    }
-    text
+        |role: &&RoleRef| matches!(role, RoleRef::Name(_)) && !said.lacking.iter().any(|it| role.means(it));
+    let missing = missing.iter().copied();
+    let unknown = missing.clone().filter(unknown).cloned().collect();
+    let held = shown(said.held.iter().map(|role| role.name.clone()));
+    Fact::RolesMissing { missing: missing.cloned().collect(), unknown, project: said.project.clone(), held }
 }
 
 #[cfg(test)]
@@ -138,7 +135,8 @@ mod tests {
         ];
         for (heard, expected) in table {
             let faults = of_user(&user(), &heard, Time::from_ms(0)).faults;
-            let found = faults.first().map(|fault| (fault.kind, &*fault.finding.evidence[0].text));
+            let found = faults.first().map(|fault| (fault.kind, fault.finding.evidence[0].fact.to_string()));
+            let found = found.as_ref().map(|(kind, text)| (*kind, &**text));
             assert_eq!(found, expected, "{heard:?}");
             let acts = faults.first().is_some_and(|fault| fault.due_after.is_some());
             assert_eq!(acts, matches!(found, Some((FaultKind::RolesMissing, _))));

@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use crate::model::cause::Cause;
+use crate::model::evidence::{Evidence, Fact, NetworkFact, NodeFact, Source, quoted};
 use crate::model::hearing::Unread;
 use crate::model::id::{GroupId, InstanceId, NodeName, PoolName, RuleId};
-use crate::model::incident::{Confidence, Evidence, FaultKind, Finding, Subject};
+use crate::model::incident::{Confidence, FaultKind, Finding, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, RuleSpec, SecurityGroup};
+use crate::model::node::Ready;
 use crate::model::roster::{GroupRef, Pool, Roster};
 use crate::model::testimony::{Testimony, Told};
 use crate::model::time::{Span, Time};
@@ -20,7 +22,7 @@ use crate::observe::cluster::{ClusterView, NodeSeen};
 use super::absence::Absence;
 use super::console::{self, NeverJoinedFacts};
 use super::gathered::{Gathered, console_counts};
-use super::network::membership::{self, PortNeed, Verdict};
+use super::network::membership::{self, PortNeed};
 use super::network::pairs::{self, PairNeed};
 use super::network::rules;
 use super::{hosting, route_faults};
@@ -96,38 +98,20 @@ pub fn of_machine(
     hosting::notices(seen, seen.nodes.iter().any(|name| cluster.answers(name)), now, &mut faults);
     let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return faults };
     if let Some(need) = pairs_needed(roster, cluster, seen) {
-        let wanted: Vec<String> = need.missing.iter().map(ToString::to_string).collect();
-        let evidence = vec![Evidence::new(
-            format!("port {}", need.port),
-            &format!("does not allow {}", wanted.join(", ")),
-            now,
-        )];
-        faults.push(fault(
-            FaultKind::PairMissing,
-            Cause::AddressPairMissing,
-            evidence,
-            Some(route_patience(roster)),
-            true,
-        ));
+        let evidence =
+            vec![Evidence::new(Source::Port(need.port), NetworkFact::PairsMissing(need.missing), now)];
+        let patience = Some(route_patience(roster));
+        faults.push(fault(FaultKind::PairMissing, Cause::AddressPairMissing, evidence, patience, true));
     }
     unreachable(roster, node, now, &mut faults);
     let router = roster.network.router.as_ref().filter(|(name, _)| *name == cloud.name);
     if let Some((_, router)) = router {
         let needed = route_faults::routes_needed(roster, cloud, cluster, router, seen);
         if !needed.is_empty() && cloud.routers.contains_key(router) {
-            let listed: Vec<String> = needed.iter().map(ToString::to_string).collect();
-            let evidence = vec![Evidence::new(
-                format!("router {router}"),
-                &format!("holds no {}", listed.join(", ")),
-                now,
-            )];
-            faults.push(fault(
-                FaultKind::MissingRoute,
-                Cause::MissingRoute,
-                evidence,
-                Some(route_patience(roster)),
-                true,
-            ));
+            let fact = NetworkFact::RoutesMissing(needed);
+            let evidence = vec![Evidence::new(Source::Router(router.clone()), fact, now)];
+            let patience = Some(route_patience(roster));
+            faults.push(fault(FaultKind::MissingRoute, Cause::MissingRoute, evidence, patience, true));
         }
     }
     faults
@@ -137,19 +121,11 @@ fn group_missing(roster: &Roster, cloud: &CloudView, seen: &Seen, now: Time, fau
     let mut lacking = Vec::new();
     let mut unsecurable = Vec::new();
     for need in port_needs(roster, cloud, seen) {
-        let missing: Vec<String> = need.missing.iter().map(|id| named(cloud, id)).collect();
-        let text = format!(
-            "lacks {}; carries {} group(s)",
-            missing.join(", "),
-            need.full_list.len() - need.missing.len()
-        );
-        let source = format!("port {}", need.port);
-        match &need.verdict {
-            Verdict::Applicable => lacking.push(Evidence::new(source, &text, now)),
-            Verdict::NotApplicable(why) => {
-                unsecurable.push(Evidence::new(source, &format!("{text}; {why}"), now));
-            }
-        }
+        let missing = need.missing.iter().map(|id| named(cloud, id)).collect();
+        let (carried, obstacle) = (need.full_list.len() - need.missing.len(), need.verdict.obstacle());
+        let fact = NetworkFact::GroupsMissing { missing, carried, obstacle };
+        let whose = if obstacle.is_none() { &mut lacking } else { &mut unsecurable };
+        whose.push(Evidence::new(Source::Port(need.port), fact, now));
     }
     if !lacking.is_empty() {
         lacking.extend(unsecurable);
@@ -166,8 +142,9 @@ fn group_missing(roster: &Roster, cloud: &CloudView, seen: &Seen, now: Time, fau
     }
 }
 
-fn named(cloud: &CloudView, id: &GroupId) -> String {
-    cloud.group(id).map_or_else(|| id.to_string(), |group| format!("group \"{}\"", group.name))
+/// A group as people know it: by its name, where its cloud lists it.
+fn named(cloud: &CloudView, id: &GroupId) -> GroupRef {
+    cloud.group(id).map_or_else(|| GroupRef::Id(id.clone()), |group| GroupRef::Name(group.name.clone()))
 }
 
 fn unreachable(roster: &Roster, node: &NodeSeen, now: Time, faults: &mut Vec<Fault>) {
@@ -177,8 +154,8 @@ fn unreachable(roster: &Roster, node: &NodeSeen, now: Time, faults: &mut Vec<Fau
         .iter()
         .find(|condition| roster.network.unreachable_conditions.contains(&condition.kind));
     let Some(condition) = told else { return };
-    let text = format!("{} is True: {}: {}", condition.kind, condition.reason, condition.message);
-    let evidence = vec![Evidence::new(format!("node {}", node.node.name), &text, now)];
+    let fact = NodeFact::Condition(Ready::True, condition.clone());
+    let evidence = vec![Evidence::new(Source::Node(node.node.name.clone()), fact, now)];
     faults.push(fault(
         FaultKind::Unreachable,
         Cause::PodsUnreachable,
@@ -258,18 +235,14 @@ pub fn of_groups(
             Ok(id) => {
                 let subject = Subject::Group(cloud.name.clone(), id.clone());
                 if !found.iter().any(|(known, ..)| *known == subject) {
-                    let label = Arc::from(named(cloud, &id));
+                    let label = Arc::from(named(cloud, &id).to_string());
                     found.push((subject, label, of_group(roster, cloud, &id, own_nudges, now)));
                 }
             }
             Err(count) => {
-                let text = format!("{count} groups are called so in the project");
-                let (GroupRef::Name(name), evidence) =
-                    (wanted, |source: String| vec![Evidence::new(source, &text, now)])
-                else {
-                    continue;
-                };
-                let evidence = evidence(format!("group \"{name}\" of pool {pool}"));
+                let GroupRef::Name(name) = wanted else { continue };
+                let source = Source::GroupOfPool(name.clone(), pool.clone());
+                let evidence = vec![Evidence::new(source, NetworkFact::GroupsOfThatName(count), now)];
                 let fault = fault(FaultKind::GroupUnresolved, Cause::GroupUnresolved, evidence, None, false);
                 let subject = Subject::Group(cloud.name.clone(), GroupId::new(name.clone()));
                 found.push((subject, name.clone(), vec![fault]));
@@ -287,12 +260,10 @@ fn of_group(
     now: Time,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
+    let evidence = |fact| Evidence::new(Source::Group(named(cloud, id)), fact, now);
     let missing = rules_needed(roster, cloud, id);
     if !missing.is_empty() {
-        let evidence = missing
-            .iter()
-            .map(|rule| Evidence::new(named(cloud, id), &format!("no rule allows {rule}"), now));
-        let evidence = evidence.collect();
+        let evidence = missing.into_iter().map(|rule| evidence(NetworkFact::RuleMissing(rule))).collect();
         faults.push(fault(FaultKind::RulesMissing, Cause::PodRulesMissing, evidence, Some(AT_ONCE), false));
     }
     let leftover = cloud.group(id).and_then(|group| {
@@ -302,9 +273,8 @@ fn of_group(
             .find(|rule| rule.description.starts_with(NUDGE_MARK) && !own_nudges.contains(&rule.description))
     });
     if let Some(rule) = leftover {
-        let text =
-            format!("rule {} \"{}\" was put for a nudge and not taken back", rule.id, rule.description);
-        let evidence = vec![Evidence::new(named(cloud, id), &text, now)];
+        let (rule, mark) = (rule.id.clone(), quoted(&rule.description));
+        let evidence = vec![evidence(NetworkFact::NudgeRule { rule, mark })];
         faults.push(fault(
             FaultKind::NudgeLeftover,
             Cause::PodsUnreachable,
@@ -319,8 +289,8 @@ fn of_group(
 /// A node that names an instance which its cloud denies, and which this ledger never knew: reported only, because
 /// nothing proves that it was ever ours.
 pub fn ghost_without_memory(node: &NodeName, instance: &InstanceId, denials: u8, now: Time) -> Fault {
-    let text = format!("its provider ID names {instance}, which was denied by id {denials} times");
-    let evidence = vec![Evidence::new(format!("node {node}"), &text, now)];
+    let fact = NodeFact::NamesDenied(instance.clone(), denials);
+    let evidence = vec![Evidence::new(Source::Node(node.clone()), fact, now)];
     fault(FaultKind::Ghost, Cause::InstanceGone, evidence, None, true)
 }
 
@@ -335,10 +305,11 @@ pub fn enrich(
 ) {
     let read_at = gathered.asked_at.unwrap_or(now);
     if let Some(action) = &gathered.last_action {
-        fault.finding.evidence.push(Evidence::new("action log", action, read_at));
+        let fact = Fact::Quoted(quoted(action));
+        fault.finding.evidence.push(Evidence::new(Source::ActionLog, fact, read_at));
     }
     if let Some(words) = &gathered.last_words {
-        fault.finding.evidence.push(Evidence::new("console", words, read_at));
+        fault.finding.evidence.push(Evidence::new(Source::Console, Fact::Quoted(quoted(words)), read_at));
     }
     if !gathered.is_complete() {
         return;
@@ -404,8 +375,9 @@ fn note_unread(fault: &mut Fault, testimony: &Testimony, read_at: Time) {
     if fault.finding.confidence == Confidence::Sure {
         return;
     }
-    let notes = testimony.unread.iter().map(|Unread { source, why }| {
-        Evidence::new(source.clone(), &format!("could not tell: {why}"), read_at)
-    });
+    let notes = testimony
+        .unread
+        .iter()
+        .map(|Unread { source, why }| Evidence::new(source.clone(), Fact::Unread(quoted(why)), read_at));
     fault.finding.evidence.extend(notes);
 }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use crate::effect::Look;
 use crate::model::before::ActionMark;
+use crate::model::evidence::Evidence;
 use crate::model::hearing::Hearing;
 use crate::model::id::{CloudName, IntentId, NodeName, RequestId};
-use crate::model::incident::{Evidence, FaultKind};
+use crate::model::incident::FaultKind;
 use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::testimony::Testimony;
 use crate::model::time::{ServiceTime, Time};

@@ -10,8 +10,10 @@
 
 use crate::model::agent::AgentReport;
 use crate::model::cause::Cause;
-use crate::model::hosting::{Check, GroupPhase, Hosting, NoticeKind, OwnerGroup};
-use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
+use crate::model::evidence::{Evidence, MachineFact, NodeFact, Source, quoted};
+use crate::model::hosting::{Check, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
+use crate::model::id::{InstanceId, NodeName};
+use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 
@@ -57,30 +59,30 @@ pub(super) fn ended(seen: &Seen) -> Option<&str> {
 pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) {
     let Some(hosting) = of(seen) else { return };
     let finding = &mut absence.finding;
-    let impaired: Vec<&str> = hosting.checks.impaired().collect();
-    if !impaired.is_empty() {
-        let text = format!("the provider's checks failed: {}", impaired.join(", "));
-        finding.evidence.push(witness.evidence("status checks", &text));
+    let checks = hosting.checks;
+    let impaired = checks.impaired().next().is_some();
+    if impaired {
+        let fact = MachineFact::ChecksFailed { checks, ready: false };
+        finding.evidence.push(witness.evidence(Source::StatusChecks, fact));
     }
     // A roster that allows replacement also allows the loss of this storage. The finding says so beforehand, and not only
     // where a stop is considered.
     use FaultKind::{Errored, NeverJoined, NotReady, StuckBuilding, Vanished};
     let may_go = matches!(absence.kind, NeverJoined | Vanished | NotReady | Errored | StuckBuilding);
     if hosting.loses_disks && may_go {
-        let text = "its instance store is lost when it stops, and when it is replaced";
-        finding.evidence.push(witness.evidence("disks", text));
+        finding.evidence.push(witness.evidence(Source::Disks, MachineFact::LosesDisks));
     }
     finding.evidence.extend(announced(hosting, witness.now));
     if let Some(group) = &hosting.group {
-        finding.evidence.push(witness.evidence("scaling group", &group.to_string()));
+        finding.evidence.push(witness.evidence(Source::ScalingGroup, MachineFact::Kept(group.clone())));
     }
     let silent = matches!(finding.cause, Cause::KubeletSilent | Cause::Unknown);
     let named = match absence.kind {
         FaultKind::Stopped if hosting.ended.is_some() => Some((Cause::TakenBack, Confidence::Sure)),
-        FaultKind::NotReady | FaultKind::NeverJoined if silent && hosting.checks.host == Check::Impaired => {
+        FaultKind::NotReady | FaultKind::NeverJoined if silent && checks.host == Check::Impaired => {
             Some((Cause::HostImpaired, Confidence::Likely))
         }
-        FaultKind::NotReady | FaultKind::NeverJoined if silent && !impaired.is_empty() => {
+        FaultKind::NotReady | FaultKind::NeverJoined if silent && impaired => {
             Some((Cause::GuestImpaired, Confidence::Likely))
         }
         FaultKind::NeverJoined if silent && hosting.no_identity => {
@@ -90,10 +92,9 @@ pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) 
     };
     if let Some((cause, confidence)) = named {
         if cause == Cause::IdentityMissing {
-            let text = "it has no identity towards its cloud (no instance role)";
-            finding.evidence.insert(0, witness.evidence("instance", text));
+            finding.evidence.insert(0, witness.evidence(Source::Instance, MachineFact::NoIdentity));
         } else if let (Cause::TakenBack, Some(why)) = (&cause, &hosting.ended) {
-            finding.evidence.insert(0, witness.evidence("instance", &format!("the provider says: {why}")));
+            finding.evidence.insert(0, witness.evidence(Source::Instance, MachineFact::Ended(quoted(why))));
         }
         finding.stage = cause.stage();
         finding.cause = cause;
@@ -110,7 +111,8 @@ fn without_identity(witness: Witness<'_>, seen: &Seen) -> Confidence {
 }
 
 fn announced(hosting: &Hosting, now: Time) -> impl Iterator<Item = Evidence> {
-    hosting.notices.iter().map(move |notice| Evidence::new("provider", &notice.to_string(), now))
+    let fact = |notice: &Notice| MachineFact::Announced(notice.clone());
+    hosting.notices.iter().map(move |notice| Evidence::new(Source::Provider, fact(notice), now))
 }
 
 /// What the provider announced, or says of a machine that answers all the same: told, never acted upon.
@@ -121,12 +123,12 @@ pub(super) fn notices(seen: &Seen, answers: bool, now: Time, faults: &mut Vec<Fa
         let evidence = announced(hosting, now).collect();
         findings.push(Finding::new(Cause::Announced, Confidence::Sure, evidence));
     }
-    let impaired: Vec<&str> = hosting.checks.impaired().collect();
-    if answers && !impaired.is_empty() {
-        let host = hosting.checks.host == Check::Impaired;
+    let checks = hosting.checks;
+    if answers && checks.impaired().next().is_some() {
+        let host = checks.host == Check::Impaired;
         let cause = if host { Cause::HostImpaired } else { Cause::GuestImpaired };
-        let text = format!("the provider's checks failed: {}; its node is Ready", impaired.join(", "));
-        let evidence = vec![Evidence::new("status checks", &text, now)];
+        let fact = MachineFact::ChecksFailed { checks, ready: true };
+        let evidence = vec![Evidence::new(Source::StatusChecks, fact, now)];
         findings.push(Finding::new(cause, Confidence::Likely, evidence));
     }
     if findings.is_empty() {
@@ -158,12 +160,8 @@ pub fn announced_to_agent(report: &AgentReport, heard: Time, faults: &mut Vec<Fa
 }
 
 /// A node names an instance that is there and carries none of the roster's marks.
-pub fn unmarked(
-    node: &crate::model::id::NodeName,
-    instance: &crate::model::id::InstanceId,
-    now: Time,
-) -> Fault {
-    let text = format!("its provider ID names {instance}, which is there and carries no mark of the roster");
-    let evidence = vec![Evidence::new(format!("node {node}"), &text, now)];
+pub fn unmarked(node: &NodeName, instance: &InstanceId, now: Time) -> Fault {
+    let fact = NodeFact::NamesUnmarked(instance.clone());
+    let evidence = vec![Evidence::new(Source::Node(node.clone()), fact, now)];
     fault(FaultKind::Stray, Cause::ClusterMarkMissing, evidence, None::<Span>, true)
 }

@@ -10,8 +10,9 @@ use ipnet::IpNet;
 
 use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
+use crate::model::evidence::{Evidence, NetworkFact, Source, shown};
 use crate::model::id::{CloudName, InstanceId, RouterId};
-use crate::model::incident::{Evidence, FaultKind};
+use crate::model::incident::FaultKind;
 use crate::model::network::Route;
 use crate::model::node::Ready;
 use crate::model::roster::Roster;
@@ -20,7 +21,7 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, Link, NodeSeen};
 
 use super::faults::{Fault, fault};
-use super::network::routes::{self, Addresses, Hop, RouteHolder, RouteReport};
+use super::network::routes::{self, Addresses, Hop, LimitOutlook, RouteHolder, RouteReport};
 
 /// Seen on the router itself: one more look, then act.
 const AT_ONCE: Span = Span::ZERO;
@@ -148,11 +149,9 @@ pub fn of_router(view: &RouteView<'_>, cloud: &CloudName, router: &RouterId, lim
     let mut faults = faults_of(&report, router, view.now);
     let left = view.nudge_leftovers(cloud, router);
     if !left.is_empty() {
-        let source = format!("router {router}");
-        let evidence = left.iter().map(|route| {
-            Evidence::new(source.clone(), &format!("{route}: put for a nudge and not taken back"), view.now)
-        });
-        let evidence = evidence.collect();
+        let source = Source::Router(router.clone());
+        let fact = |route| Evidence::new(source.clone(), NetworkFact::NudgeRoute(route), view.now);
+        let evidence = left.into_iter().map(fact).collect();
         faults.push(fault(FaultKind::NudgeLeftover, Cause::PodsUnreachable, evidence, Some(LEFT_FOR), true));
     }
     let hops = stale_of(&report).into_iter().chain(report.unproven.iter().copied());
@@ -165,33 +164,22 @@ pub fn of_router(view: &RouteView<'_>, cloud: &CloudName, router: &RouterId, lim
 
 fn faults_of(report: &RouteReport, router: &RouterId, now: Time) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let source = format!("router {router}");
+    let evidence = |fact| Evidence::new(Source::Router(router.clone()), fact, now);
     let stale = stale_of(report);
-    let undecided: Vec<String> = report
-        .duplicates
-        .iter()
-        .flat_map(|duplicate| &duplicate.undecided)
-        .map(ToString::to_string)
-        .collect();
+    let undecided = shown(report.duplicates.iter().flat_map(|duplicate| &duplicate.undecided).copied());
     if !stale.is_empty() {
-        let evidence = stale.iter().map(|route| {
-            Evidence::new(source.clone(), &format!("{route}: no port and no node has that address"), now)
-        });
-        let evidence: Vec<Evidence> = evidence.collect();
+        let evidence = stale.into_iter().map(|route| evidence(NetworkFact::DeadHop(route))).collect();
         faults.push(fault(FaultKind::DuplicateRoute, Cause::DuplicateRoute, evidence, Some(AT_ONCE), true));
     } else if !undecided.is_empty() {
-        let text = format!("{}: more than one next hop is alive", undecided.join(", "));
-        let evidence = vec![Evidence::new(source.clone(), &text, now)];
+        let evidence = vec![evidence(NetworkFact::HopsAlive(undecided))];
         faults.push(fault(FaultKind::DuplicateRoute, Cause::DuplicateRoute, evidence, None, true));
     }
     if let Some(outlook) = &report.limit {
         // One more than is needed now: the limit is to be met before the next node is made, not by it.
         if outlook.used + outlook.needed_next + 1 > outlook.limit {
-            let text = format!(
-                "holds {} of {} routes, {} of them not of this cluster; {} more are needed now, and one for the next node",
-                outlook.used, outlook.limit, report.foreign, outlook.needed_next
-            );
-            let evidence = vec![Evidence::new(source, &text, now)];
+            let LimitOutlook { limit, used, needed_next: needed } = *outlook;
+            let fact = NetworkFact::RouterFull { used, limit, foreign: report.foreign, needed };
+            let evidence = vec![evidence(fact)];
             faults.push(fault(FaultKind::RouteLimit, Cause::RouteLimit, evidence, None, true));
         }
     }

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use crate::model::cause::Cause;
+use crate::model::evidence::{MachineFact, NodeFact, Source};
 use crate::model::incident::{Confidence, FaultKind};
 use crate::model::node::Ready;
 use crate::model::stage::Stage;
@@ -31,11 +32,9 @@ pub(super) fn judge_service(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) 
             "its node is Ready and still carries the startup taint {taint}"
         )));
     }
-    let name = &node.node.name;
     let since = node.tainted_since(taint).map_or(Span::ZERO, |at| witness.now.since(at));
-    let evidence = vec![
-        witness.evidence(&format!("node {name}"), &format!("carries the startup taint {taint}, for {since}")),
-    ];
+    let fact = NodeFact::StartupTaint(taint.clone(), since);
+    let evidence = vec![witness.evidence(Source::Node(node.node.name.clone()), fact)];
     let mut finding = finding(Cause::NotInService, Confidence::Sure, evidence);
     if node.node.uninitialized {
         finding.stage = Stage::CloudInitNode;
@@ -58,12 +57,8 @@ pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, 
     if removed_until(witness, seen, node).is_none_or(|until| witness.now < until) {
         return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
     }
-    let name = &node.node.name;
-    let text = format!(
-        "carries the sign {sign}, for {}, is not Ready, and is still there",
-        witness.now.since(since)
-    );
-    let evidence = vec![witness.evidence(&format!("node {name}"), &text)];
+    let fact = NodeFact::Leaving(Arc::from(sign), witness.now.since(since));
+    let evidence = vec![witness.evidence(Source::Node(node.node.name.clone()), fact)];
     let finding = finding(Cause::RemovalStuck, Confidence::Likely, evidence);
     absent(FaultKind::StuckLeaving, finding, None, true)
 }
@@ -75,9 +70,8 @@ pub(super) fn judge_left(witness: Witness<'_>, seen: &Seen, left: &Left) -> Stan
     if witness.now < gone_until(witness, seen, left) {
         return Standing::Excused(Arc::from(format!("its node was removed on purpose ({sign})")));
     }
-    let since = witness.now.since(left.at);
-    let text = format!("its node left on purpose ({sign}) {since} ago, and the instance is still there");
-    let evidence = vec![witness.evidence("instance", &text)];
+    let fact = MachineFact::NodeLeft { sign: sign.clone(), ago: witness.now.since(left.at) };
+    let evidence = vec![witness.evidence(Source::Instance, fact)];
     let finding = finding(Cause::RemovalStuck, Confidence::Likely, evidence);
     absent(FaultKind::StuckLeaving, finding, None, true)
 }

@@ -9,16 +9,14 @@
 //! texts, and beside what objects prove: a port without its group explains why an agent reaches no API server, and not the
 //! other way round. Why a Node went, the cluster knows better than the machine of that Node.
 
-use crate::model::agent::{AgentReport, ApiSaid, KubeletSaid};
+use crate::model::agent::AgentReport;
 use crate::model::cause::Cause;
-use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
+use crate::model::evidence::{Evidence, GuestFact, Source, quoted};
+use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::testimony::Told;
 use crate::model::time::Time;
 
 use super::faults::Fault;
-
-/// How an agent is called where it is quoted.
-pub const AGENT: &str = "agent";
 
 /// Takes the agent's word into a fault of its machine. `silent`: it was said, and nothing was heard since.
 pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) {
@@ -29,7 +27,7 @@ pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) 
     let explains = |told: &&Told| told.confidence >= Confidence::Likely && told.cause != Cause::Announced;
     let told = report.told.iter().filter(explains);
     let told: Vec<Finding> = told.map(|told| told.finding(heard)).collect();
-    let said = Evidence::new(AGENT, &in_a_line(report), heard);
+    let said = Evidence::new(Source::Agent, says(report), heard);
     if told.is_empty() && fault.finding.cause == Cause::Unknown && report.stage().is_some() {
         // The cause is unknown, but the agent knows the stage.
         fault.finding.stage = report.stage().map_or(fault.finding.stage, |said| said.stage);
@@ -39,7 +37,7 @@ pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) 
         fault.finding.evidence.push(said);
     }
     if silent {
-        fault.finding.evidence.push(Evidence::new(AGENT, "it has not been heard since", heard));
+        fault.finding.evidence.push(Evidence::new(Source::Agent, GuestFact::AgentSilent, heard));
     }
 }
 
@@ -75,35 +73,17 @@ fn rank(fault: &mut Fault, mut told: Vec<Finding>) {
     fault.more = told;
 }
 
-/// What it says of itself, shortest first.
-fn in_a_line(report: &AgentReport) -> String {
-    let mut says: Vec<String> = Vec::new();
-    match report.kubelet {
-        KubeletSaid::Runs => says.push("its kubelet runs".to_owned()),
-        KubeletSaid::Stopped => says.push("its kubelet does not run".to_owned()),
-        KubeletSaid::CannotTell => {}
+/// What it says of itself. How often it tried is in the trace: a number that moves would be news with every report.
+fn says(report: &AgentReport) -> GuestFact {
+    let stage = report.stage();
+    GuestFact::Agent {
+        kubelet: report.kubelet,
+        api: report.api,
+        stage: stage.map(|said| said.stage),
+        error: stage.and_then(|said| said.error.clone()),
+        work: report.work.as_ref().map(|work| quoted(&work.what)),
+        hold: report.hold.as_ref().map(|hold| quoted(&hold.text)),
     }
-    match report.api {
-        ApiSaid::Answers => says.push("the API server answers it".to_owned()),
-        ApiSaid::LostByAll => says.push("neither it nor its peers reach the API server".to_owned()),
-        ApiSaid::LostHere => says.push("its peers reach the API server, and it does not".to_owned()),
-        ApiSaid::Lost => says.push("it does not reach the API server".to_owned()),
-        ApiSaid::CannotTell => {}
-    }
-    if let Some(stage) = report.stage() {
-        // How often is in the trace: a number that moves would be news with every report.
-        says.push(match &stage.error {
-            Some(error) => format!("at stage {}: {error}", stage.stage),
-            None => format!("at stage {}", stage.stage),
-        });
-    }
-    if let Some(work) = &report.work {
-        says.push(format!("it brings its node back by {}", work.what));
-    }
-    if let Some(hold) = &report.hold {
-        says.push(format!("it leaves its join alone: {}", hold.text));
-    }
-    says.join("; ")
 }
 
 #[cfg(test)]
@@ -112,7 +92,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::agent::{StageError, StageSaid, Who};
+    use crate::model::agent::{ApiSaid, KubeletSaid, StageError, StageSaid, Who};
     use crate::model::cause::Entry;
     use crate::model::stage::Stage;
     use crate::model::testimony::Told;
@@ -187,7 +167,7 @@ mod tests {
         let mut fault = absent(kind, finding);
         hear(&mut fault, &report(Vec::new()), Time::from_ms(0), true);
         assert_eq!(fault.finding.stage, Stage::Authenticate);
-        let said: Vec<&str> = fault.finding.evidence.iter().map(|it| &*it.text).collect();
+        let said: Vec<String> = fault.finding.evidence.iter().map(|it| it.fact.to_string()).collect();
         assert_eq!(
             said,
             [

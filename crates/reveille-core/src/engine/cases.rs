@@ -12,10 +12,9 @@ use crate::diagnose::{hosting, service, witness};
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
+use crate::model::evidence::{Evidence, Line};
 use crate::model::id::{InstanceName, PoolName};
-use crate::model::incident::{
-    Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
-};
+use crate::model::incident::{FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};

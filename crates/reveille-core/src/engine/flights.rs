@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Effect, Look, Outcome};
 use crate::guard::{Guard, stands};
-use crate::model::attempt::{Attempt, Ending};
+use crate::model::attempt::{Attempt, Ending, Why};
 use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
@@ -303,19 +303,16 @@ impl State {
     }
 
     /// Asked again when the ledger has it, without counting the intent itself: the world does not wait for a disk.
-    fn still_right(&self, flight: &Flight) -> Result<(), Arc<str>> {
+    fn still_right(&self, flight: &Flight) -> Result<(), Why> {
         if !stands(Guard::AskedAgain) {
             return Ok(());
         }
-        let Some(case) = self.incidents.get(&flight.key) else { return Err(Arc::from("the fault is over")) };
+        let Some(case) = self.incidents.get(&flight.key) else { return Err(Why::FaultOver) };
         if case.incident.well_since.is_some() {
-            return Err(Arc::from("the fault cleared before the call"));
+            return Err(Why::FaultCleared);
         }
         let holds = interlock::holds(&self.desk(), case, flight.rung, Some(&flight.call));
-        match holds.first() {
-            None => Ok(()),
-            Some(hold) => Err(Arc::from(hold.to_string())),
-        }
+        holds.into_iter().next().map_or(Ok(()), |hold| Err(Why::Held(hold)))
     }
 
     pub(super) fn on_record_failed(&mut self, record: RecordId) {

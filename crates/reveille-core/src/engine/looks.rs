@@ -9,12 +9,12 @@ use crate::effect::{Call, Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
+use crate::model::evidence::Source;
 use crate::model::id::{CloudName, InstanceId, LookId, NodeName, PoolName, RequestId};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
-use crate::model::testimony::CONSOLE;
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::{CloudChange, CloudView, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
@@ -431,7 +431,7 @@ impl State {
                 if let (true, Ok(text)) = (keeps, &testimony.console) {
                     gathered.take_last_words(text);
                 }
-                gathered.missed |= testimony.unread.iter().any(|unread| &*unread.source == CONSOLE);
+                gathered.missed |= testimony.unread.iter().any(|unread| unread.source == Source::Console);
                 gathered.take_testimony(key.kind, &testimony);
             }
             // A console that no catalogue judged is not evidence: for the engine, it was not read.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::hold::Hold;
 use super::id::{IntentId, RequestId};
 use super::outcome::Outcome;
 use super::time::Time;
@@ -45,8 +46,8 @@ pub enum Ending {
     Dropped {
         /// When.
         at: Time,
-        /// Why, for people.
-        why: Arc<str>,
+        /// Why.
+        why: Why,
     },
     /// The performer that was to make the call says how it ended.
     Answered {
@@ -55,6 +56,28 @@ pub enum Ending {
         /// How.
         outcome: Outcome,
     },
+}
+
+/// Why a recorded intent was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Why {
+    /// Its fault is over.
+    FaultOver,
+    /// Its fault looks cleared, and is watched until its dwell is over.
+    FaultCleared,
+    /// This blocks it by now.
+    Held(Hold),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FaultOver => f.write_str("the fault is over"),
+            Self::FaultCleared => f.write_str("the fault cleared before the call"),
+            Self::Held(hold) => write!(f, "{hold}"),
+        }
+    }
 }
 
 /// What a fresh read said of an attempt.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Source;
 use super::id::NodeName;
 use super::node::{Node, NodeEvent};
 
@@ -100,8 +101,8 @@ impl RequestState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Unread {
-    /// What: `console`, `certificate requests`.
-    pub source: Arc<str>,
+    /// What.
+    pub source: Source,
     /// Why, in a clause.
     pub why: Arc<str>,
 }

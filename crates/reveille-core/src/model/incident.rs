@@ -1,4 +1,4 @@
-//! The types for "a subject has a problem": machine, subject, fault, finding, evidence, incident.
+//! The types for "a subject has a problem": machine, subject, fault, finding, incident.
 //!
 //! An [`Incident`] is one fault of one subject from first sight to verdict. The engine remembers nothing else, and the
 //! ledger stores nothing else: a healthy machine has no entry.
@@ -12,6 +12,7 @@ use super::access::UserRef;
 use super::attempt::Attempt;
 use super::call::Call;
 use super::cause::Cause;
+use super::evidence::Evidence;
 use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
 use super::stage::Stage;
 use super::time::Time;
@@ -270,44 +271,6 @@ impl Confidence {
             Self::Likely => "likely",
             Self::Sure => "sure",
         }
-    }
-}
-
-/// One quoted fact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Evidence {
-    /// Where it was read: `port 5f0c…`, `console`, `event DeletingNode`, `router`.
-    pub source: Arc<str>,
-    /// The fact, quoted; secrets masked; at most [`Evidence::TEXT_BYTES_MAX`] bytes.
-    pub text: Arc<str>,
-    /// When we read it.
-    pub read_at: Time,
-    /// Which line of the source it is, where the source has lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<Line>,
-}
-
-/// A line that carries a sign of a catalogue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Line {
-    /// From 1; 0 where the source is a statement and has no lines.
-    pub number: u64,
-    /// How often lines like it were seen in that source.
-    pub times: u64,
-    /// The sign: what in the line proves the cause.
-    pub sign: Arc<str>,
-}
-
-impl Evidence {
-    /// Longer quotes are cut: an incident must stay small however talkative a console is.
-    pub const TEXT_BYTES_MAX: usize = 512;
-
-    /// A quoted fact, cut to size at a character border.
-    pub fn new(source: impl Into<Arc<str>>, text: &str, read_at: Time) -> Self {
-        let end = text.floor_char_boundary(Self::TEXT_BYTES_MAX);
-        Self { source: source.into(), text: Arc::from(&text[..end]), read_at, line: None }
     }
 }
 

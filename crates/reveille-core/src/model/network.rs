@@ -184,6 +184,35 @@ pub struct Router {
     pub limit: Option<u32>,
 }
 
+/// Why a port takes no security group, or no address pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Obstacle {
+    /// Port security is off: Neutron refuses groups and pairs there.
+    PortSecurityOff,
+    /// It has no fixed address: Neutron refuses groups there.
+    NoFixedAddress,
+    /// It holds as many address pairs as it may.
+    PairsExhausted {
+        /// Pairs there now.
+        held: usize,
+        /// How many it may hold.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PortSecurityOff => f.write_str("port security is off, so it takes no security group"),
+            Self::NoFixedAddress => f.write_str("it has no fixed address, so it takes no security group"),
+            Self::PairsExhausted { held, limit } => {
+                write!(f, "it holds {held} of at most {limit} allowed address pairs")
+            }
+        }
+    }
+}
+
 /// One static route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,5 +1,6 @@
 //! What the cluster's API says of one machine: the Node, and the events about it.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -76,6 +77,31 @@ pub enum Provider {
     Instance(InstanceId),
     /// Set, but not in a spelling that names an instance of a cloud we know.
     Unread(Arc<str>),
+}
+
+/// An identity of a machine that a Node carries, the stronger first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Identity {
+    /// `status.nodeInfo.systemUUID`.
+    SystemUuid,
+    /// The agent on the machine names the Node as its own.
+    Agent,
+    /// One of its addresses.
+    Address(IpAddr),
+    /// The name of its instance, or of its host.
+    Name,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SystemUuid => f.write_str("the system UUID of this machine"),
+            Self::Agent => f.write_str("the name that the agent of this machine gives"),
+            Self::Address(address) => write!(f, "the address {address} of this machine"),
+            Self::Name => f.write_str("the name of this machine"),
+        }
+    }
 }
 
 /// Signs on a Node of what people and programs want with it.

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
+use super::evidence::{Evidence, Fact, Line, Source, quoted};
 use super::hearing::Unread;
-use super::incident::{Confidence, Evidence, Finding, Line};
+use super::incident::{Confidence, Finding};
 use super::stage::Stage;
 use super::time::Time;
 
@@ -35,9 +36,6 @@ pub struct Testimony {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Unread>,
 }
-
-/// How a machine's console is called where it is quoted.
-pub const CONSOLE: &str = "console";
 
 /// What a console shows of the guest, whatever is wrong with it. Of the last boot in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,8 +164,8 @@ pub struct Told {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Quote {
-    /// Where it was read: `console`, `node condition Ready`, `csr csr-82bb8`.
-    pub source: Arc<str>,
+    /// Where it was read.
+    pub source: Source,
     /// What it says.
     pub text: Arc<str>,
     /// Where it stands there, and what it is a sign of.
@@ -177,7 +175,7 @@ pub struct Quote {
 impl Told {
     /// Nothing of it was read on the console: others say it of the machine, or to it.
     pub fn is_of_the_cluster(&self) -> bool {
-        self.proof.iter().all(|quote| &*quote.source != CONSOLE)
+        self.proof.iter().all(|quote| quote.source != Source::Console)
     }
 
     /// As a finding of what was read then.
@@ -197,6 +195,7 @@ impl Told {
 impl Quote {
     /// As evidence that was read then.
     pub fn evidence(&self, read_at: Time) -> Evidence {
-        Evidence { line: Some(self.line.clone()), ..Evidence::new(self.source.clone(), &self.text, read_at) }
+        let (source, fact) = (self.source.clone(), Fact::Quoted(quoted(&self.text)));
+        Evidence { source, fact, read_at, line: Some(self.line.clone()) }
     }
 }

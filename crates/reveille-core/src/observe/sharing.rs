@@ -17,7 +17,6 @@
 //! It does not decide what follows: `diagnose` says that the machine is contested, `plan` holds what could hurt it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -25,7 +24,7 @@ use ipnet::IpNet;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::Instance;
-use crate::model::node::{Node, Provider};
+use crate::model::node::{Identity, Node, Provider};
 use crate::model::roster::Network;
 
 use super::agents::AgentsView;
@@ -129,30 +128,6 @@ fn named(node: &Node) -> Option<&InstanceId> {
     match &node.provider {
         Provider::Instance(id) if node.system_uuid.as_ref() != Some(id) => Some(id),
         _ => None,
-    }
-}
-
-/// An identity of a machine that a Node carries, the stronger first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Identity {
-    /// `status.nodeInfo.systemUUID`.
-    SystemUuid,
-    /// The agent on the machine names the Node as its own.
-    Agent,
-    /// One of its addresses.
-    Address(IpAddr),
-    /// The name of its instance, or of its host.
-    Name,
-}
-
-impl fmt::Display for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SystemUuid => f.write_str("the system UUID of this machine"),
-            Self::Agent => f.write_str("the name that the agent of this machine gives"),
-            Self::Address(address) => write!(f, "the address {address} of this machine"),
-            Self::Name => f.write_str("the name of this machine"),
-        }
     }
 }
 

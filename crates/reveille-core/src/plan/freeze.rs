@@ -13,32 +13,10 @@
 //! `interlock` says how many are too many; this module does not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use crate::model::id::{CloudName, PoolName, ZoneName};
+pub use crate::model::hold::Scope;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
-
-/// What can be frozen.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// One pool.
-    Pool(PoolName),
-    /// One zone of one cloud.
-    Zone(CloudName, ZoneName),
-    /// Everything.
-    Roster,
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pool(name) => write!(f, "pool {name}"),
-            Self::Zone(_, name) => write!(f, "zone {name}"),
-            Self::Roster => f.write_str("the roster"),
-        }
-    }
-}
 
 /// What is frozen now, and what recovers from that.
 #[derive(Clone, Debug, Default)]

@@ -6,57 +6,9 @@
 use std::sync::Arc;
 
 use crate::model::cause::Cause;
+pub use crate::model::class::Class;
 use crate::model::incident::FaultKind;
-use crate::model::roster::{Mode, Repair};
 use crate::remedies::Rung;
-
-/// Classes of remedy that a roster switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Nothing is lost by it.
-    Network,
-    /// Nothing is lost by it, and a user may do more than before: the roster switches it for itself.
-    Access,
-    /// On the machine, through its agent.
-    Rejoin,
-    /// The machine's pods are interrupted.
-    Reboot,
-    /// The machine is lost.
-    Replace,
-    /// The Node object is lost.
-    Cleanup,
-}
-
-impl Class {
-    /// The roster's word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Network => "network",
-            Self::Access => "access",
-            Self::Rejoin => "rejoin",
-            Self::Reboot => "reboot",
-            Self::Replace => "replace",
-            Self::Cleanup => "cleanup",
-        }
-    }
-
-    /// What the roster allows of it: for access it says so once, for all others with each pool.
-    pub const fn mode(self, repair: &Repair, access: Mode) -> Mode {
-        match self {
-            Self::Network => repair.network,
-            Self::Access => access,
-            Self::Rejoin => repair.rejoin,
-            Self::Reboot => repair.reboot,
-            Self::Replace => repair.replace,
-            Self::Cleanup => repair.cleanup,
-        }
-    }
-
-    /// True when a mistake would cost the cluster a running machine or its Node.
-    pub const fn is_destructive(self) -> bool {
-        matches!(self, Self::Reboot | Self::Replace | Self::Cleanup)
-    }
-}
 
 /// Why a rung is of no use against a cause, if it is not: as the catalogue that names the cause says.
 ///

@@ -12,7 +12,6 @@ pub mod budget;
 pub mod decide;
 pub mod desk;
 pub mod freeze;
-pub mod hold;
 pub mod interlock;
 mod jump;
 pub mod ladder;
@@ -21,3 +20,5 @@ pub mod others;
 pub mod places;
 pub mod routes;
 pub mod wishes;
+
+pub use crate::model::hold;

@@ -77,8 +77,8 @@ fn a_missing_role_is_only_told_unless_the_roster_says_act() {
         field.run(Span::from_min(30));
         assert_eq!(field.calls.len(), 0);
         let case = case(&field, FaultKind::RolesMissing).expect("it is open");
-        let evidence = &case.incident.findings[0].evidence[0].text;
-        assert_eq!(&**evidence, "lacks member, network_admin on project p-1; it holds nothing");
+        let evidence = case.incident.findings[0].evidence[0].fact.to_string();
+        assert_eq!(evidence, "lacks member, network_admin on project p-1; it holds nothing");
         let decision = decide::decide(&field.state.desk(), case);
         match held {
             Some(why) => {
@@ -108,7 +108,12 @@ fn what_nobody_may_tell_is_said_once_and_never_acted_upon() {
     field.run(Span::from_min(180));
     assert_eq!((opened(&field), field.calls.len()), (1, 0));
     let unreadable = case(&field, FaultKind::RolesUnreadable).expect("it is told");
-    assert!(unreadable.incident.findings[0].evidence[0].text.contains("may not list role assignments"));
+    assert!(
+        unreadable.incident.findings[0].evidence[0]
+            .fact
+            .to_string()
+            .contains("may not list role assignments")
+    );
     field.held = Some(vec![role("member"), role("network_admin")]);
     field.run(Span::from_min(65));
     assert!(case(&field, FaultKind::RolesUnreadable).is_none(), "it can be told again");

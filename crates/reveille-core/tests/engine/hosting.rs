@@ -8,8 +8,9 @@ use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::agent::Ask;
 use reveille_core::model::cause::Cause;
+use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
-use reveille_core::model::incident::{Confidence, FaultKind, IncidentKey, Line, MachineKey, Subject};
+use reveille_core::model::incident::{Confidence, FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::roster::Roster;
@@ -97,7 +98,10 @@ fn the_node_of_a_machine_that_the_provider_took_is_tidied_up_and_nothing_else_is
     }
     let finding = &field.case(ONE, FaultKind::Ghost).unwrap().incident.findings[0];
     assert_eq!(finding.cause, Cause::TakenBack);
-    assert!(finding.evidence.iter().any(|it| it.text.contains("SpotInstanceTermination")), "{finding:?}");
+    assert!(
+        finding.evidence.iter().any(|it| it.fact.to_string().contains("SpotInstanceTermination")),
+        "{finding:?}"
+    );
     field.run(Span::from_min(30));
     assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
 }
@@ -141,7 +145,9 @@ fn without_an_agent_the_word_is_to_restart_its_kubelet_and_nothing_is_destroyed(
     let finding = &case.incident.findings[0];
     assert_eq!(finding.cause, Cause::NodeDeletedByCloudController);
     assert!(finding.cause.remedy().starts_with("restart the kubelet"));
-    assert!(finding.evidence.iter().any(|it| it.text.contains("so young a denial is not believed")));
+    assert!(
+        finding.evidence.iter().any(|it| it.fact.to_string().contains("so young a denial is not believed"))
+    );
     assert!(field.held(NEW, FaultKind::Vanished).contains("manual action needed"));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
@@ -317,7 +323,10 @@ fn that_disks_are_lost_with_the_machine_is_said_before_it_is_replaced() {
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(8));
     let finding = &field.case(ONE, FaultKind::NotReady).expect("it is silent").incident.findings[0];
-    assert!(finding.evidence.iter().any(|it| it.text.contains("and when it is replaced")), "{finding:?}");
+    assert!(
+        finding.evidence.iter().any(|it| it.fact.to_string().contains("and when it is replaced")),
+        "{finding:?}"
+    );
     assert_eq!(deletes(&field), 0, "not yet");
 }
 
@@ -349,7 +358,7 @@ fn what_the_provider_announced_is_told_once_and_ends_with_the_announcement() {
     let case = field.case(ONE, FaultKind::ProviderNotice).expect("it is told");
     let finding = &case.incident.findings[0];
     assert_eq!(finding.cause, Cause::Announced);
-    assert_eq!(&*finding.evidence[0].text, "retire: instance-retirement, not before 2026-12-01");
+    assert_eq!(finding.evidence[0].fact.to_string(), "retire: instance-retirement, not before 2026-12-01");
     field.run(Span::from_min(30));
     field.instances.get_mut(ONE).unwrap().hosting = None;
     field.run(Span::from_min(5));
@@ -396,7 +405,7 @@ fn what_a_machine_is_told_by_its_provider_is_told_by_its_agent_and_nothing_is_do
         confidence: Confidence::Sure,
         unanswered: false,
         no_lease: false,
-        proof: vec![Quote { source: "provider".into(), text: text.into(), line }],
+        proof: vec![Quote { source: Source::Provider, text: text.into(), line }],
         against: Vec::new(),
         follows: Vec::new(),
     };
@@ -404,7 +413,12 @@ fn what_a_machine_is_told_by_its_provider_is_told_by_its_agent_and_nothing_is_do
     field.run(Span::from_min(2));
     let case = field.case(ONE, FaultKind::ProviderNotice).expect("it is told");
     assert_eq!(case.incident.findings[0].cause, Cause::Announced);
-    assert!(case.incident.findings[0].evidence.iter().any(|evidence| evidence.text.contains("recommended")));
+    assert!(
+        case.incident.findings[0]
+            .evidence
+            .iter()
+            .any(|evidence| evidence.fact.to_string().contains("recommended"))
+    );
     // It is no reason why the machine falls silent after that.
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
     let silent = (0..30).find_map(|_| {

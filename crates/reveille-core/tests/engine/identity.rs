@@ -6,7 +6,8 @@
 //! as it is, because it may change from "" only (pkg/apis/core/validation, ValidateNodeUpdate).
 
 use reveille_core::effect::Call;
-use reveille_core::model::incident::{Evidence, FaultKind};
+use reveille_core::model::evidence::Evidence;
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::Span;
@@ -39,8 +40,9 @@ fn is_left_alone(mut field: Field) {
     let case = field.case("new", FaultKind::Duplicate).expect("its Node names another instance");
     let finding = &case.incident.findings[0];
     assert_eq!(finding.cause.label(), "duplicate-machine-id");
-    let names_node =
-        |line: &Evidence| line.text.contains("node w-1") || line.text.contains("node node-new.prod");
+    let names_node = |line: &Evidence| {
+        line.fact.to_string().contains("node w-1") || line.fact.to_string().contains("node node-new.prod")
+    };
     assert!(finding.evidence.iter().any(names_node), "{finding:?}");
 }
 
@@ -130,7 +132,7 @@ fn node_that_another_listed_machine_writes_answers_for_neither() {
     for (id, text) in [("i004", "system UUID of new"), ("new", "stands for i004")] {
         let case =
             field.case(id, FaultKind::Duplicate).unwrap_or_else(|| panic!("{id}: {:?}", field.standing(id)));
-        let evidence = &case.incident.findings[0].evidence[0].text;
+        let evidence = case.incident.findings[0].evidence[0].fact.to_string();
         assert!(evidence.contains(text), "{evidence}");
     }
     assert!(field.calls.is_empty(), "{:?}", field.calls);

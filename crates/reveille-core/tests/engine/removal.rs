@@ -248,7 +248,7 @@ fn node_whose_deletion_does_not_end_is_told() {
     field.run(Span::from_min(15));
     let told = field.case("i004", FaultKind::StuckLeaving).expect("a person is told");
     assert_eq!(told.incident.findings[0].cause, Cause::RemovalStuck);
-    let evidence = &told.incident.findings[0].evidence[0].text;
+    let evidence = told.incident.findings[0].evidence[0].fact.to_string();
     assert!(evidence.contains("metadata.deletionTimestamp"), "{evidence}");
     assert_eq!(field.calls, []);
 }

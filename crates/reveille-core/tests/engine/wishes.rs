@@ -385,7 +385,7 @@ fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alo
         }
         field.run(min(3));
         let case = field.case("i001", FaultKind::StuckLeaving).expect("an operator is told");
-        let said = &case.incident.findings[0].evidence[0].text;
+        let said = case.incident.findings[0].evidence[0].fact.to_string();
         assert!(said.contains("its node left on purpose (ToBeDeletedByClusterAutoscaler)"), "{said}");
         field.run(min(120));
         assert!(field.calls.is_empty(), "{:?}", field.calls);

@@ -154,7 +154,7 @@ impl Claim {
             Self::Refused(..) => false,
             Self::Dropped(text) => scene.kept.records.iter().any(|(at, record)| {
                 *at >= scene.from
-                    && matches!(record, Record::Dropped { why, .. } if why.contains(text.as_str()))
+                    && matches!(record, Record::Dropped { why, .. } if why.to_string().contains(text.as_str()))
             }),
             Self::Count(bound, kind) => bound.holds(counted::count(*kind, scene.from, drive, scene.kept)),
             // The player compares a second play when the first is over.
@@ -198,7 +198,7 @@ impl Claim {
                 let findings = incident.findings.iter();
                 findings
                     .flat_map(|f| f.evidence.iter().chain(&f.against))
-                    .any(|e| e.text.contains(text.as_str()))
+                    .any(|e| e.fact.to_string().contains(text.as_str()))
             }),
             Self::Held(_, text) => scene.decisions(id).any(|decision| {
                 let stopped = matches!(decision.next, Next::Held { .. } | Next::Ask(_));

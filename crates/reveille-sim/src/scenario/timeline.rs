@@ -173,8 +173,8 @@ impl Timeline {
                 let Some(finding) = findings.first().filter(|finding| finding.cause != Cause::Unknown) else {
                     return;
                 };
-                let quote = finding.evidence.first().map_or("", |evidence| &*evidence.text);
-                let quote = shortened(&cast.plain(quote));
+                let quote = finding.evidence.first().map_or_else(String::new, |it| it.fact.to_string());
+                let quote = shortened(&cast.plain(&quote));
                 let (says, code) = (finding.cause.says(), finding.cause.code());
                 let sure = finding.confidence.name();
                 // The same conclusion from a newer quote is no news.
@@ -189,7 +189,8 @@ impl Timeline {
                 self.of_incident(at, *incident, &format!("decides: {}", cast.plain(&call.to_string())));
             }
             Record::Dropped { intent, why, .. } => {
-                self.of_intent(at, *intent, &format!("does not do it after all: {}", cast.plain(why)));
+                let why = cast.plain(&why.to_string());
+                self.of_intent(at, *intent, &format!("does not do it after all: {why}"));
             }
             Record::Ended { intent, outcome, .. } => {
                 let outcome = outcome.to_string();

@@ -172,9 +172,10 @@ fn b09_an_errored_machine_is_replaced_and_its_fault_is_kept() {
     assert!(!field.exists(&victim));
     assert_eq!(field.destructive(), 1);
     let quoted = |record: &Record| match record {
-        Record::Diagnosed { findings, .. } => {
-            findings.iter().flat_map(|f| &f.evidence).any(|e| e.text.contains("Live migration failed"))
-        }
+        Record::Diagnosed { findings, .. } => findings
+            .iter()
+            .flat_map(|f| &f.evidence)
+            .any(|e| e.fact.to_string().contains("Live migration failed")),
         _ => false,
     };
     assert!(field.recorded(quoted) > 0, "{}", field.tail());

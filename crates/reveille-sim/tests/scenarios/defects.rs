@@ -83,7 +83,8 @@ fn d05_a_healthy_machine_whose_node_was_deleted_is_not_deleted() {
         assert_eq!(field.calls(), [], "{}", field.tail());
         field.run(min(1));
         let case = field.case(&victim, FaultKind::Vanished).expect("vanished, not never joined");
-        let said = case.incident.findings[0].evidence.iter().any(|e| e.text.contains("Removing Node"));
+        let said =
+            case.incident.findings[0].evidence.iter().any(|e| e.fact.to_string().contains("Removing Node"));
         assert!(said, "the event is quoted: {:?}", case.incident.findings);
         assert!(field.next(&victim, FaultKind::Vanished).contains("Rejoin"), "{}", field.tail());
         field.0.world.schedule_kubelet_restart(field.0.now(), &victim);

@@ -94,8 +94,8 @@ fn what_the_cluster_says_is_quoted_in_the_incident() {
     ] {
         let Watched { field, finding, .. } = watched(trouble);
         let quote = &finding.evidence[0];
-        let found = (&*quote.source, quote.line.as_ref().map(|line| &*line.sign));
-        assert_eq!(found, (source, Some(sign)), "{trouble:?}\n{}", field.tail());
+        let found = (quote.source.to_string(), quote.line.as_ref().map(|line| &*line.sign));
+        assert_eq!(found, (source.to_owned(), Some(sign)), "{trouble:?}\n{}", field.tail());
     }
 }
 

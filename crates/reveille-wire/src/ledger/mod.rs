@@ -1,7 +1,7 @@
 //! The ledger's lines: how a [`Record`] of the engine becomes one JSON object, and how it is read back unchanged.
 //!
 //! ```text
-//!   Record ─▶ to_wire ─▶ LedgerLine ─▶ {"v":2,"t":"opened","at":"2026-10-19T09:12:13.042Z", …}
+//!   Record ─▶ to_wire ─▶ LedgerLine ─▶ {"v":3,"t":"opened","at":"2026-10-19T09:12:13.042Z", …}
 //!   Record ◀─ from_wire ◀─ LedgerLine ◀─ any JSON
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! keeps its meaning. *Newer lines are refused*, each with the reason and what to do. The reader never skips a field, a
 //! word or a version that it does not know, because the engine would forget what is skipped. A change of what an existing
 //! field means raises [`VERSION`] and keeps a reader for the version before, from the first release on. There was no
-//! release before version 2, so nothing reads version 1.
+//! release before version 3, so nothing reads versions 1 and 2.
 //!
 //! Reading JSON into a [`LedgerLine`] never fails, so that the store does not take a line from a newer version for a
 //! damaged one. [`from_wire`] refuses such a line and says what it does not know. Not here: where lines are kept, made
@@ -25,9 +25,9 @@ use serde_json::Value;
 use thiserror::Error;
 
 /// The version of the format that this code writes, and the newest that it reads.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// The oldest version of the format that this code reads.
-const OLDEST: u64 = 2;
+const OLDEST: u64 = 3;
 
 /// One line of the ledger: a record in the format of this version, or JSON that this version cannot read. The writer
 /// keeps such JSON unchanged; [`from_wire`] says what is wrong with it.

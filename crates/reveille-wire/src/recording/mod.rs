@@ -1,7 +1,7 @@
 //! Recordings: all that a replay needs to make the same decisions again, one JSON object on each line.
 //!
 //! ```text
-//!   {"recording":{"format":2,"program":"0.1.0","engine":"9f3a…","roster":{…},"start":{…},"restored":{…}}}
+//!   {"recording":{"format":3,"program":"0.1.0","engine":"9f3a…","roster":{…},"start":{…},"restored":{…}}}
 //!   {"n":1,"at":"2026-10-19T09:12:13.042Z","in":{"snapshot":{…}},"out":[{"record":…},{"look":…}]}
 //!   {"n":2,"at":"2026-10-19T09:12:13.050Z","in":"tick"}
 //! ```
@@ -34,9 +34,9 @@ use crate::ledger::is_newer;
 use event::{Shelves, WireEvent};
 
 /// The version of the format that this code writes, and the newest that it reads.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 /// The oldest version of the format that this code reads.
-const OLDEST: u64 = 2;
+const OLDEST: u64 = 3;
 
 /// The first line of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

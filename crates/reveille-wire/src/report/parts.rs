@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::attempt::{Attempt, Ending};
-use reveille_core::model::incident::{Asked, Confidence, Evidence, Finding, MachineKey};
+use reveille_core::model::evidence::Evidence;
+use reveille_core::model::incident::{Asked, Confidence, Finding, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -243,7 +244,7 @@ impl EvidenceReport {
     pub fn new(fact: &Evidence, now: Time) -> Self {
         Self {
             source: fact.source.to_string(),
-            text: fact.text.to_string(),
+            text: fact.fact.to_string(),
             read: Ago::new(fact.read_at, now),
             line: fact.line.as_ref().map(|line| line.number).filter(|number| *number > 0),
             times: fact.line.as_ref().map(|line| line.times),

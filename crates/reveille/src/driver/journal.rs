@@ -145,7 +145,8 @@ fn label_of(state: &State, intent: IntentId) -> Arc<str> {
 
 fn quoted(finding: &Finding) -> String {
     finding.evidence.first().map_or_else(String::new, |evidence| {
-        let text: String = evidence.text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
+        let text = evidence.fact.to_string();
+        let text: String = text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
         format!(" ({}: {text})", evidence.source)
     })
 }

@@ -18,8 +18,9 @@ use reveille_core::model::agent::{
     AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
 };
 use reveille_core::model::cause::Cause;
+use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};
-use reveille_core::model::incident::{Confidence, Line};
+use reveille_core::model::incident::Confidence;
 use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Event, Heard, Machine, MachineId, NoAnswer, OrderId, What};
@@ -291,7 +292,7 @@ fn announced(account: &Account) -> Vec<Told> {
     let quote = |text: &reveille_wire::agent::text::Sentence| {
         let sign = text.split(':').next().unwrap_or_default();
         Quote {
-            source: "provider".into(),
+            source: Source::Provider,
             text: Arc::from(text.as_str()),
             line: Line { number: 0, times: 1, sign: sign.into() },
         }

@@ -148,7 +148,7 @@ impl Stage {
             self.say(at, "found", Tone::Bad, &format!("{label}: {cause}"));
         }
         for fact in finding.evidence.iter().take(2) {
-            let quote = cut(&format!("{}: {}", fact.source, one_line(&fact.text)));
+            let quote = cut(&format!("{}: {}", fact.source, one_line(&fact.fact.to_string())));
             self.line(&format!("{:INDENT$}{}", "", self.paper.tone(Tone::Faint, quote)));
         }
     }

@@ -82,7 +82,7 @@ impl Teller {
             Record::Diagnosed { incident, findings, .. } => {
                 let finding = findings.first()?;
                 let quote = finding.evidence.first().map_or_else(String::new, |evidence| {
-                    format!(" ({}: {})", evidence.source, one_line(&evidence.text))
+                    format!(" ({}: {})", evidence.source, one_line(&evidence.fact.to_string()))
                 });
                 let (code, cause, sure) =
                     (finding.cause.code(), finding.cause.label(), finding.confidence.name());

@@ -92,7 +92,7 @@ fn what_is_no_recording_is_refused_by_name() {
         ("nowhere", 64, "there is no nowhere"),
         ("empty", 65, "no recording is in empty"),
         ("notes", 65, "notes is no recording"),
-        ("newer.recording", 65, "format 9, and this program reads format 2"),
+        ("newer.recording", 65, "format 9, and this program reads format 3"),
     ] {
         let ran = bench.run(&["replay", path]);
         assert_eq!((ran.code, ran.err.contains(part)), (code, true), "{path}: {}", ran.err);

@@ -16,8 +16,8 @@ fn ledger(bench: &Bench) {
         .map(|id| json!({"machine": {"instance": ["old", id]}, "node": id, "pool": "workers"}))
         .into();
     for line in [
-        json!({"v": 2, "t": "started", "at": "2026-10-19T09:12:13.042Z", "fence": 1}),
-        json!({"v": 2, "t": "joined", "at": "2026-10-19T09:12:13.042Z", "machines": machines}),
+        json!({"v": 3, "t": "started", "at": "2026-10-19T09:12:13.042Z", "fence": 1}),
+        json!({"v": 3, "t": "joined", "at": "2026-10-19T09:12:13.042Z", "machines": machines}),
     ] {
         ledger.append(&line).unwrap();
     }

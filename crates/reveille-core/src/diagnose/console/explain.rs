@@ -12,10 +12,13 @@ use std::sync::Arc;
 
 use crate::diagnose::network::membership::{PortNeed, Verdict};
 use crate::model::cause::Cause;
-use crate::model::incident::{Confidence, Evidence, Finding, Line};
+use crate::model::evidence::{
+    Evidence, Fact, GuestFact, Line, MachineFact, NetworkFact, Source, quoted, shown,
+};
+use crate::model::incident::{Confidence, Finding};
 use crate::model::instance::{Instance, InstanceState, Port, PortStatus};
 use crate::model::stage::Stage;
-use crate::model::testimony::{BootProgress, CONSOLE, ConfigDrive, Guest, Testimony, Told};
+use crate::model::testimony::{Guest, Testimony, Told};
 use crate::model::time::Time;
 
 use super::lines;
@@ -84,10 +87,6 @@ pub fn explain_never_joined(facts: &NeverJoinedFacts<'_>) -> Vec<Finding> {
     findings
 }
 
-fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
-}
-
 /// True when there is a wanted group that no port of the machine carries.
 fn no_port_carries_any(facts: &NeverJoinedFacts<'_>) -> bool {
     let mut wanted = facts.group_needs.iter().flat_map(|need| &need.missing);
@@ -95,16 +94,11 @@ fn no_port_carries_any(facts: &NeverJoinedFacts<'_>) -> bool {
 }
 
 fn lacks(need: &PortNeed, facts: &NeverJoinedFacts<'_>) -> Evidence {
-    let carried = facts
-        .ports
-        .iter()
-        .find(|port| port.id == need.port)
-        .map_or_else(String::new, |port| names(&*port.groups));
-    let mut text = format!("security_groups: [{carried}], lacks {}", names(&need.missing));
-    if let Verdict::NotApplicable(why) = need.verdict {
-        text = format!("{text}; {why}");
-    }
-    Evidence::new(format!("port {}", need.port), &text, facts.read_at)
+    let port = facts.ports.iter().find(|port| port.id == need.port);
+    let carried = shown(port.into_iter().flat_map(|port| &port.groups).cloned());
+    let (missing, obstacle) = (need.missing.clone(), need.verdict.obstacle());
+    let fact = NetworkFact::Groups { carried, missing, obstacle };
+    Evidence::new(Source::Port(need.port.clone()), fact, facts.read_at)
 }
 
 fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
@@ -116,11 +110,8 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
     let confidence = if no_port_carries_any(facts) { Confidence::Sure } else { Confidence::Possible };
     let mut finding = Finding::new(Cause::SecurityGroupMissing, confidence, evidence);
     if let Some(dhcp) = facts.told().find(|told| told.no_lease) {
-        let line = dhcp.proof.first().map_or("", |line| &line.text);
-        let text = format!(
-            "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
-        );
-        finding.against.push(Evidence::new("console", &text, facts.read_at));
+        let line = quoted(dhcp.proof.first().map_or("", |line| &line.text));
+        finding.against.push(Evidence::new(Source::Console, GuestFact::NoLease(line), facts.read_at));
     } else {
         finding.against.extend(packets_pass(facts, false));
     }
@@ -131,18 +122,18 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
 fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<Evidence> {
     let guest = facts.guest();
     let asked = facts.told().find(|told| told.is_of_the_cluster()).and_then(|told| told.proof.first());
-    let (source, text) = if guest.answered {
-        (CONSOLE, "the metadata service or the API server answered: packets pass")
+    let (source, fact) = if guest.answered {
+        (Source::Console, GuestFact::Answered)
     } else if a_lease_counts && guest.addressed {
-        (CONSOLE, "it got an address: packets pass")
+        (Source::Console, GuestFact::Addressed)
     } else if let Some(quote) = asked {
-        (&*quote.source, "the cluster has heard of it: packets pass")
+        (quote.source.clone(), GuestFact::HeardOf)
     } else if !facts.outside_explains() {
-        (CONSOLE, "what failed there was answered, or needs no network")
+        (Source::Console, GuestFact::NeedsNoNetwork)
     } else {
         return None;
     };
-    Some(Evidence::new(source, text, facts.read_at))
+    Some(Evidence::new(source, fact, facts.read_at))
 }
 
 fn unsecurable(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
@@ -159,9 +150,8 @@ fn not_wired(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
     let down = facts.ports.iter().filter(|port| port.status == PortStatus::Down);
     let evidence: Vec<Evidence> = down
         .map(|port| {
-            let text =
-                format!("status DOWN while the instance is ACTIVE; addresses {}", names(&*port.addresses));
-            Evidence::new(format!("port {}", port.id), &text, facts.read_at)
+            let fact = NetworkFact::PortDown(shown(port.addresses.iter().copied()));
+            Evidence::new(Source::Port(port.id.clone()), fact, facts.read_at)
         })
         .collect();
     let all_down = evidence.len() == facts.ports.len();
@@ -189,69 +179,40 @@ fn note_what_follows(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
 
 /// What the cloud and the guest say of a config drive, where the first boot went without its configuration.
 fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
-    let text = match (facts.instance.config_drive, facts.guest().config_drive) {
-        (true, ConfigDrive::Absent) => {
-            "a config drive is attached, and the guest did not find it: look at the image"
-        }
-        (true, ConfigDrive::Present) => {
-            "a config drive is attached and was found: the first boot asked the network for more"
-        }
-        (true, ConfigDrive::Unknown) => "a config drive is attached",
-        (false, _) => "no config drive is attached: the first boot needs the network",
-    };
+    let (attached, found) = (facts.instance.config_drive, facts.guest().config_drive);
     let about_configuration = |finding: &&mut Finding| {
         let entry = finding.cause.entry();
         entry.is_some_and(|entry| entry.first_boot && finding.stage <= Stage::FetchConfig)
     };
     if let Some(finding) = findings.iter_mut().find(about_configuration) {
-        finding.evidence.push(Evidence::new("instance", text, facts.read_at));
+        let fact = MachineFact::ConfigDrive { attached, found };
+        finding.evidence.push(Evidence::new(Source::Instance, fact, facts.read_at));
     }
 }
 
 /// Nothing is known to be wrong: where it stopped, and what to read next.
 fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
     let mut evidence = Vec::new();
+    let of_console = |fact: Fact| Evidence::new(Source::Console, fact, facts.read_at);
     let mut stage = Stage::OsBoot;
     match (facts.read().map(|read| &read.console), &facts.testimony) {
         (Some(Ok(console)), _) => {
             let boot = facts.guest().boot;
             stage = boot.stage();
-            let next = match boot {
-                BootProgress::Nothing => {
-                    "the console shows no kernel: see whether the image boots at all and writes to the serial console"
-                }
-                BootProgress::Kernel => {
-                    "the boot goes no further than the kernel: read the console again later"
-                }
-                BootProgress::FirstBoot => {
-                    "the first boot is not through: read its tool's journal on the machine"
-                }
-                BootProgress::Userland => {
-                    "it boots and no program starts a kubelet: read the first boot's journal"
-                }
-                BootProgress::Kubelet => "the kubelet was started: read its journal",
-                BootProgress::Joined => {
-                    "the console says that it joined: look for its Node under another name"
-                }
-            };
-            evidence.push(Evidence::new("console", next, facts.read_at));
+            evidence.push(of_console(GuestFact::Boot(boot).into()));
             evidence.extend(lines::tail(console, TAIL_LINES).into_iter().map(|(number, line)| {
-                let line_of = Line { number, times: 1, sign: Arc::from("") };
-                Evidence { line: Some(line_of), ..Evidence::new("console", &line, facts.read_at) }
+                let place = Line { number, times: 1, sign: Arc::from("") };
+                Evidence { line: Some(place), ..of_console(Fact::Quoted(quoted(&line))) }
             }));
         }
         (Some(Err(why)), _) | (None, Some(Err(why))) => {
-            let text =
-                format!("there is no console log ({why}): collect the kubelet's journal on the machine");
-            evidence.push(Evidence::new("console", &text, facts.read_at));
+            evidence.push(of_console(GuestFact::NoConsole(quoted(why)).into()));
         }
-        (None, _) => {
-            evidence.push(Evidence::new("console", "not read yet: read the console log", facts.read_at));
-        }
+        (None, _) => evidence.push(of_console(GuestFact::ConsoleUnread.into())),
     }
     if facts.ports.is_empty() {
         stage = Stage::Network;
-        evidence.push(Evidence::new("instance", "it has no network port", facts.read_at));
+        evidence.push(Evidence::new(Source::Instance, MachineFact::NoPort, facts.read_at));
     }
     Finding { stage, ..Finding::new(Cause::Unknown, Confidence::Possible, evidence) }
 }

@@ -15,7 +15,7 @@ mod mask;
 
 use std::sync::Arc;
 
-use crate::model::incident::Evidence;
+use crate::model::evidence::Evidence;
 
 pub use explain::{NeverJoinedFacts, explain_never_joined};
 pub use mask::mask_secrets;

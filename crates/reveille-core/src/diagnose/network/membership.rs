@@ -9,7 +9,6 @@
 //! will mend it. Which machines count (running ones, B4) is the caller's to say.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -17,7 +16,7 @@ use thiserror::Error;
 use crate::guard::{Guard, stands};
 use crate::model::id::{GroupId, PortId};
 use crate::model::instance::Port;
-use crate::model::network::SecurityGroup;
+use crate::model::network::{Obstacle, SecurityGroup};
 use crate::model::roster::GroupRef;
 
 /// What one port lacks.
@@ -45,30 +44,12 @@ pub enum Verdict {
     NotApplicable(Obstacle),
 }
 
-/// Why a port takes no such write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// Port security is off: Neutron refuses groups and pairs there.
-    PortSecurityOff,
-    /// It has no fixed address: Neutron refuses groups there.
-    NoFixedAddress,
-    /// It holds as many address pairs as it may.
-    PairsExhausted {
-        /// Pairs there now.
-        held: usize,
-        /// How many it may hold.
-        limit: usize,
-    },
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Verdict {
+    /// Why a write cannot help, where it cannot.
+    pub const fn obstacle(self) -> Option<Obstacle> {
         match self {
-            Self::PortSecurityOff => f.write_str("port security is off, so it takes no security group"),
-            Self::NoFixedAddress => f.write_str("it has no fixed address, so it takes no security group"),
-            Self::PairsExhausted { held, limit } => {
-                write!(f, "it holds {held} of at most {limit} allowed address pairs")
-            }
+            Self::Applicable => None,
+            Self::NotApplicable(why) => Some(why),
         }
     }
 }

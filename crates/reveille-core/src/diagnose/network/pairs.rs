@@ -14,9 +14,9 @@ use ipnet::IpNet;
 
 use crate::model::id::PortId;
 use crate::model::instance::Port;
-use crate::model::network::Family;
+use crate::model::network::{Family, Obstacle};
 
-use super::membership::{Obstacle, Verdict};
+use super::membership::Verdict;
 use super::{outermost, together_cover};
 
 /// How many pairs a port may hold where the cloud's operator did not change it (Neutron's `max_allowed_address_pair`).

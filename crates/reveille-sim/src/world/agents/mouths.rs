@@ -17,6 +17,7 @@ use reveille_core::event::{AgentFact, Event};
 use reveille_core::model::agent::{
     AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who,
 };
+use reveille_core::model::evidence::Source;
 use reveille_core::model::id::{AgentId, InstanceId};
 use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
@@ -262,7 +263,7 @@ fn told_by(vm: &Vm) -> Vec<Told> {
     let journal: Vec<&str> = vm.console.iter().map(String::as_str).collect();
     let mut told = crate::catalogue::judge().testimony(Ok(&journal.join("\n")), &[]).told;
     for quote in told.iter_mut().flat_map(|told| told.proof.iter_mut().chain(&mut told.against)) {
-        quote.source = "agent: journal".into();
+        quote.source = Source::Named("agent: journal".into());
     }
     told.truncate(AgentReport::TOLD_MAX);
     told

@@ -15,10 +15,9 @@ use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
 use reveille_core::model::attempt::{Attempt, Ending, Readback};
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::evidence::Line;
 use reveille_core::model::id::*;
-use reveille_core::model::incident::{
-    Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
-};
+use reveille_core::model::incident::{Confidence, FaultKind, Finding, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
@@ -30,6 +29,9 @@ use reveille_core::remedies::{
     AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, DropRule,
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
+
+use super::evidence::evidence;
+use super::holds::why;
 
 pub(crate) fn state() -> impl Strategy<Value = InstanceState> {
     use InstanceState::{Active, Building, Deleting, Errored, Gone, Other, Rebooting, Stopped};
@@ -101,12 +103,6 @@ fn kind() -> impl Strategy<Value = FaultKind> {
 prop_compose! {
     pub(crate) fn line()(number in any::<u64>(), times in any::<u64>(), sign in text()) -> Line {
         Line { number, times, sign }
-    }
-}
-
-prop_compose! {
-    fn evidence()(source in text(), text in text(), read_at in at(), line in option::of(line())) -> Evidence {
-        Evidence { source, text, read_at, line }
     }
 }
 
@@ -266,7 +262,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
 
 fn ending() -> impl Strategy<Value = Ending> {
     prop_oneof![
-        (at(), text()).prop_map(|(at, why)| Ending::Dropped { at, why }),
+        (at(), why()).prop_map(|(at, why)| Ending::Dropped { at, why }),
         (at(), outcome()).prop_map(|(at, outcome)| Ending::Answered { at, outcome }),
     ]
 }
@@ -502,7 +498,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     ];
     let intents = prop_oneof![
         intended(),
-        (at(), intent(), text()).prop_map(|(at, intent, why)| Record::Dropped { at, intent, why }),
+        (at(), intent(), why()).prop_map(|(at, intent, why)| Record::Dropped { at, intent, why }),
         (at(), intent(), outcome()).prop_map(|(at, intent, outcome)| Record::Ended { at, intent, outcome }),
         (at(), intent(), any::<bool>(), text()).prop_map(|(at, intent, held, text)| Record::Judged {
             at,

@@ -1,6 +1,8 @@
 //! Checks the format against a golden file, with round trips of arbitrary records, and with lines of other programs.
 
 pub(crate) mod arbitrary;
+pub(crate) mod evidence;
+mod holds;
 mod samples;
 
 use std::collections::BTreeSet;
@@ -25,7 +27,7 @@ fn read(text: &str) -> Result<Record, FromWireError> {
 /// and change none without a new `VERSION` and a reader for the old one.
 #[test]
 fn the_format_is_what_it_was() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger/v2.jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger/v3.jsonl");
     let lines: String = samples::every_kind().iter().map(|record| written(record) + "\n").collect();
     if std::env::var_os("REVEILLE_BLESS").is_some() {
         std::fs::write(&path, &lines).unwrap();
@@ -44,7 +46,7 @@ pub(crate) fn words<T: DeserializeOwned + std::fmt::Debug>(unknown: Value) -> BT
 /// Which fields may be missing, and what that means.
 #[test]
 fn fields_that_an_older_line_lacks_have_a_defined_meaning() {
-    let with = |more: &str| format!(r#"{{"v":2,"at":"2026-10-19T09:12:13.042Z",{more}}}"#);
+    let with = |more: &str| format!(r#"{{"v":3,"at":"2026-10-19T09:12:13.042Z",{more}}}"#);
     let table = [
         (
             r#""t":"opened","incident":1,"key":{"subject":"cluster","fault":"source-suspect"},"label":"x""#,
@@ -90,7 +92,7 @@ proptest! {
 
 #[test]
 fn lines_that_are_not_ours_are_refused_by_name() {
-    let born = json!({"v": 2, "t": "born", "at": "2026-10-19T09:12:13.042Z", "machine": {"node": "n1"}});
+    let born = json!({"v": 3, "t": "born", "at": "2026-10-19T09:12:13.042Z", "machine": {"node": "n1"}});
     read(&born.to_string()).unwrap();
     let with = |field: &str, value: Value| {
         let mut line = born.clone();
@@ -101,40 +103,40 @@ fn lines_that_are_not_ours_are_refused_by_name() {
         (json!(null), "no version number"),
         (json!([1, 2]), "no version number"),
         (json!({"t": "born"}), "no version number"),
-        (with("v", json!(3)), "is of version 3, and this program reads version 2"),
-        (with("v", json!(1)), "is of version 1, and this program reads version 2"),
-        (with("v", json!("2")), "is of version \"2\""),
+        (with("v", json!(4)), "is of version 4, and this program reads version 3"),
+        (with("v", json!(2)), "is of version 2, and this program reads version 3"),
+        (with("v", json!("3")), "is of version \"3\""),
         (with("v", json!(0)), "is of version 0"),
         (with("colour", json!("red")), "A newer program wrote it; use that one, or a newer one"),
-        (json!({"v": 2, "t": "born", "machine": {"node": "n1"}}), "missing field `at`"),
+        (json!({"v": 3, "t": "born", "machine": {"node": "n1"}}), "missing field `at`"),
         (with("t", json!("reborn")), "the record \"reborn\" cannot be read: unknown variant `reborn`"),
         (with("t", json!(7)), "the record 7 cannot be read"),
-        (json!({"v": 2}), "the record null cannot be read: missing field `t`"),
+        (json!({"v": 3}), "the record null cannot be read: missing field `t`"),
         (with("colour", json!("red")), "the record \"born\" cannot be read: unknown field `colour`"),
         (with("at", json!("this morning")), "this morning"),
         (
-            json!({"v": 2, "t": "ended", "at": 0, "intent": 1, "outcome": {"is": "fenced", "colour": "red"}}),
+            json!({"v": 3, "t": "ended", "at": 0, "intent": 1, "outcome": {"is": "fenced", "colour": "red"}}),
             "unknown field `colour`",
         ),
         (with("machine", json!({"node": 3})), "the record \"born\" cannot be read"),
         (with("machine", json!({"robot": "r"})), "unknown variant `robot`"),
-        (json!({"v": 2, "t": "closed", "at": 0, "incident": 1, "verdict": "fine"}), "unknown variant `fine`"),
+        (json!({"v": 3, "t": "closed", "at": 0, "incident": 1, "verdict": "fine"}), "unknown variant `fine`"),
         (
-            json!({"v": 2, "t": "opened", "at": 0, "incident": 1, "label": "", "key": {"subject": "cluster", "fault": "haunted"}}),
+            json!({"v": 3, "t": "opened", "at": 0, "incident": 1, "label": "", "key": {"subject": "cluster", "fault": "haunted"}}),
             "unknown variant `haunted`",
         ),
         (
-            json!({"v": 2, "t": "diagnosed", "at": 0, "incident": 1, "findings": [
+            json!({"v": 3, "t": "diagnosed", "at": 0, "incident": 1, "findings": [
                 {"cause": "RV999", "stage": "stay", "confidence": "sure", "evidence": []}]}),
             "unknown variant `RV999`",
         ),
         (
-            json!({"v": 2, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
+            json!({"v": 3, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
                 "call": {"do": "explode", "cloud": "os"}}),
             "unknown variant `explode`",
         ),
         (
-            json!({"v": 2, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
+            json!({"v": 3, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
                 "call": {"do": "add-rules", "cloud": "os", "group": "g", "rules": [
                     {"direction": "ingress", "family": "v4", "protocol": "carrier-pigeon", "remote": "any"}]}}),
             "there is no protocol \"carrier-pigeon\"",
@@ -149,7 +151,7 @@ fn lines_that_are_not_ours_are_refused_by_name() {
 /// The store must be able to copy a line that only a newer program can read.
 #[test]
 fn what_is_not_understood_is_carried_over_unchanged() {
-    let newer = r#"{"t":"tomorrow","v":3,"x":[1.5,null,18446744073709551615]}"#;
+    let newer = r#"{"t":"tomorrow","v":4,"x":[1.5,null,18446744073709551615]}"#;
     let line: LedgerLine = serde_json::from_str(newer).unwrap();
     assert_eq!(serde_json::to_string(&line).unwrap(), newer);
     assert!(matches!(from_wire(line), Err(FromWireError::Version { .. })));

@@ -6,13 +6,12 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::PauseScope;
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
-use reveille_core::model::attempt::{Attempt, Ending, Readback};
+use reveille_core::model::attempt::{Attempt, Ending, Readback, Why};
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::evidence::{Evidence, Fact, Line, Source};
 use reveille_core::model::id::*;
-use reveille_core::model::incident::{
-    Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
-};
+use reveille_core::model::incident::{Confidence, FaultKind, Finding, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
@@ -25,7 +24,7 @@ use reveille_core::remedies::{
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
 
-const AT: Time = Time::from_ms(1_792_401_133_042);
+pub(super) const AT: Time = Time::from_ms(1_792_401_133_042);
 
 fn text(text: &str) -> Arc<str> {
     Arc::from(text)
@@ -172,13 +171,17 @@ fn subjects() -> Vec<(Subject, FaultKind)> {
     ]
 }
 
+fn quote(line: &str) -> Evidence {
+    Evidence::new(Source::Console, Fact::Quoted(text(line)), AT)
+}
+
 fn finding() -> Finding {
     Finding {
         cause: Cause::SecurityGroupMissing,
         stage: Stage::Network,
         confidence: Confidence::Sure,
-        evidence: vec![Evidence::new("port p-1", "security_groups: []", AT)],
-        against: vec![Evidence::new("console", "\"Reached target\"\tok ☃", AT)],
+        evidence: super::evidence::every_kind(),
+        against: vec![quote("\"Reached target\"\tok ☃")],
         follows: vec![],
     }
 }
@@ -198,7 +201,7 @@ fn catalogued() -> Finding {
         no_replace: None,
     };
     let line = Line { number: 41, times: 12, sign: text("no-lease") };
-    let quoted = Evidence::new("console", "dhclient[611]: No DHCPOFFERS received.", AT);
+    let quoted = quote("dhclient[611]: No DHCPOFFERS received.");
     let named = Entry::named(
         CauseCode::from("RV118"),
         CauseLabel::from("userdata-script-failed"),
@@ -314,7 +317,7 @@ fn intended(incident: IncidentId, intent: IntentId, fence: Fence) -> impl Iterat
 fn tried(incident: IncidentId, intent: IntentId) -> Vec<Record> {
     let bare = Attempt::new(intent, calls().remove(0), AT);
     let endings = outcomes().into_iter().map(|outcome| Ending::Answered { at: AT, outcome });
-    let endings = endings.chain([Ending::Dropped { at: AT, why: text("the node came back") }]);
+    let endings = endings.chain([Ending::Dropped { at: AT, why: Why::FaultCleared }]);
     let mut records: Vec<Record> = Vec::new();
     records.extend(endings.map(|ending| Record::Tried {
         incident,
@@ -378,7 +381,8 @@ pub(super) fn every_kind() -> Vec<Record> {
         unseen_since,
         jumped_from: None,
     });
-    records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });
+    let dropped = super::holds::every_reason().into_iter().map(|why| Record::Dropped { at: AT, intent, why });
+    records.extend(dropped);
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });
     records.push(Record::GivenUp { at: AT, incident, why: text("every rung was tried") });

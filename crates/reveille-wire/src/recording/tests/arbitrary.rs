@@ -28,6 +28,7 @@ use crate::ledger::tests::arbitrary::{
     at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, pause_scope, record, role, route, rule,
     stage_error, state, text, user,
 };
+use crate::ledger::tests::evidence::source;
 
 fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
     vec(any::<IpAddr>(), 0..3).prop_map(Vec::into_boxed_slice)
@@ -304,7 +305,7 @@ pub(super) fn effects() -> impl Strategy<Value = Vec<Effect>> {
 }
 
 prop_compose! {
-    fn quote()(source in text(), text in text(), line in line()) -> Quote {
+    fn quote()(source in source(), text in text(), line in line()) -> Quote {
         Quote { source, text, line }
     }
 }
@@ -336,7 +337,7 @@ prop_compose! {
 }
 
 fn unread() -> impl Strategy<Value = Unread> {
-    (text(), text()).prop_map(|(source, why)| Unread { source, why })
+    (source(), text()).prop_map(|(source, why)| Unread { source, why })
 }
 
 prop_compose! {

@@ -56,9 +56,9 @@ fn the_format_is_what_it_was() {
     let lines = written(&header, &steps);
     let text: String = lines.iter().map(|line| String::from_utf8(line.clone()).unwrap() + "\n").collect();
     if std::env::var_os("REVEILLE_BLESS").is_some() {
-        std::fs::write(golden("v2.jsonl"), &text).unwrap();
+        std::fs::write(golden("v3.jsonl"), &text).unwrap();
     }
-    assert_eq!(text, std::fs::read_to_string(golden("v2.jsonl")).unwrap());
+    assert_eq!(text, std::fs::read_to_string(golden("v3.jsonl")).unwrap());
     let (again, read) = read(&lines).unwrap();
     assert_eq!(again, header);
     assert_eq!(read.into_iter().map(|step| (step.event, step.effects)).collect::<Vec<_>>(), steps);
@@ -111,7 +111,7 @@ fn lines_that_are_not_ours_are_refused_by_name() {
     let table: Vec<(Vec<Value>, &str)> = vec![
         (vec![tick.clone()], "begins with its header"),
         (vec![json!(7)], "begins with its header"),
-        (with("/recording/format", json!(1)), "it is of format 1, and this program reads format 2"),
+        (with("/recording/format", json!(2)), "it is of format 2, and this program reads format 3"),
         (with("/recording/format", json!("x")), "it is of format \"x\""),
         (with("/recording/roster/pools/gpu/repair/network", json!("perhaps")), "unknown variant `perhaps`"),
         (with("/recording/start", json!({"fence": 1, "acting": true, "mood": 1})), "unknown field `mood`"),

@@ -13,9 +13,10 @@ use reveille_core::model::agent::{
     AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
 };
 use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
-use reveille_core::model::incident::{Confidence, Line};
+use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
@@ -373,7 +374,7 @@ fn report() -> AgentReport {
 }
 
 fn unread_source() -> Unread {
-    Unread { source: text("certificate requests"), why: text("403 Forbidden") }
+    Unread { source: Source::CertificateRequests, why: text("403 Forbidden") }
 }
 
 /// What the cluster reports about a machine whose certificate signing request no controller approved.
@@ -395,7 +396,7 @@ fn testimony() -> Testimony {
     let entry = Entry::named("RV113".into(), "no-network-at-boot".into(), Stage::OsBoot);
     let cause = Cause::Catalogued(Arc::new(Entry { first_boot: true, ..entry }));
     let line = Line { number: 2, times: 3, sign: text("no-lease") };
-    let proof = vec![Quote { source: text("console"), text: text("no lease, failing"), line }];
+    let proof = vec![Quote { source: Source::Console, text: text("no lease, failing"), line }];
     let told = Told {
         stage: cause.stage(),
         cause,

@@ -15,8 +15,9 @@ const DECIDES: [&str; 6] = [
     "crates/reveille/src/",
 ];
 
-/// What people are told: fields and methods of these names.
-const WORDS: [&str; 4] = [".says()", ".says", ".text", ".why"];
+/// What people are told: fields and methods of these names, and the types that are rendered for people alone.
+const WORDS: [&str; 7] =
+    [".says()", ".says", ".text", ".why", ".fact.to_string()", ".source.to_string()", ".why.to_string()"];
 
 /// What a decision does with a text.
 const COMPARES: [&str; 6] = [" == ", " != ", ".starts_with(", ".ends_with(", ".contains(", ".strip_prefix("];
@@ -56,12 +57,20 @@ mod tests {
             "rung.says() == \"reboot\"",
             "held.iter().any(|hold| hold.text.contains(\"limit reached\"))",
             "name == format!(\"{one} of {two}\")",
+            "evidence.iter().any(|it| it.fact.to_string().contains(\"Live migration failed\"))",
+            "quote.source.to_string() == CONSOLE",
+            "attempt.why.to_string().starts_with(\"paused\")",
         ] {
             assert!(compares(line), "{line}");
         }
-        for line in
-            ["let why = hold.why.clone();", "text == other", "cause.label() == name", "says(rung) == 3"]
-        {
+        for line in [
+            "let why = hold.why.clone();",
+            "text == other",
+            "cause.label() == name",
+            "says(rung) == 3",
+            "quote.source == Source::Console",
+            "text: it.fact.to_string(),",
+        ] {
             assert!(!compares(line), "{line}");
         }
     }

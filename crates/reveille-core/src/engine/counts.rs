@@ -72,7 +72,11 @@ impl State {
             },
         };
         let goes = seen.goes() && stands(Guard::GoingUncounted);
-        Some(Place { pool, zone: desk.zone(seen), rank, goes })
+        let is_unknown = |name: &NodeName| {
+            self.cluster.nodes.get(name).is_some_and(|node| node.node.ready == Ready::Unknown)
+        };
+        let unheard = !seen.nodes.is_empty() && seen.nodes.iter().all(is_unknown);
+        Some(Place { pool, zone: desk.zone(seen), rank, goes, unheard })
     }
 
     /// One of its Nodes is Ready, and no other machine runs under that: one that was made again under its name, in another zone,
@@ -105,7 +109,9 @@ impl State {
             None if self.incidents.of(&Subject::Machine(key.clone())).any(is_absence) => Rank::Amiss,
             None => return None,
         };
-        Some(Place { pool, zone: node.and_then(|node| node.node.zone.clone()), rank, goes: false })
+        let unheard = node.is_some_and(|node| node.node.ready == Ready::Unknown);
+        let zone = node.and_then(|node| node.node.zone.clone());
+        Some(Place { pool, zone, rank, goes: false, unheard })
     }
 
     /// Something else than a denial says that it was taken away: a cloud that merely cannot be reached says nothing of the kind.
@@ -185,7 +191,7 @@ impl State {
         let all = tally.all();
         if all.total() > 0 {
             let frozen = too_many(all)
-                || interlock::fleet_is_dark(&self.cluster)
+                || interlock::dark_fleet(&self.cluster, all).is_some()
                 || interlock::most_are_away(&limits, all);
             self.freezes.review(now, settle, Scope::Roster, frozen, &back, || away(&|_| true));
         }

@@ -409,7 +409,7 @@ impl State {
         gates.push(!limits.are_too_many(all.amiss, all.total()));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
-        gates.push(!interlock::fleet_is_dark(&self.cluster));
+        gates.push(interlock::dark_fleet(&self.cluster, all).is_none());
         let settle = self.roster.timing.settle;
         let is_settled = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_none();
         gates.extend(self.roster.pools.keys().map(|name| is_settled(Scope::Pool(name.clone()))));

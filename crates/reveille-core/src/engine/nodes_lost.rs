@@ -28,7 +28,7 @@ impl State {
         if self.cluster.source.doubted().is_none() && !stands(Guard::JudgedAgain) {
             return;
         }
-        self.cluster.count_linked();
+        self.count_nodes();
         let believed = self.cluster.source.trust(self.now).is_given();
         self.review_node_list();
         if believed && !self.cluster.source.trust(self.now).is_given() {
@@ -36,6 +36,11 @@ impl State {
             let ids: Vec<InstanceId> = ids.unwrap_or_default();
             self.mark(cloud, ids);
         }
+    }
+
+    /// How many machines have a Node before a list is judged.
+    pub(super) fn count_nodes(&mut self) {
+        self.cluster.count_linked(Fleet { clouds: &self.clouds, timing: self.roster.timing });
     }
 
     /// The meaning of the last Node list may have changed.

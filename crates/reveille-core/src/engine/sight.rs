@@ -191,6 +191,7 @@ impl State {
             ClusterFact::IdentityUnread(error) => self.cluster.identity.fail(error.text),
             ClusterFact::Synced(list) => {
                 self.count_missing_nodes();
+                self.count_nodes();
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
                 let is_after_gap = self.is_long_unseen();

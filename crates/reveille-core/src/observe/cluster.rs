@@ -216,7 +216,7 @@ pub struct ClusterView {
     pub(super) lost: BTreeSet<NodeName>,
     /// The last list held no node, and the watch has told of none since.
     pub(super) listed_none: bool,
-    /// How many nodes stood for machines of ours before the last list.
+    /// How many machines of ours ran and had a Node before the last list.
     pub(super) linked: usize,
     /// How many machines had lost their Node before the last list, and are not back.
     pub missing_before: usize,
@@ -271,7 +271,6 @@ impl ClusterView {
     pub fn sync(&mut self, now: Time, list: &[Arc<Node>]) -> ClusterChange {
         let mut change = ClusterChange::default();
         let listed: BTreeSet<&NodeName> = list.iter().map(|node| &node.name).collect();
-        self.count_linked();
         let last_heard = self.source.last_good();
         self.source.heard(now);
         for (name, seen) in self.nodes.iter_mut().filter(|(name, _)| !listed.contains(name)) {
@@ -391,8 +390,8 @@ impl ClusterView {
         holders.filter(|name| self.weak.contains(*name)).cloned().collect()
     }
 
-    /// Takes in a complete list of leases, unless it lacks too many of them: an empty list with 200 ended a freeze. Where no other
-    /// comes for long, it is believed. True where it counts.
+    /// Takes in a complete list of leases, unless it lacks too many of them: an empty list with 200 ended a freeze. Where
+    /// no other comes for long, it is believed. True where it counts.
     pub fn leases(&mut self, now: Time, timing: &Timing, list: Leases) -> bool {
         let nodes = &self.nodes;
         let has_nodes = |names: &[NodeName]| {

@@ -137,8 +137,8 @@ impl LeaseBook {
         self.listed_at = self.listed_at.min(now);
     }
 
-    /// Whether this list lacks more leases of nodes that are there than `may_lack` allows of so many: as an empty list of machines,
-    /// an empty one of leases says nothing.
+    /// Whether this list lacks more leases of nodes that are there than `may_lack` allows of so many: as an empty list of
+    /// machines, an empty one of leases says nothing.
     pub(super) fn lacks_too_many(
         &self,
         list: &Leases,

@@ -31,7 +31,7 @@
 //!
 //! This module does not judge deletions that the watch reports one by one: the API server confirmed each of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
@@ -136,14 +136,17 @@ impl ClusterView {
         self.judgements
     }
 
-    /// How many nodes stand for machines of ours, as counted last.
+    /// How many machines of ours run and have a Node, as counted last.
     pub const fn linked_nodes(&self) -> usize {
         self.linked
     }
 
-    /// Counts the nodes that stand for machines of ours. A list may lack a share of them.
-    pub fn count_linked(&mut self) {
-        self.linked = self.nodes.values().filter(|seen| seen.link.is_some()).count();
+    /// Counts the machines of ours that run and have a Node: a list may lack a share of their Nodes. Second Nodes of machines, and
+    /// those of machines that are shut down, are no part of it: they made room for a store that was restored (seed 5600763).
+    pub fn count_linked(&mut self, fleet: Fleet<'_>) {
+        let links = self.nodes.values().filter_map(|seen| seen.link.as_ref());
+        let run = links.filter(|link| fleet.running(&link.cloud, &link.instance).is_some());
+        self.linked = run.map(|link| (&link.cloud, &link.instance)).collect::<BTreeSet<_>>().len();
     }
 
     /// Judges the last list, as far as the clouds are known by now. What it lacks and is not doubted is removed.
@@ -198,7 +201,8 @@ impl ClusterView {
                 "{torn} of {known} nodes went missing at once while their instances run{beside}"
             ));
         }
-        let total = self.awaited.total;
+        // Of those that do not run it says nothing that their Nodes are missing.
+        let total = self.awaited.total - (self.awaited.nodes.len() - awaited);
         if is_too_many(awaited, total) && stands(Guard::RememberedNodes) && awaited_told.absent < awaited {
             return Some(format!(
                 "{awaited} of {total} machines that joined before have no Node in the list while their instances run{beside}"
@@ -235,8 +239,8 @@ impl ClusterView {
         together
     }
 
-    /// With those that are lost together already, so many more are too many: a store that is restored once more. Neither number is
-    /// too many by itself, where some of the first are back (seed 5450350).
+    /// With those that are lost together already, so many more are too many: a store that is restored once more. Neither
+    /// number is too many by itself, where some of the first are back (seed 5450350).
     fn are_too_many_beside_those_lost(&self, more: usize, fleet: Fleet<'_>) -> bool {
         let before = self.lost_together.len() + self.missing_before;
         more > 0 && fleet.is_known() && more + before > fleet.timing.may_lack(self.linked + before)

@@ -29,6 +29,8 @@ pub struct Place {
     /// The machine does not stay, whatever it counts as: a machine that had a problem when it went counts as having it for
     /// a while.
     pub goes: bool,
+    /// It has Nodes, and the kubelet of none of them posts its status.
+    pub unheard: bool,
 }
 
 /// What a machine counts as.
@@ -66,6 +68,8 @@ pub struct Count {
     pub unawaited: u32,
     /// Of all these, those that do not stay.
     pub going: u32,
+    /// Of all these, those whose kubelets post no status.
+    pub unheard: u32,
 }
 
 impl Count {
@@ -194,6 +198,8 @@ impl Tally {
             let goes = place.goes && rank != Rank::Leaving;
             let going = goes.then_some(&mut count.going);
             move_one(going, enters);
+            let unheard = (place.unheard && rank != Rank::Leaving).then_some(&mut count.unheard);
+            move_one(unheard, enters);
             move_one(count.slot(rank), enters);
         }
         if !enters && let Some(zone) = &place.zone {
@@ -278,7 +284,8 @@ mod tests {
     use crate::model::id::NodeName;
 
     fn place(rank: Rank) -> Option<Place> {
-        Some(Place { pool: PoolName::from("p"), zone: Some(ZoneName::from("z")), rank, goes: false })
+        let zone = Some(ZoneName::from("z"));
+        Some(Place { pool: PoolName::from("p"), zone, rank, goes: false, unheard: false })
     }
 
     #[test]

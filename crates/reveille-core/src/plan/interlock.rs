@@ -472,10 +472,11 @@ fn provider(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     }
 }
 
-/// Most of the leases are silent: the network or the control plane, not machines.
-pub fn fleet_is_dark(cluster: &ClusterView) -> bool {
-    let (silent, total) = cluster.silence();
-    total >= 2 && silent * 100 >= FLEET_DARK_PCT * total
+/// How many machines are silent, of how many, where that is most of the fleet: the network or the control plane, not machines.
+/// Their leases tell, or their Nodes, whose kubelets post no status: a list of leases may lack most of them (seed 5651788).
+pub fn dark_fleet(cluster: &ClusterView, all: Count) -> Option<(u32, u32)> {
+    let is_dark = |(silent, total): &(u32, u32)| *total >= 2 && silent * 100 >= FLEET_DARK_PCT * total;
+    [cluster.silence(), (all.unheard, all.total())].into_iter().find(is_dark)
 }
 
 /// Most of the machines are not Ready: they have a problem, have not joined yet, or cannot be seen. This also holds where
@@ -507,8 +508,7 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         scopes.push(Scope::Zone(pool.cloud.clone(), zone));
     }
     agents_lost(desk, holds);
-    let (silent, total) = desk.cluster.silence();
-    if fleet_is_dark(desk.cluster) {
+    if let Some((silent, total)) = dark_fleet(desk.cluster, desk.tally.all()) {
         holds.push(Hold::FleetDark { silent, total });
     }
     for (scope, count) in [

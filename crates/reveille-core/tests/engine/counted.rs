@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, ReadError, ReadErrorKind};
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::{Instance, Mark};
+use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use reveille_core::model::lease::Leases;
 use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::roster::Mode;
@@ -131,7 +131,7 @@ fn silent_nodes_of_machines_of_no_pool_make_no_fleet_dark() {
     is_repaired(&field);
 }
 
-/// Each of nine machines that serve has two older Nodes of other names, whose leases nobody renews.
+/// Each of nine machines that serve has two older Nodes of other names, whose leases no kubelet renews.
 #[test]
 fn older_nodes_of_machines_that_serve_make_no_fleet_dark() {
     let mut field = one_is_dead();
@@ -391,4 +391,52 @@ fn machine_whose_lease_was_renewed_while_it_was_away_is_back_when_it_answers() {
         }
         assert_eq!(field.calls, [], "renews: {renews}");
     }
+}
+
+/// Each of ten machines that serve has an older Node of another name; then a list lacks four of ten machines' own Nodes, and nothing
+/// is too many beside twenty Nodes (seed 5600763). So it is where ten machines beside them are shut down.
+#[test]
+fn nodes_of_machines_that_do_not_run_and_second_nodes_make_no_room_for_a_lost_store() {
+    for shut_down in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(if shut_down { 20 } else { 10 });
+        field.run(min(5));
+        for n in 0..10 {
+            if shut_down {
+                let id = format!("i{:03}", n + 10);
+                field.instances.get_mut(&id).unwrap().state = InstanceState::Stopped;
+                set(&mut field, &id, Ready::Unknown);
+                continue;
+            }
+            let mut older = node(&format!("i{n:03}"), Ready::Unknown);
+            let name = format!("zz-i{n:03}");
+            (older.name, older.uid) = (name.as_str().into(), format!("u-{name}").as_str().into());
+            (older.provider, older.system_uuid) = (Provider::Unset, Some(format!("i{n:03}").as_str().into()));
+            field.nodes.insert(name, older);
+        }
+        field.run(min(2));
+        for n in 0..4 {
+            field.nodes.remove(&format!("i{n:03}"));
+            field.nodes.remove(&format!("zz-i{n:03}"));
+        }
+        field.run(min(2));
+        let trust = field.state.desk().cluster.source.trust(field.now);
+        assert!(!trust.is_given(), "shut down: {shut_down}");
+    }
+}
+
+/// Most of a fleet falls silent, and a moment before the list of leases comes back empty: its Nodes tell (seed 5651788).
+#[test]
+fn fleet_whose_nodes_are_unknown_is_dark_although_no_lease_is_listed() {
+    let mut wanted = without_rejoin();
+    wanted.limits.freeze_above_pct = 100;
+    let mut field = Field::new(wanted).populate(10);
+    field.run(min(20));
+    set(&mut field, "i009", Ready::Unknown);
+    field.deaf = true;
+    field.run(min(2));
+    for n in 0..8 {
+        set(&mut field, &format!("i{n:03}"), Ready::Unknown);
+    }
+    run_with(&mut field, min(25), Some(&Leases::default()));
+    assert_eq!(field.calls, [], "{}", field.held("i009", FaultKind::NotReady));
 }

@@ -384,10 +384,15 @@ impl World {
         }
     }
 
-    /// How many machines lost their Node with a restored store, so long ago or longer, and have none since.
+    /// How many machines that run lost their Node with a restored store, so long ago or longer, and have none since.
     pub(crate) fn nodeless_since_restore(&self, for_at_least: Span) -> usize {
         let early = self.restored.iter().filter(|(_, at)| self.now.since(**at) >= for_at_least);
-        early.filter(|(id, _)| self.lacks_node_since_restore(id)).count()
+        let runs = |id: &InstanceId| {
+            let server = self.project.servers.get(id);
+            server
+                .is_some_and(|server| server.pool.is_some() && server.instance.state == InstanceState::Active)
+        };
+        early.filter(|(id, _)| runs(id) && self.lacks_node_since_restore(id)).count()
     }
 
     /// The Node of this machine went with a restored store and has not come back.

@@ -55,11 +55,12 @@ fn with_a_fault(count: Count) -> String {
 
 fn reason(desk: &Desk<'_>, scope: &Scope, count: Count) -> String {
     let limits = desk.roster.limits;
-    let (silent, leases) = desk.cluster.silence();
     if limits.are_too_many(count.amiss, count.total()) {
         format!("{}, and the limit is {}", with_a_fault(count), limits.tolerated(count.total()))
-    } else if *scope == Scope::Roster && interlock::fleet_is_dark(desk.cluster) {
-        format!("{silent} of {leases} node leases are silent")
+    } else if *scope == Scope::Roster
+        && let Some((silent, machines)) = interlock::dark_fleet(desk.cluster, count)
+    {
+        format!("the kubelets of {silent} of {machines} machines are silent")
     } else {
         format!("{} of {} machines have no Ready node", count.total() - count.present, count.total())
     }

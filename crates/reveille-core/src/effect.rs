@@ -4,8 +4,8 @@
 //! simulator performs them on its world, late, twice, out of order or not at all. The performer of an effect answers with
 //! an event: `Record` with `Recorded`, `Look` with `Looked`, `Call` with `Done`. An answer may be "I do not know".
 //!
-//! A [`Call`] is only ever emitted after the intent that announces it was recorded (DESIGN, invariant 6), with a fencing number:
-//! a performer that holds another one refuses.
+//! A [`Call`] is only ever emitted after the intent that announces it was recorded (docs/SAFETY.md, invariant 6),
+//! with a fencing number: a performer that holds another one refuses.
 
 use std::sync::Arc;
 

@@ -200,7 +200,7 @@ fn refusal(name: &str, kind: &str, dependency: &str) -> Option<String> {
         });
     }
     let is_world = |name: &str| {
-        KNOWN.iter().any(|(known, allowed)| *known == name && (*allowed == WORLD || *allowed == SIM))
+        KNOWN.iter().any(|(known, allowed)| *known == name && [WORLD, CLOUD, SIM].contains(allowed))
     };
     if kind == "dev" && is_world(name) && name != "reveille-sim" && is_world(dependency) {
         return Some(format!("worlds do not know each other, also not in tests; take \"{dependency}\" out"));
@@ -228,6 +228,8 @@ mod tests {
             ("reveille-kube", "normal", "serde", true),
             ("reveille-kube", "normal", "reveille-openstack", false),
             ("reveille-kube", "dev", "reveille-openstack", false),
+            ("reveille-ec2", "normal", "reveille-cloud", true),
+            ("reveille-ec2", "dev", "reveille-openstack", false),
             ("reveille-kube", "dev", "reveille-record", true),
             ("reveille-sim", "normal", "reveille-kube", false),
             ("reveille-sim", "normal", "reveille-agent", true),

@@ -1,7 +1,7 @@
 //! The controller's own clock: what a sleep, a jump forwards and a jump back do to all times that the controller has noted.
 //!
 //! ```text
-//!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of incidents start from zero (DESIGN, invariant 4)
+//!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of incidents start from zero (docs/SAFETY.md, invariant 4)
 //!                          ├─ a gap: `over`, and the ledger is told: a deadline that passed during the gap proves nothing
 //!                          └─ back by so much: `over`, and the ledger is told
 //!  ledger ─▶ restore ─▶ each jump that it tells of, and the one since the last process: `over`; what still lies ahead is now

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
-//!  leases ────────────────▶ silent whatever its Node says ──────▶ ──────┴─▶ a zone is dark ────────────────┴─▶ Freezes
+//!  leases ─▶ silent, whatever its Node is said to be ─────────────────┴─▶ a zone, or the fleet, is dark ──┴─▶ Freezes
 //! ```
 //!
 //! `plan::interlock` says which repairs a freeze blocks.

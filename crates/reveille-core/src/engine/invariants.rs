@@ -1,4 +1,4 @@
-//! The safety invariants of DESIGN §4 as assertions over one step: the state before, the effects, the state after.
+//! The safety invariants of docs/SAFETY.md as assertions over one step: the state before, the effects, the state after.
 //!
 //! The simulator and the tests call [`check`] after every step, and [`check_waits`] beside it, the tests [`check_kept`] as
 //! well; production calls [`check_touched`] after every step and [`check_state`] now and then. What they return names the

@@ -186,7 +186,7 @@ pub struct Fault {
     pub message: Arc<str>,
 }
 
-/// A tag or metadata pair on the object itself: the only proof of ownership (DESIGN, invariant 5).
+/// A tag or metadata pair on the object itself: the only proof of ownership (docs/SAFETY.md, invariant 5).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Mark {
@@ -233,7 +233,7 @@ pub struct Port {
     pub security: bool,
     /// Whether the cloud has wired it.
     pub status: PortStatus,
-    /// The revision that a write must name, so that the write undoes no other client's change (DESIGN, invariant 10).
+    /// The revision that a write must name, so that the write undoes no other client's change (docs/SAFETY.md, invariant 10).
     pub revision: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Time`] is milliseconds since the Unix epoch on *our* clock, [`Span`] a difference of two such. Nothing converts a
 //! timestamp written by another machine into a [`Time`]; foreign timestamps stay text (evidence), so that they cannot be
-//! subtracted by accident (DESIGN, invariant 4).
+//! subtracted by accident (docs/SAFETY.md, invariant 4).
 
 use std::fmt;
 use std::ops::{Add, Sub};

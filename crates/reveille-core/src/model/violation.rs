@@ -4,7 +4,7 @@
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number in DESIGN §4.
+    /// Its number in docs/SAFETY.md.
     pub invariant: u8,
     /// What broke the invariant.
     pub what: String,

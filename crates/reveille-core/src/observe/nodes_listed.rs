@@ -141,8 +141,8 @@ impl ClusterView {
         self.linked
     }
 
-    /// Counts the machines of ours that run and have a Node: a list may lack a share of their Nodes. Second Nodes of machines, and
-    /// those of machines that are shut down, are no part of it: they made room for a store that was restored (seed 5600763).
+    /// Counts the machines of ours that run and have a Node: a list may lack a share of their Nodes. Second Nodes of machines,
+    /// and those of machines that are shut down, are no part of it: they made room for a restored store (seed 5600763).
     pub fn count_linked(&mut self, fleet: Fleet<'_>) {
         let links = self.nodes.values().filter_map(|seen| seen.link.as_ref());
         let run = links.filter(|link| fleet.running(&link.cloud, &link.instance).is_some());

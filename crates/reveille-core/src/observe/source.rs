@@ -2,7 +2,7 @@
 //!
 //! Each cloud and the cluster has one [`Source`]. Complete readings and failures go in; [`Trust`] comes out. Every timer
 //! that rests on a source counts from `sight_since` at the earliest. So a source that cannot be read, a pause of the
-//! process or a clock jump restarts all these timers at once, without touching any (DESIGN, invariants 2 and 4).
+//! process or a clock jump restarts all these timers at once, without touching any (docs/SAFETY.md, invariants 2 and 4).
 //!
 //! The source does not decide what is plausible: the views do, and tell it with [`Source::doubt`].
 

@@ -103,7 +103,7 @@ const ROLES_FRESH: Span = Span::from_s(30);
 /// A console that could not be read so often in a row is gone without.
 const CONSOLE_TRIES: u32 = 3;
 
-/// When the case is due: from first sight, or from when sight returned if that is later (DESIGN, invariant 4).
+/// When the case is due: from first sight, or from when sight returned if that is later (docs/SAFETY.md, invariant 4).
 ///
 /// For each process sight begins with its own first list. The ledger does not keep how long a source was blind in an earlier one:
 /// a machine of bare metal that waits for an API server which was away for 40 minutes would be due at the first list after a
@@ -315,7 +315,7 @@ fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time>
 
 /// The controller saw the machine being created, and the machine never had a Node. For a machine older than the
 /// controller's watch, or one that came before a gap in it, that is unknown, so the controller treats it as one whose Node
-/// vanished: its agent is asked to rejoin first (DESIGN, invariant 3).
+/// vanished: its agent is asked to rejoin first (docs/SAFETY.md, invariant 3).
 fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     case.incident.key.kind == FaultKind::NeverJoined && seen.is_some_and(|seen| seen.is_known_since_birth())

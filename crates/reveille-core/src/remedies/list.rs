@@ -230,8 +230,8 @@ impl Rung {
     }
 }
 
-/// The rungs of a fault, cheapest first; deletion is the last rung of each (DESIGN, invariant 8). Empty: it is reported and
-/// nothing is tried.
+/// The rungs of a fault, cheapest first; deletion is the last rung of each (docs/SAFETY.md, invariant 8). Empty: it
+/// is reported and nothing is tried.
 pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
     match kind {
         FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady => {

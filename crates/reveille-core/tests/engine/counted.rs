@@ -393,8 +393,8 @@ fn machine_whose_lease_was_renewed_while_it_was_away_is_back_when_it_answers() {
     }
 }
 
-/// Each of ten machines that serve has an older Node of another name; then a list lacks four of ten machines' own Nodes, and nothing
-/// is too many beside twenty Nodes (seed 5600763). So it is where ten machines beside them are shut down.
+/// Each of ten machines that serve has an older Node of another name; then a list lacks the Nodes of four, which are not too
+/// many beside twenty (seed 5600763). So it is where ten machines beside them are shut down.
 #[test]
 fn nodes_of_machines_that_do_not_run_and_second_nodes_make_no_room_for_a_lost_store() {
     for shut_down in [false, true] {

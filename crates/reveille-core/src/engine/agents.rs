@@ -73,8 +73,8 @@ impl State {
         let now = self.now;
         let hold = if report.unsaid { self.agents.hold(&machine).cloned() } else { report.hold.clone() };
         let told = AgentTold { agent: agent.clone(), hold };
-        let amiss = self.incidents.is_amiss(&machine);
-        self.traces.hear(machine, &report.stages, told, now, amiss);
+        let has_open = self.incidents.has_open(&machine);
+        self.traces.hear(machine, &report.stages, told, now, has_open);
     }
 
     /// How far clouds and cluster show a machine that has an agent.
@@ -87,8 +87,8 @@ impl State {
         else {
             return;
         };
-        let amiss = self.incidents.is_amiss(machine);
-        self.traces.show(machine, stage, self.now, amiss);
+        let has_open = self.incidents.has_open(machine);
+        self.traces.show(machine, stage, self.now, has_open);
     }
 
     /// An agent that answered lives, and one that could not be reached cannot be asked until it is heard again.
@@ -107,7 +107,7 @@ impl State {
 
     /// What a restart must not forget of the traces that changed.
     pub(super) fn record_traces(&mut self) {
-        let records = self.traces.take_untold(self.now, |machine| self.incidents.is_amiss(machine));
+        let records = self.traces.take_untold(self.now, |machine| self.incidents.has_open(machine));
         records.into_iter().for_each(|record| self.outbox.record(record));
     }
 

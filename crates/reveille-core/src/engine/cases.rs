@@ -500,7 +500,7 @@ impl State {
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {
         let Some(case) = self.incidents.remove(key) else { return };
         if let Subject::Machine(machine) = &key.subject {
-            self.traces.place(machine, self.incidents.is_amiss(machine));
+            self.traces.place(machine, self.incidents.has_open(machine));
         }
         let at = self.now;
         self.ripe.remove(key);
@@ -533,9 +533,9 @@ impl State {
             return;
         }
         let at = self.now;
-        let amiss = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
+        let is_unwell = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
-        let busy = self.incidents.open().values().filter(amiss).any(of);
+        let busy = self.incidents.open().values().filter(is_unwell).any(of);
         if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain, at) {
             self.outbox.record(Record::Width {
                 at,

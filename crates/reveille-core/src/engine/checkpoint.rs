@@ -39,7 +39,7 @@ impl State {
                 records.push(Record::Closed { at, incident: incident.id, verdict, watched_from });
             }
         }
-        records.extend(self.traces.checkpoint(|machine| self.incidents.is_amiss(machine)));
+        records.extend(self.traces.checkpoint(|machine| self.incidents.has_open(machine)));
         for (domain, width) in self.book.widths() {
             // Without the repair that was proved, the next process would take it for one that is being proved still.
             let Width { width, not_before, failures, since, proved } = *width;

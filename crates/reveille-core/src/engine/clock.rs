@@ -129,7 +129,7 @@ impl State {
         let longest = now + self.roster.timing.backoff_max;
         self.cluster.go_back_to(now);
         self.agents.go_back_to(now);
-        self.traces.go_back_to(now, |machine| self.incidents.is_amiss(machine));
+        self.traces.go_back_to(now, |machine| self.incidents.has_open(machine));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         self.others.go_back_to(now);
         self.rollouts.go_back_to(now, self.roster.timing.rollout_quiet);

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnose::absence::{Absence, Standing};
 use crate::diagnose::hosting;
 use crate::guard::{Guard, stands};
+use crate::model::hold::Scope;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::NodeName;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -22,7 +23,6 @@ use crate::observe::cloud::Seen;
 use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::tally::{Count, Place, Rank};
 use crate::plan::desk::Case;
-use crate::plan::freeze::Scope;
 use crate::plan::interlock;
 
 use super::State;

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use crate::effect::{Call, Effect, Look, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending, Why};
+use crate::model::class::Class;
 use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Counted, Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
 use crate::plan::interlock;
-use crate::plan::ladder::Class;
 use crate::record::Record;
 use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, Rung, ladder};
 
@@ -140,8 +140,8 @@ impl State {
     }
 
     /// Holds that end by time alone say when; others end by an event. An offer to a person ends by time, too.
-    fn held_until(&self, held: &[(Rung, Vec<crate::plan::hold::Hold>)]) -> Option<Time> {
-        use crate::plan::hold::Hold;
+    fn held_until(&self, held: &[(Rung, Vec<crate::model::hold::Hold>)]) -> Option<Time> {
+        use crate::model::hold::Hold;
         let timing = &self.roster.timing;
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
             Hold::Settling(left)

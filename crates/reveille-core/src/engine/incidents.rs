@@ -94,7 +94,7 @@ impl Incidents {
     }
 
     /// The machine has an open incident.
-    pub(super) fn is_amiss(&self, machine: &MachineKey) -> bool {
+    pub(super) fn has_open(&self, machine: &MachineKey) -> bool {
         self.of(&Subject::Machine(machine.clone())).next().is_some()
     }
 
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_is_amiss_while_any_of_its_incidents_is_open() {
+    fn machine_has_open_incidents_until_the_last_is_removed() {
         let mut incidents = Incidents::default();
         for (number, kind) in [(1, FaultKind::NotReady), (1, FaultKind::Errored), (2, FaultKind::NotReady)] {
             incidents.insert(case(number, kind));
@@ -289,9 +289,9 @@ mod tests {
         let Subject::Machine(machine) = &subject else { unreachable!() };
         assert_eq!(incidents.keys_of(&subject).len(), 2);
         incidents.remove(&key(1, FaultKind::NotReady));
-        assert!(incidents.is_amiss(machine));
+        assert!(incidents.has_open(machine));
         incidents.remove(&key(1, FaultKind::Errored));
-        assert!(!incidents.is_amiss(machine));
+        assert!(!incidents.has_open(machine));
     }
 
     #[test]

@@ -172,7 +172,7 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
 /// Checks that the indexes kept beside agents and traces equal what a walk over all of them finds. For tests: it costs the
 /// walk that the indexes save.
 pub fn check_kept(state: &State) -> Result<(), Violation> {
-    let miscounted = state.traces.miscounted(|machine| state.incidents.is_amiss(machine));
+    let miscounted = state.traces.miscounted(|machine| state.incidents.has_open(machine));
     ensure(miscounted.is_none(), 11, || {
         let (idle, kept) = miscounted.unwrap_or_default();
         format!("{idle} traces may give way, and {kept} are kept as such")

@@ -62,6 +62,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
 use crate::event::{Command, Event};
+use crate::model::hold::Scope;
 use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -73,7 +74,7 @@ use crate::observe::remembered::Remembered;
 use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
 use crate::plan::desk::Desk;
-use crate::plan::freeze::{Freezes, Scope};
+use crate::plan::freeze::Freezes;
 use crate::plan::interlock;
 use crate::plan::others::AtWork;
 use crate::plan::routes::RouteMemory;

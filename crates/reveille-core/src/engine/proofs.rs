@@ -17,6 +17,7 @@ use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Ending;
 use crate::model::before::{ActionMark, Before};
+use crate::model::class::Class;
 use crate::model::id::{IncidentId, IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
@@ -25,7 +26,6 @@ use crate::observe::cluster::ClusterChange;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::decide::EVIDENCE_WITHIN;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 use crate::record::{Domain, Place, Record, Verdict};
 use crate::remedies::{AddRules, DeleteInstance, DeleteNode, Effectiveness, Reboot, Rung};
 

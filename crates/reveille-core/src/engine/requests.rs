@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use crate::diagnose::absence::Standing;
 use crate::guard::{Guard, stands};
+use crate::model::hold::Hold;
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::plan::decide::Decision;
-use crate::plan::hold::Hold;
 use crate::record::Record;
 use crate::remedies::Rung;
 

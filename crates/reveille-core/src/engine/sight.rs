@@ -383,7 +383,7 @@ impl State {
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;
         let machine = link.machine();
-        let in_question = self.resumed && self.incidents.is_amiss(&machine);
+        let in_question = self.resumed && self.incidents.has_open(&machine);
         let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         else {
             return;
@@ -502,7 +502,7 @@ impl State {
     /// Keeps a machine under the name of the Node that it joined as, while an incident of it is open.
     pub(super) fn note_former(&mut self, key: &MachineKey) {
         let Some(name) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) else { return };
-        if self.incidents.is_amiss(key) {
+        if self.incidents.has_open(key) {
             self.former.entry(name).or_default().insert(key.clone());
         } else {
             self.forget_former(&name, key);

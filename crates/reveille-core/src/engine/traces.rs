@@ -8,7 +8,7 @@
 //!
 //! The ledger holds a trace while its machine has an open incident, and when its agent says that the machine is to go: a
 //! restart must not forget that. The controller seldom records a trace in which only the number of attempts changed. Whether a
-//! machine has an open incident (`amiss`), the caller says; one whose incidents changed is placed again by the caller.
+//! machine has an open incident (`has_open`), the caller says; one whose incidents changed is placed again by the caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ impl Traces {
         stages: &[StageSaid],
         told: AgentTold,
         now: Time,
-        amiss: bool,
+        has_open: bool,
     ) {
         let traced = self.make(&machine);
         let before = traced.trace.clone();
@@ -80,18 +80,18 @@ impl Traces {
         if news || traced.trace != before {
             (traced.changed, traced.differs) = (now, true);
         }
-        self.place(&machine, amiss);
+        self.place(&machine, has_open);
         self.untold.insert(machine);
     }
 
     /// How far clouds and cluster show a machine.
-    pub(super) fn show(&mut self, machine: &MachineKey, stage: Stage, now: Time, amiss: bool) {
+    pub(super) fn show(&mut self, machine: &MachineKey, stage: Stage, now: Time, has_open: bool) {
         let traced = self.make(machine);
         if traced.trace.shows(stage, now) {
             (traced.changed, traced.differs, traced.news) = (now, true, true);
             self.untold.insert(machine.clone());
         }
-        self.place(machine, amiss);
+        self.place(machine, has_open);
     }
 
     fn make(&mut self, machine: &MachineKey) -> &mut Traced {
@@ -112,9 +112,9 @@ impl Traces {
     }
 
     /// Sets again whether a trace may be dropped, and in which order.
-    pub(super) fn place(&mut self, machine: &MachineKey, amiss: bool) {
+    pub(super) fn place(&mut self, machine: &MachineKey, has_open: bool) {
         let Some(traced) = self.of.get_mut(machine) else { return };
-        let place = (!amiss && !traced.is_leaving()).then_some(traced.changed);
+        let place = (!has_open && !traced.is_leaving()).then_some(traced.changed);
         let before = std::mem::replace(&mut traced.place, place);
         if before == place {
             return;
@@ -141,7 +141,7 @@ impl Traces {
     }
 
     /// What a restart must not forget of the traces that changed.
-    pub(super) fn take_untold(&mut self, at: Time, is_amiss: impl Fn(&MachineKey) -> bool) -> Vec<Record> {
+    pub(super) fn take_untold(&mut self, at: Time, has_open: impl Fn(&MachineKey) -> bool) -> Vec<Record> {
         let mut records = Vec::new();
         for machine in std::mem::take(&mut self.untold) {
             let Some(traced) = self.of.get_mut(&machine) else { continue };
@@ -149,7 +149,7 @@ impl Traces {
             let again = traced.recorded.is_none_or(|last| at.since(last) >= TRACED_AGAIN);
             let due = traced.news || (traced.differs && again);
             // What is taken back is told, too: of a machine that serves the ledger would say for ever that it is to go.
-            if due && (leaving || traced.kept_leaving || is_amiss(&machine)) {
+            if due && (leaving || traced.kept_leaving || has_open(&machine)) {
                 (traced.news, traced.differs, traced.recorded) = (false, false, Some(at));
                 traced.kept_leaving = leaving;
                 records.push(traced.record(at, machine));
@@ -164,8 +164,8 @@ impl Traces {
     }
 
     /// The traces that the ledger keeps: of machines with an open incident, and of those that are to go.
-    pub(super) fn checkpoint(&self, is_amiss: impl Fn(&MachineKey) -> bool) -> impl Iterator<Item = Record> {
-        let kept = self.of.iter().filter(move |(machine, traced)| traced.is_leaving() || is_amiss(machine));
+    pub(super) fn checkpoint(&self, has_open: impl Fn(&MachineKey) -> bool) -> impl Iterator<Item = Record> {
+        let kept = self.of.iter().filter(move |(machine, traced)| traced.is_leaving() || has_open(machine));
         kept.map(|(machine, traced)| traced.record(traced.changed, machine.clone()))
     }
 
@@ -177,16 +177,16 @@ impl Traces {
     }
 
     /// The clock went back.
-    pub(super) fn go_back_to(&mut self, now: Time, is_amiss: impl Fn(&MachineKey) -> bool) {
+    pub(super) fn go_back_to(&mut self, now: Time, has_open: impl Fn(&MachineKey) -> bool) {
         self.of.values_mut().for_each(|traced| traced.go_back_to(now));
         let machines: Vec<MachineKey> = self.of.keys().cloned().collect();
-        machines.iter().for_each(|machine| self.place(machine, is_amiss(machine)));
+        machines.iter().for_each(|machine| self.place(machine, has_open(machine)));
     }
 
     /// How many may give way by a walk over all, and how many are kept as such, where the two differ.
-    pub(super) fn miscounted(&self, is_amiss: impl Fn(&MachineKey) -> bool) -> Option<(usize, usize)> {
+    pub(super) fn miscounted(&self, has_open: impl Fn(&MachineKey) -> bool) -> Option<(usize, usize)> {
         let gives_way =
-            |(machine, traced): &(&MachineKey, &Traced)| !traced.is_leaving() && !is_amiss(machine);
+            |(machine, traced): &(&MachineKey, &Traced)| !traced.is_leaving() && !has_open(machine);
         let idle =
             self.of.iter().filter(gives_way).map(|(machine, traced)| (traced.changed, machine.clone()));
         let idle: BTreeSet<_> = idle.collect();

@@ -21,10 +21,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 use crate::model::id::IncidentId;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use crate::plan::hold::Hold;
-use crate::plan::ladder::Class;
 use crate::record::Domain;
 use crate::remedies::Rung;
 

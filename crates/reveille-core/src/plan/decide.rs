@@ -20,10 +20,11 @@ use crate::observe::source::Trust;
 use crate::remedies::{Rung, ladder, rejoin};
 
 use super::desk::{Case, Desk};
-use super::hold::Hold;
 use super::interlock;
-use super::ladder::{self, Class};
+use super::ladder;
 use super::wishes;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 
 /// What should happen next with a case, and everything that is held back meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::model::hold::Scope;
+use crate::model::hold::Scope;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 

@@ -32,11 +32,11 @@ use crate::remedies::{NudgeGroup, Reboot, Rung};
 
 use super::budget::UsedUp;
 use super::desk::{Case, Desk};
-use super::freeze::Scope;
-use super::hold::Hold;
-use super::ladder::Class;
 use super::others::Others;
 use super::wishes;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
+use crate::model::hold::Scope;
 
 pub(crate) use agents::{agents_lost, settling};
 pub use agents::{agents_outage, leases_say_otherwise};

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use crate::model::cause::Cause;
-pub use crate::model::class::Class;
 use crate::model::incident::FaultKind;
 use crate::remedies::Rung;
 

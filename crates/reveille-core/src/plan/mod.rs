@@ -20,5 +20,3 @@ pub mod others;
 pub mod places;
 pub mod routes;
 pub mod wishes;
-
-pub use crate::model::hold;

@@ -21,7 +21,7 @@ use crate::remedies::Rung;
 
 use super::desk::{Case, Desk};
 use super::interlock;
-use super::ladder::Class;
+use crate::model::class::Class;
 
 /// The same wish as the annotation's, on the instance itself: who never joined has no Node to write on. A metadata pair
 /// with the value `true` or `false`; a tag of this name is `true`.

@@ -7,8 +7,8 @@ use crate::diagnose::network::membership::Verdict;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddPortPairs;
+use crate::model::class::Class;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 use ipnet::IpNet;
 
 use super::invariants::{self, Checked};

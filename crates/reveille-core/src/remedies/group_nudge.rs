@@ -6,9 +6,9 @@ use std::fmt;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::NudgeGroup;
+use crate::model::class::Class;
 use crate::model::network::NUDGE_MARK;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};

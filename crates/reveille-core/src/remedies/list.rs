@@ -8,12 +8,12 @@ use std::fmt;
 use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::class::Class;
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::FaultKind;
 use crate::model::roster::Ownership;
 use crate::model::violation::Violation;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, address_pairs, group_nudge, invariants, leftover,

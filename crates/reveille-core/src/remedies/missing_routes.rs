@@ -6,8 +6,8 @@ use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddRoutes;
+use crate::model::class::Class;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{

@@ -18,12 +18,12 @@ use std::sync::Arc;
 use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
 use crate::model::roster::Ownership;
 use crate::model::violation::Violation;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::hold::Hold;
-use crate::plan::ladder::Class;
 
 pub mod address_pairs;
 mod facts;

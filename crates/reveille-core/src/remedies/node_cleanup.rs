@@ -5,14 +5,14 @@ use std::fmt;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::DeleteNode;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 use crate::model::id::InstanceId;
 use crate::model::incident::FaultKind;
 use crate::model::node::Identity;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::hold::Hold;
-use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};

@@ -6,10 +6,10 @@ use crate::diagnose::faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddRules;
+use crate::model::class::Class;
 use crate::model::incident::Subject;
 use crate::model::network::RuleSpec;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
 use super::{

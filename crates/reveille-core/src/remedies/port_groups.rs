@@ -8,10 +8,10 @@ use crate::diagnose::network::membership::Verdict;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::SetPortGroups;
+use crate::model::class::Class;
 use crate::model::incident::MachineKey;
 use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};

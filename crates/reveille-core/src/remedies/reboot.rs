@@ -8,6 +8,7 @@ use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::{ActionMark, Before};
 use crate::model::call::Reboot;
+use crate::model::class::Class;
 use crate::model::hosting::{Check, GroupPhase};
 use crate::model::id::InstanceId;
 use crate::model::instance::InstanceState;
@@ -16,7 +17,6 @@ use crate::model::roster::Mode;
 use crate::observe::cloud::Seen;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::interlock;
-use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{

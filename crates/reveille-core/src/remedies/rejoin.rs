@@ -7,6 +7,8 @@ use crate::event::Answer;
 use crate::model::agent::{ApiSaid, Ask, HoldKind};
 use crate::model::before::Before;
 use crate::model::call::AskAgent;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 use crate::model::id::{AgentId, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::node::{Node, Ready};
@@ -14,9 +16,7 @@ use crate::model::roster::Mode;
 use crate::model::violation::ensure;
 use crate::observe::agents::AgentSeen;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::hold::Hold;
 use crate::plan::interlock;
-use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::reboot::stands_for;

@@ -7,6 +7,8 @@ use crate::diagnose::hosting;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::DeleteInstance;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 use crate::model::hosting::GroupPhase;
 use crate::model::incident::{Confidence, FaultKind, MachineKey};
 use crate::model::instance::{Instance, InstanceState};
@@ -15,8 +17,6 @@ use crate::model::violation::ensure;
 use crate::observe::cloud::Seen;
 use crate::plan::budget::{REPLACEMENT_FAILED, normalise_fault};
 use crate::plan::desk::{Case, Desk};
-use crate::plan::hold::Hold;
-use crate::plan::ladder::Class;
 use crate::plan::{interlock, wishes};
 
 use super::invariants::{self, Checked};

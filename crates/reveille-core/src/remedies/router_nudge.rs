@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::NudgeRouter;
+use crate::model::class::Class;
 use crate::model::network::Route;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 use ipnet::IpNet;
 
 use super::invariants::Checked;

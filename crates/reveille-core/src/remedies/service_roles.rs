@@ -9,11 +9,11 @@ use crate::event::Answer;
 use crate::model::access::{Role, RoleRef, ServiceUser, UserRef, UserRoles};
 use crate::model::before::Before;
 use crate::model::call::AssignRoles;
+use crate::model::class::Class;
 use crate::model::incident::Subject;
 use crate::model::roster::Mode;
 use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, gone, no_call, not_seen, nothing_more, seen};

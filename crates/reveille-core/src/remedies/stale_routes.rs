@@ -9,11 +9,11 @@ use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::RemoveRoutes;
+use crate::model::class::Class;
 use crate::model::network::Route;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::Checked;
 use super::{

@@ -7,10 +7,10 @@ use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::before::Before;
 use crate::model::call::StartInstance;
+use crate::model::class::Class;
 use crate::model::instance::InstanceState;
 use crate::model::violation::ensure;
 use crate::plan::desk::{Case, Desk};
-use crate::plan::ladder::Class;
 
 use super::invariants::{self, Checked};
 use super::{

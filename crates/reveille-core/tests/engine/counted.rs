@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::{Call, ReadError, ReadErrorKind};
-use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::effect::Call;
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use reveille_core::model::lease::Leases;
@@ -11,7 +11,8 @@ use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
-use super::fixture::{CLOUD, Field, instance, node, port, roster};
+use super::beside::{Beside, restarted};
+use super::fixture::{CLOUD, Field, instance, node, roster};
 use super::steps::{min, roster_with, set, without_rejoin};
 
 fn silence(field: &mut Field, ids: std::ops::Range<usize>) {
@@ -59,47 +60,18 @@ fn machine_whose_lease_is_silent_is_away_although_its_cloud_denies_it() {
 /// Half of a roster is silent by its leases alone, in a cloud that cannot be read any more, and we are restarted.
 #[test]
 fn restart_ends_no_freeze_by_silent_leases_in_a_cloud_that_cannot_be_read() {
-    let two = || {
-        let mut two = without_rejoin();
-        two.clouds.push("os-b".into());
-        let mut pool = two.pools.values().next().unwrap().clone();
-        (pool.name, pool.cloud, pool.groups) = ("b".into(), "os-b".into(), Vec::new());
-        two.pools.insert(pool.name.clone(), pool);
-        two
-    };
     for restart in [false, true] {
-        let mut field = Field::new(two()).populate(10);
-        let others: Vec<_> = (0..10).map(|n| Arc::new(instance(&format!("b{n:03}")))).collect();
-        for one in &others {
-            field.elsewhere.insert(one.id.to_string(), (**one).clone());
-            field.nodes.insert(one.id.to_string(), node(one.id.as_str(), Ready::True));
-        }
-        let listed = CloudFact::read(CloudSnapshot {
-            instances: others.clone(),
-            groups: Some(Vec::new()),
-            scope: Scope::Full,
-            ports: others.iter().map(|one| (one.id.clone(), Arc::new(port(one.id.as_str(), &[])))).collect(),
-            ..CloudSnapshot::default()
-        });
-        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
-        let unread = CloudFact::Failed(error);
-        let run = |field: &mut Field, minutes: i64, fact: &CloudFact| {
-            for _ in 0..2 * minutes {
-                field.feed(Event::Cloud { cloud: "os-b".into(), fact: fact.clone() });
-                field.run(Span::from_s(30));
-            }
-        };
-        run(&mut field, 20, &listed);
-        let silent: Vec<String> = others.iter().map(|one| format!("node-{}", one.id)).collect();
+        let (beside, mut field) = Beside::new();
+        beside.run_listed(&mut field, 20);
+        let silent: Vec<String> = beside.ids().map(|id| format!("node-{id}")).collect();
         field.silent = silent.clone();
         set(&mut field, "i004", Ready::Unknown);
-        run(&mut field, 3, &listed);
-        let elsewhere = field.elsewhere.clone();
+        beside.run_listed(&mut field, 3);
         if restart {
-            field = field.restarted(two());
-            (field.elsewhere, field.silent) = (elsewhere, silent);
+            field = restarted(field);
+            field.silent = silent;
         }
-        run(&mut field, 40, &unread);
+        beside.run_unread(&mut field, 40);
         assert_eq!(field.calls, [], "restart: {restart}");
     }
 }
@@ -318,53 +290,23 @@ fn machines_that_lost_their_marks_while_no_process_ran_are_not_counted_for_good(
 /// As `freezes::restart_ends_no_freeze_by_machines_of_a_cloud_that_cannot_be_read`, in a cluster whose Nodes have no provider ID.
 #[test]
 fn restart_ends_no_freeze_where_nodes_have_no_provider_id() {
-    let two = || {
-        let mut two = without_rejoin();
-        two.clouds.push("os-b".into());
-        let mut pool = two.pools.values().next().unwrap().clone();
-        (pool.name, pool.cloud, pool.groups) = ("b".into(), "os-b".into(), Vec::new());
-        two.pools.insert(pool.name.clone(), pool);
-        two
-    };
     for restart in [false, true] {
-        let mut field = Field::new(two()).populate(10);
-        let others: Vec<_> = (0..10).map(|n| Arc::new(instance(&format!("b{n:03}")))).collect();
-        for one in &others {
-            field.elsewhere.insert(one.id.to_string(), (**one).clone());
-            let mut its = node(one.id.as_str(), Ready::True);
-            (its.provider, its.system_uuid) = (Provider::Unset, Some(one.id.clone()));
-            field.nodes.insert(one.id.to_string(), its);
+        let (beside, mut field) = Beside::new();
+        for id in beside.ids() {
+            let its = field.nodes.get_mut(id).unwrap();
+            (its.provider, its.system_uuid) = (Provider::Unset, Some(id.into()));
         }
-        let listed = CloudFact::read(CloudSnapshot {
-            instances: others.clone(),
-            groups: Some(Vec::new()),
-            scope: Scope::Full,
-            ports: others.iter().map(|one| (one.id.clone(), Arc::new(port(one.id.as_str(), &[])))).collect(),
-            ..CloudSnapshot::default()
-        });
-        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
-        let unread = CloudFact::Failed(error);
-        let run = |field: &mut Field, minutes: i64, fact: &CloudFact| {
-            for _ in 0..2 * minutes {
-                field.feed(Event::Cloud { cloud: "os-b".into(), fact: fact.clone() });
-                field.run(Span::from_s(30));
-            }
-        };
-        run(&mut field, 20, &listed);
+        beside.run_listed(&mut field, 20);
         set(&mut field, "i004", Ready::Unknown);
-        run(&mut field, 3, &listed);
-        if !restart {
-            others.iter().for_each(|one| set(&mut field, one.id.as_str(), Ready::Unknown));
-            run(&mut field, 1, &listed);
-        }
-        let elsewhere = field.elsewhere.clone();
+        beside.run_listed(&mut field, 3);
+        // They fall silent while no process runs, or beside one that lists them once more.
+        beside.set(&mut field, Ready::Unknown);
         if restart {
-            // They fall silent while no process runs.
-            others.iter().for_each(|one| set(&mut field, one.id.as_str(), Ready::Unknown));
-            field = field.restarted(two());
-            field.elsewhere = elsewhere;
+            field = restarted(field);
+        } else {
+            beside.run_listed(&mut field, 1);
         }
-        run(&mut field, 40, &unread);
+        beside.run_unread(&mut field, 40);
         assert_eq!(field.calls, [], "restart: {restart}: {:?}", field.state.desk().tally.all());
     }
 }

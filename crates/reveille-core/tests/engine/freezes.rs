@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::{Call, ReadError, ReadErrorKind};
-use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
+use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, instance, node, port, roster};
+use super::beside::{Beside, restarted};
+use super::fixture::{Field, roster};
 use super::steps::{min, roster_with, set};
 
 fn cleaned(field: &Field) -> usize {
@@ -76,54 +76,20 @@ fn scale_down_that_is_seen_to_be_one_freezes_nothing() {
 /// Half of a roster is silent, in a cloud that cannot be read any more.
 #[test]
 fn restart_ends_no_freeze_by_machines_of_a_cloud_that_cannot_be_read() {
-    let two = || {
-        let mut two = roster_with(|pool| pool.repair.rejoin = Mode::Off);
-        two.clouds.push("os-b".into());
-        let mut pool = two.pools.values().next().unwrap().clone();
-        (pool.name, pool.cloud, pool.groups) = ("b".into(), "os-b".into(), Vec::new());
-        two.pools.insert(pool.name.clone(), pool);
-        two
-    };
     for restart in [false, true] {
-        let mut field = Field::new(two()).populate(10);
-        let others: Vec<_> = (0..10).map(|n| Arc::new(instance(&format!("b{n:03}")))).collect();
-        for one in &others {
-            field.elsewhere.insert(one.id.to_string(), (**one).clone());
-            field.nodes.insert(one.id.to_string(), node(one.id.as_str(), Ready::True));
-        }
-        let listed = CloudFact::read(CloudSnapshot {
-            instances: others.clone(),
-            groups: Some(Vec::new()),
-            scope: Scope::Full,
-            ports: others.iter().map(|one| (one.id.clone(), Arc::new(port(one.id.as_str(), &[])))).collect(),
-            ..CloudSnapshot::default()
-        });
-        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
-        let unread = CloudFact::Failed(error);
-        let run = |field: &mut Field, minutes: i64, fact: &CloudFact| {
-            for _ in 0..2 * minutes {
-                field.feed(Event::Cloud { cloud: "os-b".into(), fact: fact.clone() });
-                field.run(Span::from_s(30));
-            }
-        };
-        run(&mut field, 20, &listed);
-        for one in &others {
-            set(&mut field, one.id.as_str(), Ready::Unknown);
-        }
+        let (beside, mut field) = Beside::new();
+        beside.run_listed(&mut field, 20);
+        beside.set(&mut field, Ready::Unknown);
         set(&mut field, "i004", Ready::Unknown);
-        run(&mut field, 3, &listed);
-        let elsewhere = field.elsewhere.clone();
+        beside.run_listed(&mut field, 3);
         if restart {
-            field = field.restarted(two());
-            field.elsewhere = elsewhere;
+            field = restarted(field);
         }
-        run(&mut field, 40, &unread);
+        beside.run_unread(&mut field, 40);
         assert_eq!(field.calls, [], "restart: {restart}");
         // They are back, although their cloud still cannot be read.
-        for one in &others {
-            set(&mut field, one.id.as_str(), Ready::True);
-        }
-        run(&mut field, 20, &unread);
+        beside.set(&mut field, Ready::True);
+        beside.run_unread(&mut field, 20);
         assert!(
             field.destructive_calls() > 0,
             "restart: {restart}: {}",

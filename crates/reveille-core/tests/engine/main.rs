@@ -9,6 +9,7 @@ mod agents;
 mod ahead;
 mod another;
 mod away;
+mod beside;
 mod booting;
 mod bursts;
 mod clock;

@@ -210,29 +210,29 @@ impl fmt::Display for UnknownFault {
     }
 }
 
+/// Every sheet, and the first seed whose courses have what is on it.
+fn sheets() -> [(&'static [Entry], u64); 7] {
+    [
+        (CATALOG, 0),
+        (access::CATALOG, access::SEEDS_FROM),
+        (hosting::CATALOG, hosting::SEEDS_FROM),
+        (variety::CATALOG, variety::SEEDS_FROM),
+        (hands::CATALOG, hands::SEEDS_FROM),
+        (relapse::CATALOG, relapse::SEEDS_FROM),
+        (crowds::CATALOG, crowds::SEEDS_FROM),
+    ]
+}
+
 /// Every fault there is.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    CATALOG
-        .iter()
-        .chain(access::CATALOG)
-        .chain(hosting::CATALOG)
-        .chain(variety::CATALOG)
-        .chain(hands::CATALOG)
-        .chain(relapse::CATALOG)
-        .chain(crowds::CATALOG)
+    sheets().into_iter().flat_map(|(sheet, _)| sheet)
 }
 
 impl Rates {
     /// Every fault that a course of this seed has when none is chosen.
     pub fn of_seed(seed: u64) -> Self {
-        let beside = if seed >= access::SEEDS_FROM { access::CATALOG } else { &[] };
-        let hosted = if seed >= hosting::SEEDS_FROM { hosting::CATALOG } else { &[] };
-        let varied = if seed >= variety::SEEDS_FROM { variety::CATALOG } else { &[] };
-        let by_hand = if seed >= hands::SEEDS_FROM { hands::CATALOG } else { &[] };
-        let back = if seed >= relapse::SEEDS_FROM { relapse::CATALOG } else { &[] };
-        let crowds = if seed >= crowds::SEEDS_FROM { crowds::CATALOG } else { &[] };
-        let sheets = [CATALOG, beside, hosted, varied, by_hand, back, crowds];
-        let entries = sheets.into_iter().flatten();
+        let sheets = sheets().into_iter().filter(|(_, from)| seed >= *from);
+        let entries = sheets.flat_map(|(sheet, _)| sheet);
         Self(entries.map(|entry| (entry.name, entry.rate)).collect())
     }
 

@@ -10,10 +10,10 @@ use reveille_core::effect::Effect;
 use reveille_core::engine::{State, invariants};
 use reveille_core::event::Event;
 use reveille_core::model::cause::Cause;
+use reveille_core::model::hold::Hold;
 use reveille_core::model::incident::{FaultKind, Incident, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{self, Next};
-use reveille_core::plan::hold::Hold;
 use reveille_core::record::Verdict;
 
 use crate::world::{Harm, Told};

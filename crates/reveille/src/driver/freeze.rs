@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use reveille_core::model::hold::Scope;
 use reveille_core::model::time::Time;
 use reveille_core::observe::tally::Count;
 use reveille_core::plan::desk::Desk;
-use reveille_core::plan::freeze::Scope;
 use reveille_core::plan::interlock;
 
 /// The freezes of the last log lines.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use reveille_core::effect::Call;
 use reveille_core::model::agent::Ask;
+use reveille_core::model::hold::Hold;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{Decision, Next, decide, due_at};
 use reveille_core::plan::desk::{Case, Desk};
-use reveille_core::plan::hold::Hold;
 use reveille_core::plan::interlock;
 use reveille_core::plan::ladder;
 use reveille_core::remedies::{AskAgent, Rung, ladder, rejoin};

@@ -11,10 +11,10 @@
 
 use crate::effect::Call;
 use crate::model::attempt::Attempt;
+use crate::model::class::Class;
 use crate::model::id::IntentId;
 use crate::model::time::Time;
 use crate::plan::budget::{Flight, Phase};
-use crate::plan::ladder::Class;
 use crate::record::Domain;
 use crate::remedies::Rung;
 

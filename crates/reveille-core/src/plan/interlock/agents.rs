@@ -5,7 +5,7 @@ use crate::model::time::Time;
 use crate::observe::cluster::ClusterView;
 
 use super::super::desk::Desk;
-use super::super::hold::Hold;
+use crate::model::hold::Hold;
 
 /// With agents on this share of the nodes or more, percent, their word on the API server counts whatever leases say.
 const SPEAKS_PCT: usize = 20;

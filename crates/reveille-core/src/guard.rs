@@ -33,6 +33,8 @@ crate::guards! {
     SilentLeases = "silent-leases",
     /// an empty or shrunken list of leases is not believed
     ShrunkenLeases = "shrunken-leases",
+    /// a machine whose log names a deletion that no list has shown is read before anything is done to it
+    UnlistedDeletions = "unlisted-deletions",
     /// where no Node exists yet, nothing that can hurt is done
     SomeNode = "some-node",
     /// an instance is gone when its id was denied, not when a list lacks it

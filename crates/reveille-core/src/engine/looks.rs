@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::diagnose::gathered::{handled, launched};
 use crate::effect::{Call, Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
+use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
 use crate::model::evidence::Source;
@@ -292,7 +293,26 @@ impl State {
         else {
             return;
         };
-        self.others.tell(pool, Arc::from(format!("user {who} deleted instance {instance}")));
+        let what = format!("user {who} deleted instance {instance}");
+        if let Some(record) = self.others.tell(pool, what.into()) {
+            self.outbox.record(record);
+        }
+    }
+
+    /// The last that was done to the machine, by another, was to delete it, and no list has shown that: it is asked for itself. A
+    /// list of what changed may lack it, while a part of its cloud is away, and no later one names it (seed 5701372).
+    fn unlisted_deletion(
+        &self,
+        key: &IncidentKey,
+        log: &[InstanceAction],
+        ours: &BTreeSet<RequestId>,
+    ) -> Option<Look> {
+        log.first().filter(|last| &*last.action == "delete" && !ours.contains(&last.request))?;
+        let (cloud, seen) = self.desk().seen_of(&key.subject)?;
+        let instance = &seen.instance;
+        let is_unlisted = !instance.state.is_leaving() && instance.task.is_none() && seen.unlisted.is_none();
+        let asks = is_unlisted && stands(Guard::UnlistedDeletions);
+        asks.then(|| Look::Instance(cloud.name.clone(), instance.id.clone()))
     }
 
     /// Our requests that the cloud took for the machine of this incident, under whichever incident. Of a reboot whose answer was
@@ -418,9 +438,14 @@ impl State {
         let log = if let Ok(Answer::Actions(actions)) = &answer { &actions[..] } else { &[] };
         let ours = self.requests_for(key, log);
         self.learn_own_user(key, log, &ours);
+        let unlisted_deletion = self.unlisted_deletion(key, log, &ours);
         let Some(case) = self.incidents.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding.retain(|out| out != look);
+        if let Some(look) = unlisted_deletion {
+            gathered.outstanding.push(look.clone());
+            self.reads.ask(look, LookFor::Evidence(key.clone()));
+        }
         let of_guest = matches!(look, Look::Console(..) | Look::Testimony(..));
         let of_cloud = of_guest || matches!(look, Look::Actions(..) | Look::Instance(..) | Look::Roles(..));
         // A denial that comes too late proves nothing any more, and is asked for again later and later.

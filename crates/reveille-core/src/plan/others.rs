@@ -81,6 +81,14 @@ impl Others {
         }
     }
 
+    /// What restores this. The earlier records may be gone, and the hour at most counts from the first of them.
+    fn record(&self, pool: &PoolName) -> Record {
+        let Self { since, at, until, what } = self.clone();
+        let since = Some(since).filter(|since| *since < at);
+        let (pools, images, versions) = (vec![pool.clone()], Vec::new(), Vec::new());
+        Record::OthersActed { at, pools, until, what, rollout: false, since, images, versions }
+    }
+
     fn go_back_to(&mut self, now: Time) {
         self.until = self.until_by(now);
         self.at = self.at.min(now);
@@ -112,23 +120,17 @@ impl AtWork {
         kept.insert(pool.clone(), Others { since, ..others.clone() });
     }
 
-    /// It is known by now who deleted what.
-    pub fn tell(&mut self, pool: &PoolName, what: Arc<str>) {
-        if let Some(others) = self.deletions.get_mut(pool) {
-            others.what = what;
-        }
+    /// It is known by now who deleted what: the ledger has to know it, too.
+    pub fn tell(&mut self, pool: &PoolName, what: Arc<str>) -> Option<Record> {
+        let others = self.deletions.get_mut(pool)?;
+        others.what = what;
+        Some(others.record(pool))
     }
 
     /// What restores this, for a rotated ledger.
     pub fn checkpoint(&self, at: Time) -> impl Iterator<Item = Record> {
         let all = self.deletions.iter().chain(&self.handovers).filter(move |(_, others)| at < others.until);
-        all.map(|(pool, Others { since, at, until, what })| {
-            // The earlier records are gone, and the hour at most counts from the first of them.
-            let since = Some(*since).filter(|since| since < at);
-            let (pools, images, versions) = (vec![pool.clone()], Vec::new(), Vec::new());
-            let (at, until, what) = (*at, *until, what.clone());
-            Record::OthersActed { at, pools, until, what, rollout: false, since, images, versions }
-        })
+        all.map(|(pool, others)| others.record(pool))
     }
 
     /// Their times go over a jump.

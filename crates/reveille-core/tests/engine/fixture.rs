@@ -196,6 +196,8 @@ pub struct Field {
     pub cloud_behind: Span,
     /// What others did to instances, as the cloud's log of actions tells it.
     pub by_others: Vec<(String, InstanceAction)>,
+    /// While there are any, lists are of what changed, and name none of these.
+    pub unnamed: Vec<String>,
     /// Nudges of the router keep their route there.
     pub leaves_nudges: bool,
     /// Calls have no effect and are answered with this.
@@ -252,6 +254,7 @@ impl Field {
             no_action_log: false,
             cloud_behind: Span::ZERO,
             by_others: Vec::new(),
+            unnamed: Vec::new(),
             leaves_nudges: false,
             refuses: None,
             mute: None,
@@ -410,7 +413,7 @@ impl Field {
         CloudSnapshot {
             instances: self.listed(),
             begun: Some(ServiceTime::from_s((self.now - self.cloud_behind).ms / 1000)),
-            scope: Scope::Full,
+            scope: if self.unnamed.is_empty() { Scope::Full } else { Scope::Changes },
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
             in_use: Arc::new(self.in_use.clone()),
             groups: Some(vec![Arc::new(self.group())]),
@@ -421,8 +424,11 @@ impl Field {
     /// Adapters list what carries the cluster's mark: nothing else is asked for, or handed on.
     fn listed(&self) -> Vec<Arc<Instance>> {
         let mark = Mark::Tag("k8s-cluster=prod".into());
-        let all = self.instances.keys().filter_map(|id| self.described(id));
-        all.filter(|instance| instance.marks.contains(&mark) || instance.is_bare()).collect()
+        let named = self.instances.keys().filter(|id| !self.unnamed.contains(id));
+        named
+            .filter_map(|id| self.described(id))
+            .filter(|instance| instance.marks.contains(&mark) || instance.is_bare())
+            .collect()
     }
 
     /// As its cloud describes it: with the addresses of its ports, which Neutron tells Nova of when one comes or goes (nova:
@@ -611,11 +617,9 @@ impl Field {
         id: &'a InstanceId,
         is_such: impl Fn(&Call) -> bool + 'a,
     ) -> impl Iterator<Item = (usize, &'a Arc<str>)> {
-        let on_it = move |call: &Call| match call {
-            Call::Reboot(Reboot { instance, .. }) | Call::Start(StartInstance { instance, .. }) => {
-                instance == id && is_such(call)
-            }
-            _ => false,
+        let on_it = move |call: &Call| {
+            matches!(call, Call::Reboot(Reboot { instance, .. }) | Call::Start(StartInstance { instance, .. })
+                if instance == id && is_such(call))
         };
         let made = self.made.iter().enumerate().filter(move |(_, (call, _))| !self.deaf && on_it(call));
         made.map(|(number, (_, at))| (number, at))

@@ -3,7 +3,7 @@
 use reveille_core::engine::{Restored, State};
 use reveille_core::event::{Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::instance::{Fault, InstanceAction, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
@@ -268,5 +268,28 @@ fn dead_machine_of_a_pool_with_two_versions_is_repaired_although_we_are_restarte
         }
         let held = || field.held("i004", FaultKind::NotReady);
         assert!(!calls.is_empty(), "two: {two}, each {every} min, rotated: {rotated}: {}", held());
+    }
+}
+
+/// A list of what changed left a machine out that another client had begun to delete, because a part of the cloud was away, and
+/// no later one names it. Its log of actions, which is read before a reboot, tells; then the machine itself is asked for (seed
+/// 5701372). One whose deletion the cloud gave up runs, and is repaired.
+#[test]
+fn machine_whose_log_names_a_deletion_is_read_before_it_is_rebooted() {
+    for goes in [true, false] {
+        let mut field = Field::new(without_rejoin()).populate(10);
+        field.run(min(20));
+        field.unnamed.push(ONE.to_owned());
+        let started = field.cloud_time();
+        let (request, user) = ("req-erin".into(), Some("erin".into()));
+        let deletes = InstanceAction { request, action: "delete".into(), started, user, message: None };
+        field.by_others.push((ONE.to_owned(), deletes));
+        if goes {
+            let instance = field.instances.get_mut(ONE).unwrap();
+            (instance.state, instance.task) = (InstanceState::Deleting, Some("deleting".into()));
+        }
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(30));
+        assert_eq!(field.calls.is_empty(), goes, "deletion goes on: {goes}, {:?}", made(&field));
     }
 }

@@ -68,11 +68,13 @@ impl Referee {
         }
         let all = scene.world.heard_in(None);
         let silent = all.machines - all.heard;
-        // Where the roster tolerates so many failing machines at once, those that have not come up yet are no dark fleet.
+        // Where the roster tolerates so many failing machines at once, those that no Node tells of are no dark fleet: they have
+        // not come up yet, or their Nodes went with a restored store (seed 5701476).
         // Machines that fell silent are a dark fleet under every roster.
         let most = |some: u32| some * 100 >= 65 * all.machines;
         let away = most(silent) && silent > scene.roster.limits.tolerated(all.machines);
-        let dark = all.machines >= 2 && (most(silent - all.new) || away || scene.world.leases_stand_still());
+        let dark =
+            all.machines >= 2 && (most(silent - all.nodeless) || away || scene.world.leases_stand_still());
         // What no list shows from its beginning on, or from the beginning of a process, no client can know (seed 5600248).
         self.is_silence_unseen = scene.world.shows_no_silence();
         let begins = (!self.is_silence_unseen).then_some(now);

@@ -326,12 +326,23 @@ impl World {
         let event =
             self.cluster.say(self.now, about, "DeletingNode", message, "cloud-node-lifecycle-controller");
         self.said(event);
-        let id = self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone());
+        let last = self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone());
         self.delete_node(name);
-        if let Some(id) = id {
+        let registered: Vec<InstanceId> = self.registered_as(name).collect();
+        for id in last.into_iter().chain(registered) {
             self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByCloudController);
             self.note_causes(&id);
         }
+    }
+
+    /// Machines whose kubelets registered under this name. Each of several that are called the same updates the Node of that
+    /// name, and loses it when it is deleted (seed 5702055).
+    fn registered_as(&self, name: &NodeName) -> impl Iterator<Item = InstanceId> {
+        let is_registered = |id: &&InstanceId| {
+            self.vms.get(*id).is_some_and(|vm| vm.kubelet == Kubelet::Registered)
+                && self.node_name_of(id) == *name
+        };
+        self.vms.keys().filter(is_registered).cloned()
     }
 
     /// The Node object goes, whichever client deleted it; the controller manager says so, and its lease is collected.

@@ -14,7 +14,7 @@ use reveille_core::plan::wishes::KEEP_MARK;
 
 use super::World;
 use super::project::Server;
-use super::vm::FirstBoot;
+use super::vm::{FirstBoot, Vm};
 
 /// One machine and its surroundings, as they are now.
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ pub(crate) struct GroundTruth {
 pub(crate) struct Heard {
     pub(crate) machines: u32,
     pub(crate) heard: u32,
-    /// Of those that are not heard: never were, because they have not registered yet.
-    pub(crate) new: u32,
+    /// Of those that are not heard: they have no Node that could tell, because they have not registered yet or it was deleted.
+    pub(crate) nodeless: u32,
 }
 
 impl World {
@@ -111,16 +111,19 @@ impl World {
         self.project.servers.values().filter(leaves).map(|server| (&server.instance.id, server.changed_at))
     }
 
-    /// Our running machines of a zone, or of all zones.
+    /// Running machines that carry the marks of our pools, in a zone or in all zones. Who gave a machine away has the say over
+    /// when it is silent (seed 5751632).
     pub(crate) fn heard_in(&self, zone: Option<&ZoneName>) -> Heard {
         let mut heard = Heard::default();
         for (id, server) in &self.project.servers {
             let here = zone.is_none_or(|zone| server.instance.zone.as_ref() == Some(zone));
-            if here && server.pool.is_some() && server.instance.state == InstanceState::Active {
+            let ours = server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool));
+            if here && ours && server.instance.state == InstanceState::Active {
                 heard.machines += 1;
                 let vm = self.vms.get(id);
                 heard.heard += u32::from(vm.is_some_and(|vm| vm.heard));
-                heard.new += u32::from(vm.is_none_or(|vm| !vm.heard && !vm.joined));
+                let is_shown = |vm: &Vm| vm.joined && !self.cluster.of(id).is_empty();
+                heard.nodeless += u32::from(vm.is_none_or(|vm| !vm.heard && !is_shown(vm)));
             }
         }
         heard

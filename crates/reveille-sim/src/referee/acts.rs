@@ -16,8 +16,8 @@ use reveille_core::remedies::{
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
 
-use crate::world::Standstill;
 use crate::world::ground_truth::GroundTruth;
+use crate::world::{Heard, Ours, Standstill};
 
 use super::{Deleted, Intent, Referee, Scene};
 
@@ -41,6 +41,8 @@ const ENDLESS: usize = 14;
 const TOO_OFTEN: usize = 3;
 /// The log of actions is read again before a reboot or a deletion when it is older than this.
 const LOG_LASTS: Span = Span::from_s(30);
+/// Leases are listed three times in this time.
+const LEASES_LISTED: Span = Span::from_s(30);
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
 /// A denial is believed for so long; the decision and the call's way come after it.
@@ -57,7 +59,7 @@ impl Referee {
     pub(super) fn look_around(&mut self, scene: &Scene<'_>) {
         let now = self.now;
         for zone in scene.world.zones() {
-            let heard = scene.world.heard_in(Some(&zone));
+            let heard = scene.world.heard_in(Some(&zone), Ours::Kept);
             if heard.machines >= 2 && heard.heard == 0 {
                 self.dark_since.entry(zone).or_insert(now);
             } else if let Some(since) = self.dark_since.remove(&zone)
@@ -66,17 +68,23 @@ impl Referee {
                 self.back_at.insert(zone, now);
             }
         }
-        let all = scene.world.heard_in(None);
-        let silent = all.machines - all.heard;
         // Where the roster tolerates so many failing machines at once, those that no Node tells of are no dark fleet: they have
         // not come up yet, or their Nodes went with a restored store (seed 5701476).
         // Machines that fell silent are a dark fleet under every roster.
-        let most = |some: u32| some * 100 >= 65 * all.machines;
-        let away = most(silent) && silent > scene.roster.limits.tolerated(all.machines);
-        let dark =
-            all.machines >= 2 && (most(silent - all.nodeless) || away || scene.world.leases_stand_still());
+        let is_dark = |all: Heard| {
+            let silent = all.machines - all.heard;
+            let most = |some: u32| some * 100 >= 65 * all.machines;
+            let away = most(silent) && silent > scene.roster.limits.tolerated(all.machines);
+            all.machines >= 2 && (most(silent - all.nodeless) || away || scene.world.leases_stand_still())
+        };
+        let dark = Ours::BOTH.into_iter().all(|ours| is_dark(scene.world.heard_in(None, ours)));
         // What no list shows from its beginning on, or from the beginning of a process, no client can know (seed 5600248).
         self.is_silence_unseen = scene.world.shows_no_silence();
+        // Leases are silent after a while: a process that began a moment before has seen nothing either (seed 5801390).
+        let shows_after = scene.roster.timing.lease_silent_after + LEASES_LISTED;
+        if self.is_silence_unseen && self.ago(self.began_at) < shows_after {
+            self.fleet_dark_since = None;
+        }
         let begins = (!self.is_silence_unseen).then_some(now);
         self.fleet_dark_since = if dark { self.fleet_dark_since.or(begins) } else { None };
         for pool in scene.roster.pools.keys() {
@@ -151,10 +159,12 @@ impl Referee {
     /// Most nodes that are missing went with a restored store: that says nothing of their machines. A few are not told from
     /// single deletions, by a person neither; and one in the second of the call is seen after it (seed 5152006).
     fn judge_restored(&mut self, call: &Call, id: &InstanceId, scene: &Scene<'_>) {
-        let nodeless = scene.world.nodeless_since_restore(SLACK);
-        let machines = scene.world.heard_in(None).machines as usize;
-        let are_many = nodeless > 1 && nodeless * 100 >= RESTORED_PCT * machines;
-        if are_many && scene.world.lacks_node_since_restore(id) {
+        let are_many = |ours: Ours| {
+            let nodeless = scene.world.nodeless_since_restore(SLACK, ours);
+            let machines = scene.world.heard_in(None, ours).machines as usize;
+            nodeless > 1 && nodeless * 100 >= RESTORED_PCT * machines
+        };
+        if Ours::BOTH.into_iter().all(are_many) && scene.world.lacks_node_since_restore(id) {
             self.foul("restored", format!("{call}: its node went with a restored etcd, and it runs"));
         }
     }

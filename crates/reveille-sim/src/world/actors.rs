@@ -12,6 +12,7 @@ use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::time::Span;
 
 use super::cluster::{Lease, set_ready};
+use super::ground_truth::Ours;
 use super::layout::neighbour_mark;
 use super::trouble::Bites;
 use super::vm::{FirstBoot, Kubelet, Trouble, Vm};
@@ -396,12 +397,11 @@ impl World {
     }
 
     /// How many machines that run lost their Node with a restored store, so long ago or longer, and have none since.
-    pub(crate) fn nodeless_since_restore(&self, for_at_least: Span) -> usize {
+    pub(crate) fn nodeless_since_restore(&self, for_at_least: Span, ours: Ours) -> usize {
         let early = self.restored.iter().filter(|(_, at)| self.now.since(**at) >= for_at_least);
         let runs = |id: &InstanceId| {
-            let server = self.project.servers.get(id);
-            server
-                .is_some_and(|server| server.pool.is_some() && server.instance.state == InstanceState::Active)
+            let server = self.project.servers.get(id).filter(|server| Self::is_ours(server, ours));
+            server.is_some_and(|server| server.instance.state == InstanceState::Active)
         };
         early.filter(|(id, _)| runs(id) && self.lacks_node_since_restore(id)).count()
     }

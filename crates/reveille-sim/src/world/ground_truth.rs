@@ -43,6 +43,19 @@ pub(crate) struct GroundTruth {
     pub(crate) hosting: Option<Arc<Hosting>>,
 }
 
+/// Which machines count as ours. No list of changes shows that marks changed, so that for a while a controller may take either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ours {
+    /// Those that their owner keeps in a pool.
+    Kept,
+    /// Those of them that carry the marks of their pool. Who gave a machine away has the say over when it is silent (seed 5751632).
+    Marked,
+}
+
+impl Ours {
+    pub(crate) const BOTH: [Self; 2] = [Self::Kept, Self::Marked];
+}
+
 /// How many machines of ours there are somewhere, and how many of them are heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
@@ -111,14 +124,12 @@ impl World {
         self.project.servers.values().filter(leaves).map(|server| (&server.instance.id, server.changed_at))
     }
 
-    /// Running machines that carry the marks of our pools, in a zone or in all zones. Who gave a machine away has the say over
-    /// when it is silent (seed 5751632).
-    pub(crate) fn heard_in(&self, zone: Option<&ZoneName>) -> Heard {
+    /// Our running machines of a zone, or of all zones.
+    pub(crate) fn heard_in(&self, zone: Option<&ZoneName>, ours: Ours) -> Heard {
         let mut heard = Heard::default();
         for (id, server) in &self.project.servers {
             let here = zone.is_none_or(|zone| server.instance.zone.as_ref() == Some(zone));
-            let ours = server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool));
-            if here && ours && server.instance.state == InstanceState::Active {
+            if here && Self::is_ours(server, ours) && server.instance.state == InstanceState::Active {
                 heard.machines += 1;
                 let vm = self.vms.get(id);
                 heard.heard += u32::from(vm.is_some_and(|vm| vm.heard));
@@ -127,6 +138,10 @@ impl World {
             }
         }
         heard
+    }
+
+    pub(super) fn is_ours(server: &Server, ours: Ours) -> bool {
+        server.pool.as_ref().is_some_and(|pool| ours == Ours::Kept || Self::is_marked(server, pool))
     }
 
     /// The machine behind a node, if it is still this object, and of this boot where one is named.

@@ -69,6 +69,7 @@ use vm::{GuestStep, Trouble, Vm};
 
 pub use agents::{AgentAct, AgentPlan, AgentSaid};
 pub use glance::Health;
+pub(crate) use ground_truth::{Heard, Ours};
 pub(crate) use judge::is_in_other_hands;
 pub use judge::{Act, Lesser, Wrong};
 pub(crate) use network_faults::Standstill;

@@ -23,6 +23,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Registration, registered, set_ready};
 use super::fault::{Fault, Right};
+use super::ground_truth::Ours;
 use super::{Task, World};
 
 /// What is in force.
@@ -58,7 +59,7 @@ pub(crate) struct NetworkFaults {
 struct Crowd {
     /// Those that stand still.
     members: BTreeSet<InstanceId>,
-    /// How many they were.
+    /// How many of them carried the marks of their pools.
     size: u32,
     /// Of how many machines of ours that ran.
     of: u32,
@@ -154,7 +155,9 @@ impl World {
         for id in &members {
             self.review(id);
         }
-        let size = members.len() as u32;
+        // Who gave machines away has the say over when those are silent (seed 5803794).
+        let is_marked = |id: &&InstanceId| Self::is_ours(&self.project.servers[*id], Ours::Marked);
+        let size = members.iter().filter(is_marked).count() as u32;
         self.network_faults.crowd = Some(Crowd { members, size, of, since: self.now, returns: None });
     }
 

@@ -184,7 +184,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
         Guard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
         Guard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
-        Guard::SilentLeases => hunted(include_str!("../seeds/5305304.txt")),
+        Guard::SilentLeases => hunted(include_str!("../seeds/3271897.txt")),
         Guard::OpenFate => deleted_beside_a_person(seed),
         Guard::LogAgain => rebooted_by_a_person(seed),
         Guard::ZoneDark

@@ -66,6 +66,7 @@ struct Own {
     store: Store,
     wake: Option<Time>,
     stepped_at: Time,
+    alive_at: Time,
     skew_ms: i64,
     run: Run,
     backlog: Vec<Event>,
@@ -82,6 +83,7 @@ impl Own {
         swap(&mut self.store, &mut drive.store);
         swap(&mut self.wake, &mut drive.wake);
         swap(&mut self.stepped_at, &mut drive.stepped_at);
+        swap(&mut self.alive_at, &mut drive.alive_at);
         swap(&mut self.skew_ms, &mut drive.skew_ms);
         swap(&mut self.run, &mut drive.run);
         swap(&mut self.backlog, &mut drive.backlog);
@@ -104,6 +106,7 @@ impl Drive {
             store: self.store.estranged(usurped.refused),
             wake: self.wake,
             stepped_at: self.stepped_at,
+            alive_at: self.alive_at,
             skew_ms: self.skew_ms,
             run: if usurped.how == Estranged::Sleeps { Run::Paused(half) } else { Run::Running },
             backlog: Vec::new(),
@@ -117,7 +120,7 @@ impl Drive {
         self.store.crash();
         self.witnessed.crash();
         self.wake = None;
-        let last_alive = self.clock_of(self.stepped_at);
+        let last_alive = self.alive_at;
         self.skew_ms = usurped.skew_ms;
         self.fence = self.fence.next();
         self.world.listen_beside(self.now, self.fence);

@@ -215,7 +215,7 @@ impl Drive {
         self.fence = self.fence.next();
         self.tell(format!("another process starts as {}", self.fence));
         self.world.listen(self.now, self.fence);
-        self.begin_anew(self.clock_of(self.stepped_at));
+        self.begin_anew(self.alive_at);
     }
 
     /// An engine is restored from what is durable, under the fencing number of the drive.

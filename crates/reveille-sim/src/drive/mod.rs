@@ -51,6 +51,9 @@ pub struct Drive {
     /// When the engine wants to be woken, on its own clock.
     wake: Option<Time>,
     stepped_at: Time,
+    /// When that was by its own clock, as it keeps it for the next process. A clock that is set while no process runs does not
+    /// change what is kept (seed 5804561).
+    alive_at: Time,
     tick: Span,
     mishaps: BTreeMap<(Time, u64), Mishap>,
     put: u64,
@@ -157,6 +160,7 @@ impl Drive {
             store,
             wake: None,
             stepped_at: layout.start,
+            alive_at: layout.start,
             tick: if layout.news_only { TICK_NEWS_ONLY } else { TICK },
             mishaps: BTreeMap::new(),
             put: 0,
@@ -385,6 +389,7 @@ impl Drive {
         }
         let effects = self.state.step(self.clock(), event);
         self.stepped_at = self.now;
+        self.alive_at = self.clock_of(self.now);
         self.counts.steps += 1;
         self.digest.effects(&effects);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {

@@ -116,16 +116,10 @@ enum Inner {
 
 /// This machine's clock.
 pub fn now() -> Time {
-    let since = |ms: u128| i64::try_from(ms).unwrap_or(i64::MAX);
-    Time::from_ms(match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(after) => since(after.as_millis()),
-        Err(before) => -since(before.duration().as_millis()),
-    })
-}
-
-/// A span as timers take it; a negative one ends at once.
-pub fn of(span: Span) -> Duration {
-    Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(after) => Time::default() + after.into(),
+        Err(before) => Time::default() - before.duration().into(),
+    }
 }
 
 impl<T: Tokens + 'static> Driver<T> {
@@ -255,8 +249,8 @@ impl<T: Tokens + 'static> Driver<T> {
     }
 
     fn wake(&self) -> Instant {
-        let ms = self.wake_at.map_or(i64::MAX, |at| (at.ms - now().ms).max(0));
-        Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(SLEEP_MOST)
+        let left = self.wake_at.map_or(SLEEP_MOST, |at| at.since(now()).into());
+        Instant::now() + left.min(SLEEP_MOST)
     }
 
     /// Starts an effect. Returns a message that has to be sent at once.
@@ -273,7 +267,7 @@ impl<T: Tokens + 'static> Driver<T> {
             Effect::Inspect(flight, within) => {
                 let inspector = Arc::clone(&self.inspector);
                 self.spawn(async move {
-                    let found = timeout(of(within), inspector.inspect()).await.ok()?;
+                    let found = timeout(within.into(), inspector.inspect()).await.ok()?;
                     let event = Event::Inspected { flight, found: found.inspection.clone() };
                     Some(Inner::Both(event, Said::Found(Box::new(found))))
                 });
@@ -329,7 +323,7 @@ impl<T: Tokens + 'static> Driver<T> {
         for peer in peers {
             let circle = Arc::clone(&circle);
             self.spawn(async move {
-                let answer = circle.ask(&peer, of(within)).await?;
+                let answer = circle.ask(&peer, within.into()).await?;
                 Some(Inner::Event(Event::PeerAnswered { flight, peer, answer }))
             });
         }
@@ -342,7 +336,7 @@ impl<T: Tokens + 'static> Driver<T> {
             let (lines, mut heard) = mpsc::channel(QUEUED);
             let acting = inspector.acts();
             let act = async {
-                let done = timeout(of(within), hands.act(verb, &lines)).await;
+                let done = timeout(within.into(), hands.act(verb, &lines)).await;
                 drop(lines);
                 done
             };
@@ -381,7 +375,7 @@ impl<T: Tokens + 'static> Driver<T> {
 
 /// Checks whether the API server answers. None when it does. Keeps the result for peers that ask.
 async fn look(inspector: &Inspector, circle: Option<&Circle>, within: Span) -> Option<Unanswered> {
-    let silent = match timeout(of(within), inspector.check_api()).await {
+    let silent = match timeout(within.into(), inspector.check_api()).await {
         Ok(Ok(_)) => None,
         Ok(Err(unanswered)) => Some(unanswered),
         Err(_) => {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::ops::{Add, Sub};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -141,6 +142,20 @@ impl Add for Span {
     }
 }
 
+/// A span as timers take it; a negative one ends at once.
+impl From<Span> for Duration {
+    fn from(span: Span) -> Self {
+        Self::from_millis(u64::try_from(span.ms).unwrap_or(0))
+    }
+}
+
+/// A measured duration, cut to whole milliseconds.
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Self {
+        Self { ms: i64::try_from(duration.as_millis()).unwrap_or(i64::MAX) }
+    }
+}
+
 /// The one unit a tired person reads fastest: `0.4 s`, `8 s`, `14 min`, `3 h`, `40 d`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,6 +190,14 @@ mod tests {
         assert_eq!(Span::from_min(1).doubled(0, cap), Span::from_min(1));
         assert_eq!(Span::from_min(1).doubled(3, cap), Span::from_min(8));
         assert_eq!(Span::from_min(1).doubled(63, cap), cap);
+    }
+
+    #[test]
+    fn span_and_duration_convert_and_stop_at_their_bounds() {
+        assert_eq!(Duration::from(Span::from_ms(1_500)), Duration::from_millis(1_500));
+        assert_eq!(Duration::from(Span::from_ms(-1)), Duration::ZERO);
+        assert_eq!(Span::from(Duration::from_micros(1_999)), Span::from_ms(1));
+        assert_eq!(Span::from(Duration::MAX), Span::from_ms(i64::MAX));
     }
 
     #[test]

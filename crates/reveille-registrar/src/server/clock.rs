@@ -18,7 +18,7 @@ const LISTENED: i64 = 10_000;
 /// This machine's wall clock, milliseconds since the epoch.
 pub(super) fn wall() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    Time::default() + Span::from(since)
 }
 
 /// The wall clock, and a monotonic clock beside it.

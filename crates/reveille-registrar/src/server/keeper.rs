@@ -272,8 +272,7 @@ impl Keeper {
                 event
             }
             Word::Minted(machine, outcome) => {
-                let ttl =
-                    Duration::from_millis(u64::try_from(self.registry.settings().token_ttl.ms).unwrap_or(0));
+                let ttl = Duration::from(self.registry.settings().token_ttl);
                 let outcome = outcome.map(|token| {
                     let made = (token, Instant::now() + ttl);
                     self.secrets.entry(machine.clone()).or_default().push(made);

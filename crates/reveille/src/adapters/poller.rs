@@ -57,11 +57,6 @@ impl Pace {
     }
 }
 
-/// A time span of the engine as a duration of the runtime.
-pub(crate) fn duration(span: Span) -> Duration {
-    Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
-}
-
 /// Lists until no roster receives the listings any more, or `stop` resolves. A listing under way is then abandoned,
 /// because it only reads.
 pub(crate) async fn poll<R: Reader>(
@@ -103,7 +98,7 @@ pub(crate) async fn poll<R: Reader>(
             }
             loop {
                 tokio::select! {
-                    () = sleep_until(start + duration(pacer.due().since(Time::default()))) => break,
+                    () = sleep_until(start + Duration::from(pacer.due().since(Time::default()))) => break,
                     () = kick.notified() => pacer.want_full(now()),
                 }
             }
@@ -119,14 +114,13 @@ pub(crate) async fn poll<R: Reader>(
 
 /// The time since `begun`, in the unit of the engine's clock. A listing hits its time limit long before this overflows.
 pub(super) fn took(begun: Instant) -> Span {
-    Span::from_ms(i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX))
+    begun.elapsed().into()
 }
 
 /// The wait, spread by a tenth to either side, and never shorter than the service asked for.
 fn wait_after(error: &ReadError, backoff: Span, rule: pace::Pace) -> Span {
-    let spread = duration(backoff).mul_f64(0.9 + fastrand::f64() * 0.2);
-    let spread = Span::from_ms(i64::try_from(spread.as_millis()).unwrap_or(i64::MAX));
-    spread.max(error.retry_after.unwrap_or_default()).min(rule.backoff_max.max(RETRY_AFTER_MAX))
+    let spread = Duration::from(backoff).mul_f64(0.9 + fastrand::f64() * 0.2);
+    Span::from(spread).max(error.retry_after.unwrap_or_default()).min(rule.backoff_max.max(RETRY_AFTER_MAX))
 }
 
 /// The poller asks again after this time, even if the service asked for a longer wait.

@@ -68,8 +68,7 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
     let driver = driver(args, arguments, target.clone(), root)?;
     let mut tale = Tale::new(context, args.verbose, driver.1);
     tale.look_over(began, &checks);
-    let ended =
-        join::join(driver.0, reveille_node::driver::of(args.within), |at, said| tale.hear(at, said)).await;
+    let ended = join::join(driver.0, args.within.into(), |at, said| tale.hear(at, said)).await;
     let took_s = u64::try_from(reveille_node::driver::now().since(began).ms / 1000).unwrap_or(0);
     if matches!(ended, Ended::GaveUp(_) | Ended::Late(_)) {
         tale.look_back(reveille_node::driver::now(), &look().await);

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use reveille_core::model::time::{Span, Time};
 
-use crate::adapters::poller::duration;
-
 /// The engine needs a tick at least this often.
 const TICK_MAX: Duration = Duration::from_secs(10);
 
@@ -27,7 +25,7 @@ impl Alarm {
     /// How long the loop may sleep.
     pub(super) fn nap(self, now: Time) -> Duration {
         // One millisecond is added, so that the time is over at the tick.
-        self.at.map_or(TICK_MAX, |at| duration(at.since(now) + Span::from_ms(1)).min(TICK_MAX))
+        self.at.map_or(TICK_MAX, |at| Duration::from(at.since(now) + Span::from_ms(1)).min(TICK_MAX))
     }
 
     /// A tick is sent now, so a time that has passed is dropped.

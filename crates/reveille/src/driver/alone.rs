@@ -74,8 +74,7 @@ impl Moment {
 
     /// The shortest time that has passed since then: another controller does not count as silent before.
     fn at_least_since(self, earlier: Self) -> Span {
-        let mono = self.mono.saturating_duration_since(earlier.mono);
-        Span::from_ms(i64::try_from(mono.as_millis()).unwrap_or(i64::MAX))
+        self.mono.saturating_duration_since(earlier.mono).into()
     }
 }
 

@@ -18,9 +18,8 @@ pub(crate) fn system() -> Clock {
 
 /// This machine's wall clock, milliseconds since the epoch.
 pub(crate) fn wall() -> Time {
-    let since = |ms: u128| i64::try_from(ms).unwrap_or(i64::MAX);
-    Time::from_ms(match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(after) => since(after.as_millis()),
-        Err(before) => -since(before.duration().as_millis()),
-    })
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(after) => Time::default() + after.into(),
+        Err(before) => Time::default() - before.duration().into(),
+    }
 }

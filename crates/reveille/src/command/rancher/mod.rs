@@ -81,7 +81,7 @@ async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
             let is_local = sample.cluster.id.0 == LOCAL;
             let below = downstream.as_ref().or(is_local.then_some(&management));
             let newer = reading::sample(&management, below, sample.cluster.clone(), sample.server_now).await;
-            *earlier = Some((std::mem::replace(sample, newer), span(began.elapsed())));
+            *earlier = Some((std::mem::replace(sample, newer), began.elapsed().into()));
         }
     }
     // When the command line names one cluster, the machines of other clusters are left out.
@@ -100,10 +100,6 @@ async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
 /// An API server without this kind has no such machines.
 fn none_of_them(unread: Unread) -> (Vec<modern::MachineState>, Vec<Unread>) {
     (Vec::new(), if unread.kind == UnreadKind::Missing { Vec::new() } else { vec![unread] })
-}
-
-fn span(duration: Duration) -> Span {
-    Span::from_ms(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
 async fn management(places: &Places) -> Result<KubeDoor, Failure> {

@@ -257,7 +257,7 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
         Failure::usage(anyhow!(why)).next(next)
     })?;
     let (began, wall) = (Instant::now(), clock::wall());
-    let now = || wall + span(began.elapsed());
+    let now = || wall + Span::from(began.elapsed());
     let (mut ladder, effects) = Ladder::begin(site.order.clone(), site.pace, lines, wall);
     let mut effects: VecDeque<Effect> = effects.into();
     let mut wake = wall;
@@ -284,17 +284,13 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
             }
             Some(Effect::End(end)) => return Ok(ended(&end, &site.order)),
             None => {
-                let left = Duration::from_millis(u64::try_from(wake.since(now()).ms).unwrap_or(0));
+                let left = Duration::from(wake.since(now()));
                 sleep(left.clamp(Duration::from_millis(10), TICK)).await;
                 Event::Tick
             }
         };
         effects.extend(ladder.step(now(), event));
     }
-}
-
-fn span(duration: Duration) -> Span {
-    Span::from_ms(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// The lines of this repair since its last end; an error where another repair is open.

@@ -18,7 +18,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use reveille_core::effect::Effect;
 use reveille_core::engine::{Start, State};
-use reveille_core::event::Event;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 use reveille_diagnose::Judge;
@@ -33,7 +32,7 @@ use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
-use crate::driver::engine_host::EngineHost;
+use crate::driver::engine_host::{EngineHost, Input};
 use crate::driver::ledger_store;
 use crate::driver::ledger_writer::{Ack, LedgerWriter};
 use crate::driver::recorder::{ENGINE, Recorder};
@@ -117,10 +116,10 @@ impl Play {
             }
             for event in events {
                 let event = self.judge.heard(event);
-                let (mut effects, records) = self.step(at, event);
+                let (mut effects, records) = self.take(at, Input::Event(event));
                 self.show(at, &records);
                 while let Some(ack) = self.outstanding().await? {
-                    let (more, records) = self.acknowledge(at, ack);
+                    let (more, records) = self.take(at, Input::Ack(ack));
                     effects.extend(more);
                     self.show(at, &records);
                 }
@@ -143,20 +142,10 @@ impl Play {
         }
     }
 
-    fn step(&mut self, at: Time, event: Event) -> (Vec<Effect>, Vec<Record>) {
+    fn take(&mut self, at: Time, input: Input) -> (Vec<Effect>, Vec<Record>) {
         let story = &mut self.story;
         let mut records = Vec::new();
-        let effects = self.engine_host.take_watched(at, event, &mut |state, event, effects| {
-            story.after_step(state, event, effects);
-            note_records(story, at, effects, &mut records);
-        });
-        (effects, records)
-    }
-
-    fn acknowledge(&mut self, at: Time, ack: Ack) -> (Vec<Effect>, Vec<Record>) {
-        let story = &mut self.story;
-        let mut records = Vec::new();
-        let effects = self.engine_host.acknowledge_watched(at, ack, &mut |state, event, effects| {
+        let effects = self.engine_host.take_watched(at, input, &mut |state, event, effects| {
             story.after_step(state, event, effects);
             note_records(story, at, effects, &mut records);
         });

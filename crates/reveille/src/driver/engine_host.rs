@@ -37,6 +37,14 @@ pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
 /// A receiver that is told of each record when it is created.
 pub(crate) type Hearer = Box<dyn Fn(&Record) + Send>;
 
+/// What can come in: an event of the worlds, or an answer of the ledger.
+pub(crate) enum Input {
+    /// One event, for one step.
+    Event(Event),
+    /// One answer, for a step of each record that it is about.
+    Ack(Ack),
+}
+
 /// The owner of an engine's state.
 pub(crate) struct EngineHost {
     state: State,
@@ -137,64 +145,23 @@ impl EngineHost {
         }
     }
 
-    /// Processes an answer of the ledger.
-    pub(crate) fn acknowledge(&mut self, now: Time, ack: Ack) -> Vec<Effect> {
-        self.acknowledge_watched(now, ack, &mut |_, _, _| {})
-    }
-
-    /// The same, with an observer.
-    pub(crate) fn acknowledge_watched(
-        &mut self,
-        now: Time,
-        ack: Ack,
-        onlooker: &mut Onlooker<'_>,
-    ) -> Vec<Effect> {
-        match ack {
-            Ack::Kept(ids) => {
-                self.ledger_writer.answered(ids.len());
-                for id in &ids {
-                    self.witnessed.acknowledge(*id);
-                }
-                self.take_all(now, ids.into_iter().map(Event::Recorded), onlooker)
-            }
-            Ack::Refused(unkept) => {
-                self.ledger_writer.answered(unkept.len());
-                let (ids, records): (Vec<_>, Vec<_>) = unkept.into_iter().unzip();
-                self.told.refused(records);
-                self.take_all(now, ids.into_iter().map(Event::RecordFailed), onlooker)
-            }
-            Ack::Over => Vec::new(),
-            Ack::WantsCheckpoint => {
-                self.ledger_writer.rotate(self.state.checkpoint());
-                Vec::new()
-            }
-        }
-    }
-
-    /// Processes one event. The caller carries out the returned effects; the records are already on their way.
-    pub(crate) fn take(&mut self, now: Time, event: Event) -> Vec<Effect> {
-        self.take_watched(now, event, &mut |_, _, _| {})
+    /// Processes one input. The caller carries out the returned effects; the records are already on their way.
+    pub(crate) fn take(&mut self, now: Time, input: Input) -> Vec<Effect> {
+        self.take_watched(now, input, &mut |_, _, _| {})
     }
 
     /// The same, with an observer that runs after each step, before its effects go anywhere.
     pub(crate) fn take_watched(
         &mut self,
         now: Time,
-        event: Event,
-        onlooker: &mut Onlooker<'_>,
-    ) -> Vec<Effect> {
-        self.take_all(now, std::iter::once(event), onlooker)
-    }
-
-    /// The same for several events, one step each.
-    fn take_all(
-        &mut self,
-        now: Time,
-        events: impl Iterator<Item = Event>,
+        input: Input,
         onlooker: &mut Onlooker<'_>,
     ) -> Vec<Effect> {
         let mut out = Vec::new();
-        let mut events: VecDeque<Event> = events.collect();
+        let mut events = match input {
+            Input::Event(event) => VecDeque::from([event]),
+            Input::Ack(ack) => self.acknowledge(ack),
+        };
         while let Some(event) = events.pop_front() {
             let event = self.redact.event(event);
             let effects = self.state.step(now, event.clone());
@@ -242,6 +209,30 @@ impl EngineHost {
             }
         }
         out
+    }
+
+    /// The events that an answer of the ledger leads to, one step each.
+    fn acknowledge(&mut self, ack: Ack) -> VecDeque<Event> {
+        match ack {
+            Ack::Kept(ids) => {
+                self.ledger_writer.answered(ids.len());
+                for id in &ids {
+                    self.witnessed.acknowledge(*id);
+                }
+                ids.into_iter().map(Event::Recorded).collect()
+            }
+            Ack::Refused(unkept) => {
+                self.ledger_writer.answered(unkept.len());
+                let (ids, records): (Vec<_>, Vec<_>) = unkept.into_iter().unzip();
+                self.told.refused(records);
+                ids.into_iter().map(Event::RecordFailed).collect()
+            }
+            Ack::Over => VecDeque::new(),
+            Ack::WantsCheckpoint => {
+                self.ledger_writer.rotate(self.state.checkpoint());
+                VecDeque::new()
+            }
+        }
     }
 
     fn complain(&mut self, violation: &Violation) {

@@ -39,13 +39,13 @@ use std::time::Duration;
 
 use reveille_core::effect::Effect;
 use reveille_core::engine::State;
-use reveille_core::event::Event;
+use reveille_core::event::{Command, Event};
 use reveille_core::model::time::Time;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use alarm::Alarm;
-use engine_host::EngineHost;
+use engine_host::{EngineHost, Input};
 use executor::Executor;
 use freeze::Freezes;
 use ledger_writer::Ack;
@@ -134,21 +134,17 @@ impl Driver {
             let nap = alarm.nap((self.clock)());
             // A slow disk delays the events of the adapters, and refuses none of them.
             let room = self.engine_host.has_room();
-            let effects = tokio::select! {
+            let inputs = tokio::select! {
                 biased;
-                _ = told(&mut self.stop) => break Ended::Told,
+                () = told(&mut self.stop) => break Ended::Told,
                 ack = self.acks.recv() => match ack {
                     // `None` means that the thread has ended by a panic.
                     None | Some(Ack::Over) => break Ended::LedgerOver,
-                    Some(ack) => self.engine_host.acknowledge((self.clock)(), ack),
+                    Some(ack) => vec![Input::Ack(ack)],
                 },
-                _ = pauses_due.tick() => match self.pauses.read() {
-                    Some(command) => self.take(Event::Command(command)),
-                    None => Vec::new(),
-                },
+                _ = pauses_due.tick() => self.pauses.read().map(command).into_iter().collect(),
                 _ = beat_due.tick() => {
-                    let now = (self.clock)();
-                    self.engine_host.beat(now);
+                    self.engine_host.beat((self.clock)());
                     Vec::new()
                 }
                 // Questions come before the inbox, so that an operator does not wait behind a flood of events during an
@@ -157,12 +153,13 @@ impl Driver {
                     question(self.engine_host.state(), (self.clock)());
                     Vec::new()
                 }
-                Some(event) = self.inbox.recv(), if room => self.take_in(event),
+                Some(event) = self.inbox.recv(), if room => self.review(event),
                 () = sleep(nap), if room => {
                     alarm.tick((self.clock)());
-                    self.take(Event::Tick)
+                    vec![Input::Event(Event::Tick)]
                 }
             };
+            let effects = self.take(inputs);
             self.perform(effects, &mut alarm);
             if !self.engine_host.state().desk().leading {
                 break Ended::Fenced;
@@ -182,20 +179,15 @@ impl Driver {
         (state, ended)
     }
 
-    /// Processes an event of the adapters; the ownership check sees it first.
-    fn take_in(&mut self, event: Event) -> Vec<Effect> {
+    /// An event of the adapters; the ownership check sees it first, and its pauses come before it.
+    fn review(&mut self, event: Event) -> Vec<Input> {
         let changed = self.pauses.ownership_check.review(self.engine_host.state().desk().roster, &event);
-        let mut effects = match changed.then(|| self.pauses.read()).flatten() {
-            Some(command) => self.take(Event::Command(command)),
-            None => Vec::new(),
-        };
-        effects.append(&mut self.take(event));
-        effects
+        let pauses = changed.then(|| self.pauses.read()).flatten();
+        pauses.map(command).into_iter().chain([Input::Event(event)]).collect()
     }
 
-    fn take(&mut self, event: Event) -> Vec<Effect> {
-        let now = (self.clock)();
-        self.engine_host.take(now, event)
+    fn take(&mut self, inputs: impl IntoIterator<Item = Input>) -> Vec<Effect> {
+        inputs.into_iter().flat_map(|input| self.engine_host.take((self.clock)(), input)).collect()
     }
 
     fn perform(&self, effects: Vec<Effect>, alarm: &mut Alarm) {
@@ -238,27 +230,24 @@ impl Driver {
         let mut ledger = true;
         while under_way.calls() > 0 || (ledger && self.engine_host.unanswered() > 0) || !self.inbox.is_empty()
         {
-            let effects = tokio::select! {
+            let input = tokio::select! {
                 biased;
-                ack = self.acks.recv(), if ledger => match ack {
-                    Some(ack) => self.engine_host.acknowledge((self.clock)(), ack),
-                    None => {
-                        ledger = false;
-                        Vec::new()
-                    }
-                },
-                Some(event) = self.inbox.recv() => match event {
-                    Event::Done { .. } => self.take(event),
-                    // Facts of the adapters no longer matter; only the results of our calls do.
-                    _ => Vec::new(),
-                },
+                ack = self.acks.recv(), if ledger => {
+                    ledger = ack.is_some();
+                    ack.map(Input::Ack)
+                }
+                // Facts of the adapters no longer matter; only the results of our calls do.
+                Some(event) = self.inbox.recv() => {
+                    matches!(event, Event::Done { .. }).then_some(Input::Event(event))
+                }
                 () = tokio::time::sleep_until(until) => {
                     tracing::warn!(calls = under_way.calls(), "stopping without their answers; the next start reads back what became of them");
                     return;
                 }
-                () = sleep(Duration::from_millis(50)) => Vec::new(),
+                () = sleep(Duration::from_millis(50)) => None,
             };
-            let calls = effects
+            let calls = self
+                .take(input)
                 .into_iter()
                 .filter(|effect| !matches!(effect, Effect::Look { .. } | Effect::List { .. }));
             self.perform(calls.collect(), &mut alarm);
@@ -266,8 +255,12 @@ impl Driver {
     }
 }
 
+fn command(command: Command) -> Input {
+    Input::Event(Event::Command(command))
+}
+
 /// Resolves when the process has to stop; never when the sender is gone.
-async fn told(stop: &mut watch::Receiver<bool>) {
+pub(crate) async fn told(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -164,7 +164,7 @@ mod tests {
     use reveille_record::tape::{TapeReader, runs};
 
     use super::*;
-    use crate::driver::engine_host::EngineHost;
+    use crate::driver::engine_host::{EngineHost, Input};
     use crate::driver::ledger_store;
     use crate::driver::ledger_writer::LedgerWriter;
     use crate::fixture;
@@ -289,7 +289,7 @@ mod tests {
         let events = talkative();
         for (event, place) in events.iter().zip(1..) {
             assert!(format!("{event:?}").contains(CANARY), "event {place} holds the canary");
-            engine_host.take(NOW, event.clone());
+            engine_host.take(NOW, Input::Event(event.clone()));
         }
         engine_host.end();
         let (lines, notice) = read(directory.path());
@@ -310,7 +310,8 @@ mod tests {
             let text: Arc<str> =
                 Arc::from(format!("{:x}", (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             let error = ReadError { kind: ReadErrorKind::TimedOut, text, retry_after: None };
-            engine_host.take(Time::from_ms(NOW.ms + number), Event::Cluster(ClusterFact::Failed(error)));
+            let event = Event::Cluster(ClusterFact::Failed(error));
+            engine_host.take(Time::from_ms(NOW.ms + number), Input::Event(event));
         }
         assert_eq!(engine_host.state().desk().now.ms, NOW.ms + 1999, "every event was taken in");
         engine_host.end();

@@ -30,7 +30,7 @@ use reveille_core::remedies::StartInstance;
 use reveille_diagnose::Judge;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use super::engine_host::EngineHost;
+use super::engine_host::{EngineHost, Input};
 use super::executor::Executor;
 use super::ledger_backend::{FenceCheck, Lead, LedgerBackend};
 use super::ledger_writer::{Ack, LedgerWriter};

@@ -21,6 +21,7 @@ use tokio::time::sleep;
 
 use super::config::Config;
 use super::{json, spans};
+use crate::driver::told;
 
 /// The most joins that wait.
 const QUEUE_MAX: usize = 256;
@@ -120,10 +121,9 @@ impl Sender {
             }
             let spans: Vec<_> = batch.iter().flat_map(|(who, over)| spans::of(who, over)).collect();
             let body = json::request(&spans, env!("CARGO_PKG_VERSION")).to_string();
-            let stopped = stop.clone();
             let taken = tokio::select! {
                 taken = self.send(&body) => taken,
-                () = until(stopped) => Err("this process stops".to_owned()),
+                () = told(&mut stop) => Err("this process stops".to_owned()),
             };
             let joins = batch.len() as u64;
             match taken {
@@ -199,12 +199,6 @@ struct Refused {
 
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
-}
-
-async fn until(mut stop: watch::Receiver<bool>) {
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn a_record_that_is_offered_again_is_told_once() {
             Event::Cluster(ClusterFact::Synced(nodes)),
             Event::Cluster(ClusterFact::Alive),
         ] {
-            engine_host.take(at(1), event);
+            engine_host.take(at(1), Input::Event(event));
         }
         let told = opened();
         assert!(told > 0, "{}", pages.text());
@@ -63,21 +63,21 @@ fn a_record_that_is_offered_again_is_told_once() {
             while engine_host.unanswered() > 0 {
                 offered += 1;
                 let ack = acks.blocking_recv().unwrap();
-                engine_host.acknowledge(at(60 * round), ack);
+                engine_host.take(at(60 * round), Input::Ack(ack));
             }
-            engine_host.take(at(60 * round + 31), Event::Tick);
+            engine_host.take(at(60 * round + 31), Input::Event(Event::Tick));
         }
         assert!(offered > 50, "{offered} answers");
         assert_eq!(opened(), told, "{}", pages.text());
         book.refuses.store(false, Ordering::SeqCst);
         while engine_host.unanswered() > 0 {
             let ack = acks.blocking_recv().unwrap();
-            engine_host.acknowledge(at(4000), ack);
+            engine_host.take(at(4000), Input::Ack(ack));
         }
-        engine_host.take(at(4040), Event::Tick);
+        engine_host.take(at(4040), Input::Event(Event::Tick));
         while engine_host.unanswered() > 0 {
             let ack = acks.blocking_recv().unwrap();
-            engine_host.acknowledge(at(4040), ack);
+            engine_host.take(at(4040), Input::Ack(ack));
         }
         assert!(book.has(|record| matches!(record, Record::Opened { .. })));
         assert_eq!(opened(), told, "{}", pages.text());

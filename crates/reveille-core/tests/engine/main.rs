@@ -40,6 +40,7 @@ mod next_process;
 mod order;
 mod others;
 mod presence;
+mod reader12;
 mod reads;
 mod recounted;
 mod released;

@@ -234,7 +234,7 @@ impl State {
 
     /// Where leases cannot be listed any more, what the last list said does not count for good.
     pub(super) fn review_unlisted_leases(&mut self) {
-        if self.tally.is_any_silent() && self.cluster.leases_are_old(self.now) {
+        if self.cluster.forget_old_leases(self.now) {
             self.cluster.count_silence(None);
             self.tally.forget_silent();
         }

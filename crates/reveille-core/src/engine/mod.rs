@@ -409,6 +409,7 @@ impl State {
         let all = self.tally.all();
         gates.push(!limits.are_too_many(all.amiss, all.total()));
         gates.push(self.cluster.source.trust(self.now).is_given());
+        gates.push(!self.cluster.is_blind_to_leases(self.now));
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::dark_fleet(&self.cluster, all).is_none());
         let settle = self.roster.timing.settle;

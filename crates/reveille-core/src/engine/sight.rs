@@ -11,7 +11,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
 use crate::model::time::Span;
-use crate::observe::cloud::{CloudChange, NodeOf, Seen, Whose};
+use crate::observe::cloud::{CloudChange, CloudView, NodeOf, Seen, Whose};
 use crate::observe::cluster::{ClusterChange, ClusterView, Link, NodeSeen};
 use crate::observe::join;
 use crate::observe::remembered::Remembered;
@@ -233,7 +233,11 @@ impl State {
                 self.after_cluster_change(change);
             }
             ClusterFact::Leases(list) => {
-                if self.cluster.leases(now, &self.roster.timing, list) {
+                let (clouds, remembered) = (&self.clouds, &self.remembered);
+                // Needed only where a list lacks a lease that has no Node, which is rare.
+                let joined = OnceCell::new();
+                let is_machine = |name: &NodeName| is_name_of_machine(clouds, remembered, &joined, name);
+                if self.cluster.leases(now, &self.roster.timing, list, is_machine) {
                     self.review_silent();
                     self.review_unproved();
                 }
@@ -527,6 +531,24 @@ impl State {
             records.into_iter().for_each(|record| self.outbox.record(record));
         }
     }
+}
+
+/// A machine has this name, or joined under it. `joined` is worked out once.
+fn is_name_of_machine<'a>(
+    clouds: &'a BTreeMap<CloudName, CloudView>,
+    remembered: &'a BTreeMap<MachineKey, Remembered>,
+    joined: &OnceCell<BTreeSet<&'a NodeName>>,
+    name: &NodeName,
+) -> bool {
+    let is_named = |cloud: &CloudView| {
+        !cloud.named(name.as_str()).is_empty() || cloud.qualified(name.as_str()).next().is_some()
+    };
+    let all = || {
+        let seen = clouds.values().flat_map(|cloud| cloud.instances.values());
+        let seen = seen.filter_map(|seen| seen.joined.as_ref());
+        seen.chain(remembered.values().filter_map(|memory| memory.node.as_ref())).collect()
+    };
+    clouds.values().any(is_named) || joined.get_or_init(all).contains(name)
 }
 
 /// What the cluster shows of the instances of this cloud that have a Node.

@@ -263,6 +263,8 @@ impl State {
             _ => None,
         };
         let blind_cloud = cloud.is_some_and(|cloud| !cloud.source.trust(self.now).is_given());
-        blind_cloud || !self.cluster.source.trust(self.now).is_given()
+        let blind_cluster =
+            !self.cluster.source.trust(self.now).is_given() || self.cluster.is_blind_to_leases(self.now);
+        blind_cloud || blind_cluster
     }
 }

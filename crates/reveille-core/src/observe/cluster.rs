@@ -29,9 +29,6 @@ use super::sayings::Sayings;
 use super::sharing::Identities;
 use super::source::Source;
 
-/// A list of leases that is older than this says nothing of now. As long as a machine that its cloud denies counts as away.
-const LEASES_LAST: Span = Span::from_min(30);
-
 /// A node and what we remember of it.
 #[derive(Clone, Debug)]
 pub struct NodeSeen {
@@ -300,8 +297,9 @@ impl ClusterView {
     }
 
     /// The times of its nodes go over a jump. Those of its source have their own rule: sight begins from zero
-    /// (`Source::restart_sight`). A lease that was renewed ahead of now has its whole time again ([`Self::go_back_to`]).
+    /// (`Source::restart_sight`).
     pub fn over(&mut self, jump: Jump) {
+        self.leases.over(jump);
         self.nodes.values_mut().for_each(|seen| seen.over(jump));
     }
 
@@ -338,7 +336,7 @@ impl ClusterView {
         self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
         self.edition += 1;
-        self.leases.nodes_changed();
+        self.leases.node_came(&node.name);
         change.applied.push(node.name.clone());
     }
 
@@ -359,7 +357,7 @@ impl ClusterView {
             self.events.gone(self.source.last_good(), name, &seen.node.uid);
         }
         self.weak.remove(name);
-        self.leases.nodes_changed();
+        self.leases.node_went(name);
         self.edition += 1;
         let gone = self.nodes.remove(name)?;
         self.identities.remove(&gone.node);
@@ -391,13 +389,21 @@ impl ClusterView {
     }
 
     /// Takes in a complete list of leases, unless it lacks too many of them: an empty list with 200 ended a freeze. Where
-    /// no other comes for long, it is believed. True where it counts.
-    pub fn leases(&mut self, now: Time, timing: &Timing, list: Leases) -> bool {
+    /// no other comes for long, it is believed. `is_machine` says whether a machine of the roster may have a Node of that name.
+    /// True where the list counts.
+    pub fn leases(
+        &mut self,
+        now: Time,
+        timing: &Timing,
+        list: Leases,
+        is_machine: impl Fn(&NodeName) -> bool,
+    ) -> bool {
         let nodes = &self.nodes;
+        // A Node that stands for no machine of the roster says nothing of the fleet: a client with the right to create
+        // Nodes would make it dark for good, and so would a dead pool of another owner.
+        let counts = |seen: &NodeSeen| seen.link.is_some() && !seen.left_over;
         let has_nodes = |names: &[NodeName]| {
-            // Both are in order of name. A Node that stands for no machine of the roster says nothing of the fleet: a
-            // client with the right to create Nodes would make it dark for good, and so would a dead pool of another owner.
-            let counts = |seen: &NodeSeen| seen.link.is_some() && !seen.left_over;
+            // Both are in order of name.
             let mut nodes = nodes.iter().filter(|(_, seen)| counts(seen)).map(|(name, _)| name).peekable();
             let has_node = |name: &NodeName| {
                 while nodes.next_if(|node| *node < name).is_some() {}
@@ -405,17 +411,30 @@ impl ClusterView {
             };
             names.iter().map(has_node).collect()
         };
-        let lacks_too_many = self.leases.lacks_too_many(&list, has_nodes, |known| timing.may_lack(known));
-        if lacks_too_many && !self.leases_are_old(now) && stands(Guard::ShrunkenLeases) {
+        let is_ready = |seen: &NodeSeen| counts(seen) && !seen.lost && seen.node.ready == Ready::True;
+        let ready = nodes.iter().filter(|(_, seen)| self.leases.is_unproved() && is_ready(seen));
+        let ready: Vec<&NodeName> = ready.map(|(name, _)| name).collect();
+        let lacks_too_many =
+            self.leases.lacks_too_many(&list, has_nodes, &ready, |known| timing.may_lack(known));
+        if lacks_too_many && stands(Guard::ShrunkenLeases) && self.leases.doubt(now) {
             return false;
         }
-        self.leases.take(now, timing.lease_silent_after, list, has_nodes);
+        if !ready.is_empty() {
+            self.leases.prove();
+        }
+        let is_known = |name: &NodeName| nodes.contains_key(name) || is_machine(name);
+        self.leases.take(now, timing.lease_silent_after, list, has_nodes, is_known);
         true
     }
 
-    /// No list of leases counted for so long that the last one says nothing of now.
-    pub fn leases_are_old(&self, now: Time) -> bool {
-        self.leases.listed(now) > LEASES_LAST
+    /// No list of leases came for so long that the last one says nothing of now. True where some leases were forgotten.
+    pub fn forget_old_leases(&mut self, now: Time) -> bool {
+        self.leases.forget_old(now)
+    }
+
+    /// Since this process began, leases were listed, and no list can be true.
+    pub fn is_blind_to_leases(&self, now: Time) -> bool {
+        self.leases.hides_leases(now)
     }
 
     /// This node stands for this machine, or for none that is known.

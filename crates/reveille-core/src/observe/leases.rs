@@ -1,19 +1,28 @@
-//! When the controller last saw each lease change, on its own clock, and how many leases are silent.
+//! When the controller last saw each lease change, on its own clock, how many leases are silent, and which list can be true.
 //!
 //! ```text
 //!  list ─▶ same names as before? ── yes ─▶ compare two rows of numbers
 //!                                └─ no ──▶ walk both in order of name; a new lease counts as just changed
+//!                                             └─ known, and lacked ─▶ as old as when it was listed last, until LEASES_LAST
 //! ```
 //!
 //! Every list brings a renewal of every Node, so a list of a quiet fleet must cost little: three rows side by side in order
 //! of name, and no lookup in any map. The names are those of the list itself, shared with the adapter that sent it.
+//!
+//! That a list lacks a lease is no renewal, no silence and no sign of life. Lists from a cache that is not filled lacked one, or
+//! lacked it every second time: the machine of a lease that had just been renewed counted as dead, and that of a silent one as
+//! back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::id::NodeName;
+use crate::model::jump::Jump;
 use crate::model::lease::{Leases, Renewal};
 use crate::model::time::{Span, Time};
+
+/// What lists of leases said so long ago says nothing of now. As long as a machine that its cloud denies counts as away.
+pub(super) const LEASES_LAST: Span = Span::from_min(30);
 
 /// The leases. Row `n` of each vector belongs to name `n`; names are in order, each once.
 #[derive(Clone, Debug)]
@@ -27,6 +36,22 @@ pub(super) struct LeaseBook {
     has_node: Vec<bool>,
     /// Nodes whose lease was silent at the last list, and nodes that had one.
     silence: (u32, u32),
+    /// Leases that the last list lacks, of Nodes and machines that are known.
+    lacked: BTreeMap<NodeName, Lacked>,
+    /// Nodes that went, and whose lease was not renewed since: the API server deletes a lease with its Node.
+    bereft: BTreeSet<NodeName>,
+    /// A list of this process was held against Nodes that are Ready.
+    is_proved: bool,
+    /// When the first of the lists came that are not believed.
+    doubted_since: Option<Time>,
+}
+
+/// A lease that the last list lacks, as it was listed last.
+#[derive(Clone, Copy, Debug)]
+struct Lacked {
+    renewal: Renewal,
+    changed_at: Time,
+    listed_at: Time,
 }
 
 impl Default for LeaseBook {
@@ -39,20 +64,27 @@ impl Default for LeaseBook {
             listed_at: Time::default(),
             has_node: Vec::new(),
             silence: (0, 0),
+            lacked: BTreeMap::new(),
+            bereft: BTreeSet::new(),
+            is_proved: false,
+            doubted_since: None,
         }
     }
 }
 
 impl LeaseBook {
-    /// Takes in a complete list. `has_nodes` says of names in order whether there is such a node.
+    /// Takes in a complete list. `has_nodes` says of names in order whether there is such a node, and `is_known` of one that the
+    /// list lacks whether there is such a Node or machine at all.
     pub(super) fn take(
         &mut self,
         now: Time,
         silent_after: Span,
         list: Leases,
-        has_nodes: impl FnOnce(&[NodeName]) -> Vec<bool>,
+        has_nodes: impl Fn(&[NodeName]) -> Vec<bool>,
+        is_known: impl Fn(&NodeName) -> bool,
     ) {
-        self.listed_at = now;
+        let before = std::mem::replace(&mut self.listed_at, now);
+        self.doubted_since = None;
         let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
         if self.names == *list.names() {
             self.names = list.names().clone();
@@ -64,64 +96,105 @@ impl LeaseBook {
                 }
             }
         } else {
-            self.merge(now, &list);
+            self.merge(now, before, &list);
         }
+        self.lacked.retain(|name, lease| now.since(lease.listed_at) <= LEASES_LAST && is_known(name));
+        let mut bereft = std::mem::take(&mut self.bereft);
+        bereft.retain(|name| self.row(name).is_some_and(|row| self.changed_at[row] != now));
+        self.bereft = bereft;
         if self.has_node.len() != self.names.len() {
             self.has_node = has_nodes(&self.names);
         }
         let silent = |at: &Time| now.since(*at) > silent_after;
         let leases = self.changed_at.iter().zip(&self.has_node).filter(|(_, has_node)| **has_node);
         self.silence = leases.fold((0, 0), |(all, count), (at, _)| (all + u32::from(silent(at)), count + 1));
+        let lacked: Vec<NodeName> = self.lacked.keys().cloned().collect();
+        let lacked = self.lacked.values().zip(has_nodes(&lacked)).filter(|(_, has_node)| *has_node);
+        for (lease, _) in lacked {
+            self.silence.0 += u32::from(lease.age() > silent_after);
+            self.silence.1 += 1;
+        }
     }
 
-    /// Others have a lease now. Who had the same one keeps its time.
-    fn merge(&mut self, now: Time, list: &Leases) {
+    /// Others have a lease now. Who had the same one keeps its time; for one that lists lacked until `before`, that time stood
+    /// still.
+    fn merge(&mut self, now: Time, before: Time, list: &Leases) {
         let mut known = self.names.iter().zip(&self.renewals).zip(&self.changed_at).peekable();
-        let changed_at = list.iter().map(|(name, renewal)| {
-            while known.next_if(|((known, _), _)| *known < name).is_some() {}
-            match known.next_if(|((known, _), _)| *known == name) {
-                Some(((_, same), at)) if *same == renewal => *at,
-                _ => now,
+        let mut lacked = Vec::new();
+        let mut lacks = |((name, renewal), at): ((&NodeName, &Renewal), &Time)| {
+            lacked.push((name.clone(), Lacked { renewal: *renewal, changed_at: *at, listed_at: before }));
+        };
+        let mut changed_at = Vec::with_capacity(list.len());
+        for (name, renewal) in list.iter() {
+            while let Some(row) = known.next_if(|((known, _), _)| *known < name) {
+                lacks(row);
             }
-        });
-        self.changed_at = changed_at.collect();
+            changed_at.push(match known.next_if(|((known, _), _)| *known == name) {
+                Some(((_, same), at)) if *same == renewal => *at,
+                Some(_) => now,
+                None => {
+                    let same = self.lacked.remove(name).filter(|lease| lease.renewal == renewal);
+                    same.map_or(now, |lease| before - lease.age())
+                }
+            });
+        }
+        known.for_each(lacks);
+        self.changed_at = changed_at;
+        self.lacked.extend(lacked.into_iter().filter(|(name, _)| !self.bereft.contains(name)));
         self.names = list.names().clone();
         self.renewals = list.renewals().to_vec();
         self.has_node = Vec::new();
     }
 
-    /// Nodes came or went.
+    /// Nodes came or went, or stand for others.
     pub(super) fn nodes_changed(&mut self) {
         self.has_node.clear();
     }
 
-    /// When the lease of this node was seen to change.
-    fn changed_at(&self, name: &NodeName) -> Option<Time> {
-        let at = self.names.binary_search(name).ok()?;
-        self.changed_at.get(at).copied()
+    /// This Node came.
+    pub(super) fn node_came(&mut self, name: &NodeName) {
+        self.bereft.remove(name);
+        self.nodes_changed();
+    }
+
+    /// This Node went.
+    pub(super) fn node_went(&mut self, name: &NodeName) {
+        self.lacked.remove(name);
+        if self.row(name).is_some() {
+            self.bereft.insert(name.clone());
+        }
+        self.nodes_changed();
+    }
+
+    fn row(&self, name: &NodeName) -> Option<usize> {
+        self.names.binary_search(name).ok()
     }
 
     /// The lease of this node, as it was listed last.
     pub(super) fn renewal(&self, name: &NodeName) -> Option<Renewal> {
-        let at = self.names.binary_search(name).ok()?;
-        self.renewals.get(at).copied()
+        let listed = self.row(name).map(|row| self.renewals[row]);
+        listed.or_else(|| self.lacked.get(name).map(|lease| lease.renewal))
     }
 
     /// The leases whose name is this one, or has it as its first label, or is the first label of it.
     pub(super) fn called<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a NodeName> {
         let prefix = format!("{name}.");
         let from = self.names.partition_point(|known| known.as_str() < prefix.as_str());
-        let longer = self.names[from..].iter().take_while(move |known| known.as_str().starts_with(&prefix));
+        let of_host = move |known: &&NodeName| known.as_str().starts_with(&prefix);
+        let longer = self.names[from..].iter().take_while(of_host.clone());
         let label = name.split_once('.').map(|(label, _)| NodeName::from(label));
-        let short = [Some(NodeName::from(name)), label].into_iter().flatten();
-        let exact = short.filter_map(|name| self.names.binary_search(&name).ok().map(|at| &self.names[at]));
-        exact.collect::<Vec<_>>().into_iter().chain(longer)
+        let short: Vec<NodeName> = std::iter::once(NodeName::from(name)).chain(label).collect();
+        let is_called = |known: &&NodeName| short.contains(known) || of_host(known);
+        let lacked: Vec<&NodeName> = self.lacked.keys().filter(is_called).collect();
+        let exact = short.iter().filter_map(|name| self.row(name).map(|row| &self.names[row]));
+        exact.collect::<Vec<_>>().into_iter().chain(longer).chain(lacked)
     }
 
-    /// For how long the lists have shown this lease unchanged. While no list comes, the controller cannot tell that any
-    /// Node is silent.
+    /// For how long the lists have shown this lease unchanged. While no list comes, or none that has it, the controller cannot
+    /// tell that its Node is silent.
     pub(super) fn age(&self, name: &NodeName) -> Option<Span> {
-        self.changed_at(name).map(|at| self.listed_at.since(at))
+        let listed = self.row(name).map(|row| self.listed_at.since(self.changed_at[row]));
+        listed.or_else(|| self.lacked.get(name).map(Lacked::age))
     }
 
     /// How long ago the last list was read.
@@ -129,37 +202,89 @@ impl LeaseBook {
         now.since(self.listed_at)
     }
 
+    /// Where no list came for [`LEASES_LAST`], there are no leases any more, as for the next process. Each age would stand still
+    /// for good: the fleet of silent leases stayed dark, and a machine that died a day after the right to list leases was taken
+    /// away was held by its fresh lease. True where some were forgotten.
+    pub(super) fn forget_old(&mut self, now: Time) -> bool {
+        let is_empty = self.names.is_empty() && self.lacked.is_empty();
+        let is_old = !is_empty && self.listed(now) > LEASES_LAST;
+        if is_old {
+            let (listed_at, doubted_since) = (self.listed_at, self.doubted_since);
+            *self = Self { listed_at, doubted_since, ..Self::default() };
+        }
+        is_old
+    }
+
     /// The clock went back: nothing was seen later than now.
     pub(super) fn go_back_to(&mut self, now: Time) {
-        for at in &mut self.changed_at {
+        let lacked = self.lacked.values_mut().flat_map(|lease| [&mut lease.changed_at, &mut lease.listed_at]);
+        for at in self.changed_at.iter_mut().chain(lacked).chain(&mut self.doubted_since) {
             *at = (*at).min(now);
         }
         self.listed_at = self.listed_at.min(now);
     }
 
-    /// Whether this list lacks more leases of nodes that are there than `may_lack` allows of so many: as an empty list of
-    /// machines, an empty one of leases says nothing.
+    /// Its times go over a jump: a doubt lasts as long as it is watched. A lease that was renewed ahead of now has its whole
+    /// time again ([`Self::go_back_to`]).
+    pub(super) fn over(&mut self, jump: Jump) {
+        jump.counts(&mut self.doubted_since);
+    }
+
+    /// Whether this list lacks more leases than `may_lack` allows of so many: of nodes that are there and had one, or, for the
+    /// first list of a process, of those that are `ready`, which none is for long without a lease. As an empty list of machines,
+    /// an empty one of leases says nothing. What the lists before lack as well counts with it: list after list lost a tolerable
+    /// part.
     pub(super) fn lacks_too_many(
         &self,
         list: &Leases,
-        has_nodes: impl FnOnce(&[NodeName]) -> Vec<bool>,
-        may_lack: impl FnOnce(usize) -> usize,
+        has_nodes: impl Fn(&[NodeName]) -> Vec<bool>,
+        ready: &[&NodeName],
+        may_lack: impl Fn(usize) -> usize,
     ) -> bool {
-        if self.names == *list.names() {
+        if self.names == *list.names() && ready.is_empty() {
             return false;
         }
         let listed: BTreeSet<&NodeName> = list.names().iter().collect();
-        let has_nodes = has_nodes(&self.names);
-        let known = self.names.iter().zip(has_nodes).filter(|(_, has_node)| *has_node);
-        let (known, lacking) = known.fold((0, 0), |(all, lacking), (name, _)| {
-            (all + 1, lacking + usize::from(!listed.contains(name)))
-        });
-        lacking > may_lack(known)
+        let are_too_many = |known: &[&NodeName]| {
+            known.iter().filter(|name| !listed.contains(*name)).count() > may_lack(known.len())
+        };
+        let lacked: Vec<NodeName> = self.lacked.keys().cloned().collect();
+        let with_nodes = |names| has_nodes(names).into_iter().zip(names).filter(|(has_node, _)| *has_node);
+        let known = with_nodes(&self.names).chain(with_nodes(&lacked)).map(|(_, name)| name);
+        are_too_many(&known.collect::<Vec<_>>()) || are_too_many(ready)
+    }
+
+    /// No list was held against Ready Nodes yet.
+    pub(super) const fn is_unproved(&self) -> bool {
+        !self.is_proved
+    }
+
+    /// The next list was held against Ready Nodes.
+    pub(super) const fn prove(&mut self) {
+        self.is_proved = true;
+    }
+
+    /// A list is not believed. False where the doubt has lasted for so long that it is believed all the same: there are kubelets
+    /// that keep no leases.
+    pub(super) fn doubt(&mut self, now: Time) -> bool {
+        now.since(*self.doubted_since.get_or_insert(now)) <= LEASES_LAST
+    }
+
+    /// No list of this process is believed yet, and one was doubted lately: a machine may have renewed its lease.
+    pub(super) fn hides_leases(&self, now: Time) -> bool {
+        !self.is_proved && self.doubted_since.is_some_and(|at| now.since(at) <= LEASES_LAST)
     }
 
     /// How many nodes had a silent lease at the last list, of how many that had one.
     pub(super) const fn silence(&self) -> (u32, u32) {
         self.silence
+    }
+}
+
+impl Lacked {
+    /// How old it was when it was listed last.
+    fn age(&self) -> Span {
+        self.listed_at.since(self.changed_at)
     }
 }
 
@@ -188,39 +313,67 @@ mod tests {
     fn book(lists: &[&str]) -> LeaseBook {
         let mut book = LeaseBook::default();
         for (at, text) in (0..).zip(lists) {
-            book.take(Time::from_ms(at * 10_000), SILENT_AFTER, list(text), |names| {
-                names.iter().map(|name| "abc".contains(name.as_str())).collect()
-            });
+            let is_node = |name: &NodeName| "abc".contains(name.as_str());
+            let has_nodes = |names: &[NodeName]| names.iter().map(is_node).collect();
+            book.take(Time::from_ms(at * 10_000), SILENT_AFTER, list(text), has_nodes, is_node);
         }
         book
     }
 
-    fn seconds(book: &LeaseBook, name: &str) -> Option<i64> {
-        book.changed_at(&NodeName::from(name)).map(|at| at.ms / 1000)
+    fn age(book: &LeaseBook, name: &str) -> Option<i64> {
+        book.age(&NodeName::from(name)).map(|age| age.ms / 1000)
     }
 
     #[test]
     fn a_lease_changes_when_its_mark_does_or_when_it_is_seen_for_the_first_time() {
-        let table: [(&[&str], &str, Option<i64>); 8] = [
+        let table: [(&[&str], &str, Option<i64>); 6] = [
             (&["a1 b1"], "a", Some(0)),
-            (&["a1 b1", "a1 b2"], "a", Some(0)),
-            (&["a1 b1", "a1 b2"], "b", Some(10)),
-            (&["a1 b1", "b1"], "a", None),
-            (&["b1", "a1 b1"], "b", Some(0)),
-            (&["b1", "a1 b1 c1"], "c", Some(10)),
-            (&["a1 b1", "b1", "a1 b1"], "a", Some(20)),
-            (&["b1 a1 b2", "b1 a1"], "b", Some(0)),
+            (&["a1 b1", "a1 b2"], "a", Some(10)),
+            (&["a1 b1", "a1 b2"], "b", Some(0)),
+            (&["b1", "a1 b1"], "b", Some(10)),
+            (&["b1", "a1 b1 c1"], "c", Some(0)),
+            (&["b1 a1 b2", "b1 a1"], "b", Some(10)),
         ];
         for (lists, name, expected) in table {
-            assert_eq!(seconds(&book(lists), name), expected, "{lists:?} {name}");
+            assert_eq!(age(&book(lists), name), expected, "{lists:?} {name}");
+        }
+    }
+
+    #[test]
+    fn lease_that_lists_lack_is_as_old_as_when_it_was_listed_last_and_goes_on_from_there() {
+        let table: [(&[&str], &str, Option<i64>); 7] = [
+            (&["a1 b1", "b1"], "a", Some(0)),
+            (&["a1 b1", "a1", "b1", ""], "a", Some(10)),
+            (&["a1 b1", "a1 b1", "b1", "b1", "a1 b1"], "a", Some(20)),
+            (&["a1 b1", "a1 b1", "b1", "b1", "a2 b1"], "a", Some(0)),
+            (&["a1", "", "a1", "", "a1"], "a", Some(20)),
+            (&["z1 b1", "b1"], "z", None),
+            (&["z1 b1", "b1", "z1 b1"], "z", Some(0)),
+        ];
+        for (lists, name, expected) in table {
+            assert_eq!(age(&book(lists), name), expected, "{lists:?} {name}");
+        }
+        let lists: Vec<&str> = std::iter::once("a1 b1").chain([""; 181]).collect();
+        assert_eq!([181, 182].map(|count| age(&book(&lists[..count]), "a")), [Some(0), None]);
+    }
+
+    #[test]
+    fn lease_that_goes_with_its_node_is_not_kept_unless_it_was_renewed_since() {
+        for (last, expected) in [("a1 b1", None), ("a2 b1", Some(0))] {
+            let mut book = book(&["a1 b1"]);
+            book.node_went(&NodeName::from("a"));
+            for (at, text) in [(10, last), (20, "b1")] {
+                let has_nodes = |names: &[NodeName]| vec![true; names.len()];
+                book.take(Time::from_ms(at * 1000), SILENT_AFTER, list(text), has_nodes, |_| true);
+            }
+            assert_eq!(age(&book, "a"), expected, "{last}");
         }
     }
 
     #[test]
     fn silence_is_what_lists_have_shown_and_no_time_without_a_list() {
         let shown = book(&["a1 b1", "a1 b2", "a1 b3"]);
-        let age = |name: &str| shown.age(&NodeName::from(name)).map(|age| age.ms / 1000);
-        assert_eq!((age("a"), age("b"), age("c")), (Some(20), Some(0), None));
+        assert_eq!((age(&shown, "a"), age(&shown, "b"), age(&shown, "c")), (Some(20), Some(0), None));
     }
 
     #[test]
@@ -229,5 +382,7 @@ mod tests {
         let lists: Vec<&str> = all_but_a.iter().map(String::as_str).collect();
         assert_eq!(book(&lists[..5]).silence(), (0, 3));
         assert_eq!(book(&lists).silence(), (2, 3));
+        let lacked: Vec<&str> = lists.iter().copied().chain(["b7"]).collect();
+        assert_eq!(book(&lacked).silence(), (2, 3));
     }
 }

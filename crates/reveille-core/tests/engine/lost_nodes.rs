@@ -177,3 +177,27 @@ fn machines_that_were_lost_together_are_held_after_a_restart_although_a_list_end
         assert!(field.calls.is_empty(), "{how}: {:?}", made(&field));
     }
 }
+
+/// A list, as an audit reads it beside the watch, lacks five of twelve Nodes. The watch, which lags, tells two of the five
+/// one by one while the list is doubted; the other three are denied by their names, twice. All five went in one moment.
+#[test]
+fn nodes_that_the_watch_tells_while_a_list_is_doubted_went_with_those_that_it_lacks() {
+    let mut touched = Vec::new();
+    for told in 0..=5 {
+        for after in [1, 6] {
+            let mut field = Field::new(without_rejoin()).populate(12);
+            field.run(min(20));
+            let lost: Vec<_> = (3..8).map(|n| field.nodes.remove(&format!("i{n:03}")).unwrap()).collect();
+            field.run(min(after));
+            for node in &lost[..told] {
+                let (name, uid) = (node.name.clone(), node.uid.clone());
+                field.feed(Event::Cluster(ClusterFact::Deleted { name, uid }));
+            }
+            field.run_until(min(240), |field| !field.calls.is_empty());
+            if !field.calls.is_empty() {
+                touched.push((told, after, made(&field), field.state.desk().cluster.lost_together.len()));
+            }
+        }
+    }
+    assert!(touched.is_empty(), "{touched:#?}");
+}

@@ -46,6 +46,8 @@ pub struct Gathered {
     pub launched: Option<ServiceTime>,
     /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.
     pub unconfirmed: Option<ActionMark>,
+    /// Its log names a deletion that no list has shown, and it was asked for itself and has not answered.
+    pub unread_deletion: bool,
     /// A read of this round failed.
     pub missed: bool,
     /// Rounds in a row in which a read failed: not knowing is not evidence.

@@ -414,6 +414,15 @@ impl State {
         }
     }
 
+    /// A denial that was read as evidence counts as any other.
+    fn note_denial(&mut self, look: &Look, answer: &Result<Answer, ReadError>, asked_at: Time) {
+        let (Look::Instance(cloud, id), Ok(found @ Answer::Instance(_))) = (look, answer) else { return };
+        let ended = has_ended(found);
+        if ended.is_some() || matches!(found, Answer::Instance(None)) {
+            self.deny(cloud, id, asked_at, ended);
+        }
+    }
+
     fn on_evidence(
         &mut self,
         key: &IncidentKey,
@@ -421,12 +430,7 @@ impl State {
         answer: Result<Answer, ReadError>,
         asked_at: Time,
     ) {
-        if let (Look::Instance(cloud, id), Ok(found @ Answer::Instance(_))) = (look, &answer) {
-            let ended = has_ended(found);
-            if ended.is_some() || matches!(found, Answer::Instance(None)) {
-                self.deny(cloud, id, asked_at, ended);
-            }
-        }
+        self.note_denial(look, &answer, asked_at);
         let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
         if let Ok(Answer::Actions(actions)) = &answer {
             if let Some(before) = self.incidents.get(key).and_then(|case| case.gathered.unconfirmed.clone()) {
@@ -442,6 +446,9 @@ impl State {
         let Some(case) = self.incidents.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding.retain(|out| out != look);
+        if matches!((look, &answer), (Look::Actions(..) | Look::Instance(..), Ok(_))) {
+            gathered.unread_deletion = unlisted_deletion.is_some();
+        }
         if let Some(look) = unlisted_deletion {
             gathered.outstanding.push(look.clone());
             self.reads.ask(look, LookFor::Evidence(key.clone()));

@@ -411,9 +411,11 @@ fn again_after(desk: &Desk<'_>, case: &Case) -> Span {
 }
 
 /// The evidence is enough although some reads failed: a console may be broken for good. But the controller deletes no
-/// machine whose action log it has not read, and no Node whose instance the cloud did not deny just now.
+/// machine whose action log it has not read, and no Node whose instance the cloud did not deny just now. One whose log says that
+/// another client deletes it, and that cannot be read, was rebooted in the middle of that.
 fn suffices(case: &Case) -> bool {
     match case.incident.key.kind {
+        _ if case.gathered.unread_deletion => false,
         FaultKind::Ghost => false,
         FaultKind::Errored | FaultKind::StuckBuilding => case.gathered.failures >= CONSOLE_TRIES,
         _ => case.gathered.failures >= CONSOLE_TRIES && case.gathered.newest_reboot.is_some(),

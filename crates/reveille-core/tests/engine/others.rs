@@ -293,3 +293,22 @@ fn machine_whose_log_names_a_deletion_is_read_before_it_is_rebooted() {
         assert_eq!(field.calls.is_empty(), goes, "deletion goes on: {goes}, {:?}", made(&field));
     }
 }
+
+/// As `machine_whose_log_names_a_deletion_is_read_before_it_is_rebooted`, and the read of the machine fails, as everything of
+/// the part of its cloud that is away: three reads that failed were evidence enough.
+#[test]
+fn machine_whose_log_names_a_deletion_and_that_cannot_be_read_is_not_rebooted() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    field.unnamed.push("i004".to_owned());
+    let started = field.cloud_time();
+    let (request, user) = ("req-erin".into(), Some("erin".into()));
+    let deletes = InstanceAction { request, action: "delete".into(), started, user, message: None };
+    field.by_others.push(("i004".to_owned(), deletes));
+    let instance = field.instances.get_mut("i004").unwrap();
+    (instance.state, instance.task) = (InstanceState::Deleting, Some("deleting".into()));
+    field.cell_down = Some("i004".to_owned());
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(60));
+    assert_eq!(field.calls, [], "{:?}", made(&field));
+}

@@ -73,6 +73,11 @@ impl Action {
         format!("{}:{}", self.service.prefix(), self.name)
     }
 
+    /// The element that its answer is.
+    pub(crate) fn answer(&self) -> String {
+        format!("{}Response", self.name)
+    }
+
     /// Reads are asked again when they come to nothing; changes never.
     pub(crate) const fn is_read(&self) -> bool {
         matches!(self.right, Right::Free | Right::Read | Right::ReadInstance)

@@ -15,6 +15,8 @@ use reveille_core::model::id::RequestId;
 use reveille_core::model::time::Span;
 use serde::Deserialize;
 
+use crate::actions::Action;
+
 /// A negative answer, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -77,6 +79,18 @@ impl Refusal {
             refusal.lacks = Some(action.to_owned());
         }
         refusal
+    }
+
+    /// A success that is not the answer to this change.
+    pub(crate) fn unclear(action: &Action) -> Self {
+        Self {
+            status: StatusCode::OK,
+            code: String::new(),
+            message: format!("this is no {} that says that it was done", action.answer()),
+            lacks: None,
+            retry_after: None,
+            request: None,
+        }
     }
 
     /// True when the caller may not do this.
@@ -218,7 +232,7 @@ impl Failure for Refusal {
             _ if self.says_limit() => Ending::Limit(None),
             _ if self.says_moved() => Ending::Moved,
             _ if self.says_forbidden() || self.says_unknown_caller() => Ending::Denied,
-            _ if self.is_of_the_service() => Ending::Unknown,
+            _ if self.is_of_the_service() || self.status.is_success() => Ending::Unknown,
             // Not AWS's own words: something in between did not let it through.
             _ if self.code.is_empty() => Ending::NotDone(self.retry_after),
             _ => Ending::Refused,

@@ -43,12 +43,12 @@ pub(crate) fn decode<T: DeserializeOwned>(
 ) -> Result<T, ReadError> {
     let text = std::str::from_utf8(body)
         .map_err(|_| reading.error(ReadErrorKind::Malformed, "the answer is not text"))?;
-    let wanted = format!("{}Response", action.name);
+    let wanted = action.answer();
     if root(text).as_deref() != Some(&wanted) {
         let cause = format!("the answer is not a {wanted}: something in between may have answered");
         return Err(reading.error(ReadErrorKind::Malformed, &cause));
     }
-    if !text.trim_end().ends_with(&format!("</{wanted}>")) {
+    if !ends(text, &wanted) {
         return Err(reading.error(ReadErrorKind::Incomplete, "the answer ends too early"));
     }
     // The parser's words may quote the answer, which may quote user data: only that it failed is told.
@@ -56,6 +56,24 @@ pub(crate) fn decode<T: DeserializeOwned>(
         tracing::debug!(action = action.name, kind = ?std::mem::discriminant(&error), "answer not understood");
         reading.error(ReadErrorKind::Malformed, "the answer cannot be read as expected")
     })
+}
+
+/// The whole of AWS's own answer to this change, and it does not say that nothing was done.
+pub(crate) fn confirms(body: &[u8], action: &Action) -> bool {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(rename = "return")]
+        done: Option<String>,
+    }
+    let Ok(text) = std::str::from_utf8(body) else { return false };
+    let wanted = action.answer();
+    let is_answer = root(text).as_deref() == Some(&wanted) && ends(text, &wanted);
+    let body = quick_xml::de::from_str::<Body>(text);
+    is_answer && body.is_ok_and(|body| body.done.is_none_or(|done| done.trim() != "false"))
+}
+
+fn ends(text: &str, element: &str) -> bool {
+    text.trim_end().ends_with(&format!("</{element}>"))
 }
 
 /// AWS's handle on an answer, for its operator.

@@ -211,6 +211,21 @@ impl Request {
         Self { if_match: Some(revision), ..self }
     }
 
+    /// How the service answers a change that it takes: Nova an action with 202 and a deletion with 204, Keystone with 204,
+    /// Neutron with the object, or with 204 where it is gone.
+    fn is_answered_by(&self, reply: &Reply) -> bool {
+        match (self.service, reply.status.as_u16()) {
+            (Service::Compute, 202 | 204) | (Service::Network | Service::Identity, 204) => true,
+            (Service::Network, 200 | 201) => {
+                let body = serde_json::from_slice::<serde_json::Map<String, Value>>(&reply.body);
+                body.is_ok_and(|body| {
+                    !["NeutronError", "error"].iter().any(|fault| body.contains_key(*fault))
+                })
+            }
+            _ => false,
+        }
+    }
+
     fn url(&self, base: &Url) -> Url {
         let mut url = base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -392,6 +407,16 @@ impl Client {
             return Ok(reply);
         }
         Err(SendError::Refused(Refusal::read(&reply, request.service)))
+    }
+
+    /// Sends a change; gives the answer that the service documents for it. Any other success may be a gateway's page, and the
+    /// change was perhaps never made.
+    pub(crate) async fn change(&self, request: &Request) -> Result<Reply, SendError> {
+        let reply = self.send(request).await?;
+        match request.is_answered_by(&reply) {
+            true => Ok(reply),
+            false => Err(SendError::Refused(Refusal::unclear(&reply, request.service))),
+        }
     }
 
     /// A 401 leads to one login and one more try.

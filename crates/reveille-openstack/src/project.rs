@@ -224,7 +224,7 @@ impl Project {
 
     /// Sends one change; gives Nova's or Neutron's handle on it.
     pub(crate) async fn send(&self, request: &Request) -> Result<Option<RequestId>, SendError> {
-        self.client().send(request).await.map(|reply| reply.request)
+        self.client().change(request).await.map(|reply| reply.request)
     }
 
     /// True when Neutron has this extension. Asked once per connection; a failed question is asked again next time.

@@ -55,6 +55,12 @@ impl Refusal {
         }
     }
 
+    /// A success that is not the service's own answer to a change.
+    pub(crate) fn unclear(reply: &Reply, asked: Service) -> Self {
+        let message = "this is not how the service answers a change that it took".to_owned();
+        Self { message, ..Self::read(reply, asked) }
+    }
+
     /// True when the service itself says that this thing does not exist.
     pub(crate) fn says_absent(&self) -> bool {
         let fault = self.fault.as_deref().unwrap_or("");
@@ -129,6 +135,7 @@ impl Failure for Refusal {
 
     fn ending(&self) -> Ending {
         match self.status.as_u16() {
+            200..=299 => Ending::Unknown,
             _ if self.says_limit() => Ending::Limit(self.number()),
             412 => Ending::Moved,
             // Nova's conflict is with the present state of the instance. That can be a lock, which a user lifts again.

@@ -20,7 +20,8 @@ use reveille_core::remedies::{
 use crate::account::Account;
 use crate::client::SendError;
 use crate::query::Request;
-use crate::reply::request_id;
+use crate::refusal::Refusal;
+use crate::reply::{confirms, request_id};
 
 impl Account {
     /// Makes one call. Always comes back with an outcome, and within the deadlines of its few requests.
@@ -64,7 +65,12 @@ impl Account {
     }
 }
 
-/// Sends one change; gives AWS's handle on it.
+/// Sends one change; gives AWS's handle on it. A success in other words than the action's own may be a proxy's page, and the
+/// change was perhaps never made: a machine whose reboot a login page had answered was power-cycled and deleted after it.
 async fn send(account: &Account, request: &Request) -> Result<Option<RequestId>, SendError> {
-    account.client().send(request).await.map(|body| request_id(&body))
+    let body = account.client().send(request).await?;
+    match confirms(&body, request.action) {
+        true => Ok(request_id(&body)),
+        false => Err(SendError::Refused(Refusal::unclear(request.action))),
+    }
 }

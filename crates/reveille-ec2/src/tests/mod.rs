@@ -9,7 +9,6 @@ mod fake;
 mod listing;
 mod looking;
 mod machines;
-mod reader12;
 mod rights;
 mod sending;
 mod surveying;

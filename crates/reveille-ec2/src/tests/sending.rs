@@ -149,3 +149,23 @@ async fn only_a_whole_answer_to_what_was_asked_counts() {
         assert_eq!(error.kind, kind, "{shown}: {error}");
     }
 }
+
+/// A proxy answers what changes something with a page and 200, or with an error under 200. Reads have to be answers to what was
+/// asked (`only_a_whole_answer_to_what_was_asked_counts`); a reboot counted as made, and the machine that was never rebooted was
+/// power-cycled and deleted after it.
+#[tokio::test]
+async fn change_that_is_answered_by_something_else_may_have_been_made() {
+    for bad in [
+        reply(200, "<html><body>please log in</body></html>"),
+        fault(200, "InternalError"),
+        reply(200, ""),
+        reply(202, "accepted for moderation"),
+        answer("StopInstances", ""),
+        answer("RebootInstances", "<return>false</return>"),
+        reply(200, "<RebootInstancesResponse><return>true</return>"),
+    ] {
+        let shown = bad.body.clone();
+        let (outcome, _) = perform(&reboot(), rebooting(bad)).await;
+        assert!(matches!(outcome, Outcome::Unknown { .. }), "{shown}: {outcome}");
+    }
+}

@@ -46,7 +46,7 @@ async fn put(
     let writing = project.place().writing(format!("add rule [{rule}] to group {group}"));
     let body = write_rule(group, rule, description)
         .ok_or_else(|| writing.refuse("the other end of it is not known"))?;
-    match project.client().send(&Request::post(Service::Network, &["security-group-rules"], body)).await {
+    match project.client().change(&Request::post(Service::Network, &["security-group-rules"], body)).await {
         Ok(reply) => {
             let id = serde_json::from_slice::<Body>(&reply.body).ok();
             let id = id.map(|body| RuleId::from(body.security_group_rule.id.as_str()));

@@ -207,3 +207,15 @@ async fn a_node_is_not_a_clouds_to_delete() {
     let (outcome, seen) = perform(&call, |_| None).await;
     assert!(matches!(outcome, Outcome::Refused { .. }) && seen.is_empty(), "{outcome}");
 }
+
+/// Nova answers a reboot that it took with 202 and nothing. A page with 200 is a gateway's: it may have been made, or not.
+#[tokio::test]
+async fn a_reboot_that_is_not_answered_as_nova_does_may_have_been_made() {
+    let fault = r#"{"computeFault": {"code": 500, "message": "x"}}"#;
+    for (status, body) in
+        [(200, "<html><body>please log in</body></html>"), (200, fault), (200, ""), (201, "{}")]
+    {
+        let (outcome, _) = perform(&reboot(false), served(move || reply(status, body))).await;
+        assert!(matches!(outcome, Outcome::Unknown { .. }), "{status} {body}: {outcome}");
+    }
+}

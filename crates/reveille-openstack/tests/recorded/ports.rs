@@ -51,8 +51,11 @@ async fn port_of_server_without_pool_mark_is_not_changed() {
 
 #[tokio::test]
 async fn groups_are_set_at_the_named_revision_or_not_at_all() {
-    let cases: [(fn() -> Reply, &str); 6] = [
+    let cases: [(fn() -> Reply, &str); 9] = [
         (|| reply(200, "{}").with("X-Openstack-Request-Id", "req-7"), "accepted (req-7)"),
+        (|| reply(200, "<html>please log in</html>"), "unknown"),
+        (|| neutron_error(200, "Later", "x"), "unknown"),
+        (|| reply(202, "{}"), "unknown"),
         (|| neutron_error(412, "RevisionNumberConstraintFailed", "not 7"), "changed meanwhile"),
         (|| neutron_error(400, "PortSecurityPortHasSecurityGroup", "port security"), "refused"),
         (|| neutron_error(404, "PortNotFound", "no port"), "refused"),

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use reveille_core::model::id::InstanceId;
 
 /// Two denials that count lie so far apart.
-const APART: Duration = Duration::from_secs(60);
+pub(crate) const APART: Duration = Duration::from_secs(60);
 /// A denial is forgotten when none follows it for so long.
 const DENIAL_LASTS: Duration = Duration::from_secs(1800);
 /// Out of sight so long, an instance may have ended and been forgotten without our having seen it.

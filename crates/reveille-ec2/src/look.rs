@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
@@ -19,7 +20,7 @@ use crate::account::Account;
 use crate::actions::{DESCRIBE_INSTANCES, DESCRIBE_SCALING_INSTANCES, GET_CONSOLE_OUTPUT};
 use crate::client::SendError;
 use crate::console;
-use crate::doubt::Belief;
+use crate::doubt::{APART, Belief};
 use crate::fetch;
 use crate::instance::{Instances, Surroundings, Tables, WireInstance};
 use crate::list::{routers, targets};
@@ -71,7 +72,24 @@ impl Account {
     }
 
     /// The instance alone; `None` where EC2 denies it and is believed.
-    pub(crate) async fn wire_instance(&self, id: &InstanceId) -> Result<Option<WireInstance>, ReadError> {
+    async fn wire_instance(&self, id: &InstanceId) -> Result<Option<WireInstance>, ReadError> {
+        self.wire_instance_again_within(id, Duration::MAX).await
+    }
+
+    /// The same directly before a change of it. A denial that is doubted for hours holds a repair for a minute: the next
+    /// server of EC2 may know the instance.
+    pub(crate) async fn wire_instance_to_change(
+        &self,
+        id: &InstanceId,
+    ) -> Result<Option<WireInstance>, ReadError> {
+        self.wire_instance_again_within(id, APART).await
+    }
+
+    async fn wire_instance_again_within(
+        &self,
+        id: &InstanceId,
+        longest: Duration,
+    ) -> Result<Option<WireInstance>, ReadError> {
         let reading = self.place().look(format!("read instance {id}"));
         let request = Request::new(DESCRIBE_INSTANCES).list("InstanceId", [id.as_str()]);
         let found: Option<Instances> = self.read(&request, &reading).await?;
@@ -89,7 +107,7 @@ impl Account {
                     None => "an instance that is seconds old is not known to all of EC2 yet".to_owned(),
                 };
                 let cause = format!("EC2 says that there is none, which is not believed yet: {seen}");
-                let again_in = i64::try_from(again_in.as_secs()).unwrap_or(i64::MAX);
+                let again_in = i64::try_from(again_in.min(longest).as_secs()).unwrap_or(i64::MAX);
                 Err(reading.undecided(&cause, Span::from_s(again_in.max(1))))
             }
         }

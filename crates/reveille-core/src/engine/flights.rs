@@ -32,6 +32,8 @@ use super::{LEDGER_RETRY, LookFor, State, Wake};
 const UNREACHED_MAX: u32 = 24;
 /// After "it moved on since we read it".
 const MOVED_WAIT: Span = Span::from_s(2);
+/// No service says for longer than this when a repair may go on: a machine that is down waits for it.
+const RETRY_AFTER_MAX: Span = Span::from_min(10);
 /// A lease that is nearly silent is looked at again after this.
 const LEASES_AGAIN: Span = Span::from_s(5);
 /// A call without an answer counts as "unknown" after this; the performers of calls have shorter deadlines of their own.
@@ -451,6 +453,7 @@ impl State {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.incidents.get_mut(&flight.key) else { return };
+        let at_least = at_least.min(timing.backoff_max.max(RETRY_AFTER_MAX));
         let wait = timing.backoff_min.doubled(case.unreached, timing.backoff_max).max(at_least);
         case.unreached = case.unreached.saturating_add(1);
         case.incident.not_before = Some(now + wait);

@@ -93,7 +93,7 @@ async fn stopped(account: &Account, id: &InstanceId) -> Result<(), String> {
     let deadline = Instant::now() + pace.stop_within;
     let mut last = "not stopped yet".to_owned();
     while Instant::now() < deadline {
-        match account.wire_instance(id).await {
+        match account.wire_instance_to_change(id).await {
             Ok(Some(wire)) if wire.is_stopped() => return Ok(()),
             Ok(Some(_)) => {}
             Ok(None) => return Err("it is gone".to_owned()),
@@ -113,7 +113,7 @@ pub(super) async fn end(
 ) -> Outcome {
     let writing = account.place().writing(format!("end instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
-    let wire = match account.wire_instance(id).await {
+    let wire = match account.wire_instance_to_change(id).await {
         Ok(Some(wire)) => wire,
         Ok(None) => return gone(),
         Err(error) => return writing.unread(&error),
@@ -182,7 +182,7 @@ pub(super) async fn read(
     owned: &Ownership,
     writing: &Writing,
 ) -> Result<WireInstance, Outcome> {
-    match account.wire_instance(id).await {
+    match account.wire_instance_to_change(id).await {
         Ok(Some(wire)) => writing.owned("instance", &wire.marks(), owned).map(|()| wire),
         Ok(None) => Err(writing.refuse("there is no such instance")),
         Err(error) => Err(writing.unread(&error)),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use jiff::Timestamp;
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::time::Span;
 use reveille_core::remedies::Reboot;
 
 use super::fake::{Fake, Reply, Seen, Way, aws, fault, owned, perform, reply, way};
@@ -168,4 +169,23 @@ async fn change_that_is_answered_by_something_else_may_have_been_made() {
         let (outcome, _) = perform(&reboot(), rebooting(bad)).await;
         assert!(matches!(outcome, Outcome::Unknown { .. }), "{shown}: {outcome}");
     }
+}
+
+/// One server of EC2 does not know, for a moment, a machine that was listed a moment ago. The read before the reboot is
+/// denied, and the reboot was told to wait for two hours, as long as that machine is not to be denied away: the next read
+/// tells it again.
+#[tokio::test]
+async fn one_denial_of_a_machine_that_was_just_seen_holds_its_repair_for_a_minute() {
+    let fake = Fake::start(|_| None).await;
+    let account = fake.connect().await;
+    fake.answer(|seen| {
+        (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "running", 5)], None))
+    });
+    account.look(&Look::Instance(aws(), InstanceId::from("i-1"))).await.unwrap();
+    fake.answer(|seen| {
+        (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound"))
+    });
+    let outcome = account.perform(&reboot()).await;
+    let Outcome::Failed { retry_after, .. } = &outcome else { panic!("{outcome}") };
+    assert!(retry_after.is_none_or(|after| after <= Span::from_min(10)), "{retry_after:?}: {outcome}");
 }

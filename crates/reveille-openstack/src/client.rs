@@ -33,6 +33,8 @@ use crate::refusal::Refusal;
 const HOLD_REFUSED: Duration = Duration::from_secs(60);
 /// After a login that went wrong otherwise.
 const HOLD_FAILED: Duration = Duration::from_secs(3);
+/// After a login that Keystone put off, it says for how long: not for longer than this.
+const HOLD_TOLD_MAX: Duration = Duration::from_secs(600);
 /// Tokens that are refused so soon after each other are refused for another reason than their age.
 const REFUSED_ALIKE: Duration = Duration::from_secs(60);
 /// A token is replaced this long before its end, or at four fifths of a short life.
@@ -107,10 +109,12 @@ pub enum LoginError {
 
 impl LoginError {
     fn hold(&self) -> Duration {
-        match self.read_kind() {
+        let least = match self.read_kind() {
             ReadErrorKind::Unauthorized if matches!(self, Self::Refused { .. }) => HOLD_REFUSED,
             _ => HOLD_FAILED,
-        }
+        };
+        let told = self.retry_after().and_then(|told| u64::try_from(told.ms).ok());
+        least.max(Duration::from_millis(told.unwrap_or_default()).min(HOLD_TOLD_MAX))
     }
 }
 
@@ -491,4 +495,27 @@ pub(crate) enum NewClientError {
     Config(#[source] ConfigError),
     #[error("{0}")]
     Transport(#[source] TransportError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_that_keystone_puts_off_waits_as_long_as_it_says() {
+        let table = [
+            (429, None, 3),
+            (429, Some(30), 30),
+            (503, Some(1), 3),
+            (401, Some(30), 60),
+            (429, Some(7200), 600),
+        ];
+        for (status, told, wait_s) in table {
+            let status = StatusCode::from_u16(status).unwrap();
+            let reply = Reply { status, retry_after: told.map(Span::from_s), ..Reply::default() };
+            let error =
+                LoginError::Refused { who: "u".to_owned(), source: Refusal::read(&reply, Service::Identity) };
+            assert_eq!(error.hold().as_secs(), wait_s, "{status} {told:?}");
+        }
+    }
 }

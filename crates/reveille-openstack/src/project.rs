@@ -287,8 +287,8 @@ impl Project {
         let answer = self.client().send(&request).await;
         let quota = match answer {
             Ok(reply) => serde_json::from_slice::<Body>(&reply.body).ok(),
-            // Not readable for us: as good as not told, and not worth asking each time.
-            Err(SendError::Refused(refusal)) if refusal.status.is_client_error() => None,
+            // There is none, or not for us: as good as not told, and not worth asking each time.
+            Err(SendError::Refused(refusal)) if matches!(refusal.status.as_u16(), 403 | 404) => None,
             // The limit is not known now; the last known limit stays the best guess, and the next question asks again.
             Err(_) => return self.quota().and_then(|(_, quota)| quota),
         }

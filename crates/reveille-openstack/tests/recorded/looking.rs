@@ -130,6 +130,26 @@ async fn a_quota_that_cannot_be_read_now_is_asked_again() {
     assert_eq!(router.limit, Some(30));
 }
 
+/// A rate limiter's 429, or a 401 of a service that cannot reach Keystone, is no word on the quota.
+#[tokio::test]
+async fn a_quota_that_is_throttled_or_refused_is_asked_again() {
+    for status in [401, 408, 413, 429, 498] {
+        let router = || reply(200, r#"{"router": {"id": "r", "routes": []}}"#);
+        let fake = Fake::start(move |seen| match seen.path.as_str() {
+            "/network/v2.0/routers/r" => Some(router()),
+            path if path.contains("/quotas/") => Some(reply(status, "")),
+            _ => None,
+        })
+        .await;
+        let project = fake.connect().await;
+        let look = Look::Router(os(), RouterId::from("r"));
+        let Ok(Answer::Router(Some(_))) = project.look(&look).await else { panic!() };
+        fake.answer(move |seen| (seen.path == "/network/v2.0/routers/r").then(router));
+        let Ok(Answer::Router(Some(found))) = project.look(&look).await else { panic!() };
+        assert_eq!(found.limit, Some(30), "{status}");
+    }
+}
+
 #[tokio::test]
 async fn a_refusal_teaches_the_limit_that_the_cloud_does_not_tell() {
     use reveille_core::effect::Call;

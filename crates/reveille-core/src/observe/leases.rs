@@ -24,6 +24,10 @@ use crate::model::time::{Span, Time};
 /// What lists of leases said so long ago says nothing of now. As long as a machine that its cloud denies counts as away.
 pub(super) const LEASES_LAST: Span = Span::from_min(30);
 
+/// Kubernetes collects the lease of a Node that was deleted within seconds to minutes, although its kubelet renews it until then:
+/// that says nothing against a repair. One that is renewed for longer outlives its Node.
+const COLLECTED_WITHIN: Span = Span::from_min(10);
+
 /// The leases. Row `n` of each vector belongs to name `n`; names are in order, each once.
 #[derive(Clone, Debug)]
 pub(super) struct LeaseBook {
@@ -38,8 +42,8 @@ pub(super) struct LeaseBook {
     silence: (u32, u32),
     /// Leases that the last list lacks, of Nodes and machines that are known.
     lacked: BTreeMap<NodeName, Lacked>,
-    /// Nodes that went, and whose lease was not renewed since: the API server deletes a lease with its Node.
-    bereft: BTreeSet<NodeName>,
+    /// Nodes that went, and the last list before that, where their leases have not outlived them by now.
+    bereft: BTreeMap<NodeName, Time>,
     /// A list of this process was held against Nodes that are Ready.
     is_proved: bool,
     /// When the first of the lists came that are not believed.
@@ -65,7 +69,7 @@ impl Default for LeaseBook {
             has_node: Vec::new(),
             silence: (0, 0),
             lacked: BTreeMap::new(),
-            bereft: BTreeSet::new(),
+            bereft: BTreeMap::new(),
             is_proved: false,
             doubted_since: None,
         }
@@ -100,7 +104,8 @@ impl LeaseBook {
         }
         self.lacked.retain(|name, lease| now.since(lease.listed_at) <= LEASES_LAST && is_known(name));
         let mut bereft = std::mem::take(&mut self.bereft);
-        bereft.retain(|name| self.row(name).is_some_and(|row| self.changed_at[row] != now));
+        let outlives = |row: usize, went: Time| self.changed_at[row].since(went) > COLLECTED_WITHIN;
+        bereft.retain(|name, went| self.row(name).is_some_and(|row| !outlives(row, *went)));
         self.bereft = bereft;
         if self.has_node.len() != self.names.len() {
             self.has_node = has_nodes(&self.names);
@@ -140,7 +145,7 @@ impl LeaseBook {
         }
         known.for_each(lacks);
         self.changed_at = changed_at;
-        self.lacked.extend(lacked.into_iter().filter(|(name, _)| !self.bereft.contains(name)));
+        self.lacked.extend(lacked.into_iter().filter(|(name, _)| !self.bereft.contains_key(name)));
         self.names = list.names().clone();
         self.renewals = list.renewals().to_vec();
         self.has_node = Vec::new();
@@ -161,7 +166,7 @@ impl LeaseBook {
     pub(super) fn node_went(&mut self, name: &NodeName) {
         self.lacked.remove(name);
         if self.row(name).is_some() {
-            self.bereft.insert(name.clone());
+            self.bereft.insert(name.clone(), self.listed_at);
         }
         self.nodes_changed();
     }
@@ -218,7 +223,8 @@ impl LeaseBook {
     /// The clock went back: nothing was seen later than now.
     pub(super) fn go_back_to(&mut self, now: Time) {
         let lacked = self.lacked.values_mut().flat_map(|lease| [&mut lease.changed_at, &mut lease.listed_at]);
-        for at in self.changed_at.iter_mut().chain(lacked).chain(&mut self.doubted_since) {
+        let times = self.changed_at.iter_mut().chain(lacked).chain(self.bereft.values_mut());
+        for at in times.chain(&mut self.doubted_since) {
             *at = (*at).min(now);
         }
         self.listed_at = self.listed_at.min(now);
@@ -358,15 +364,15 @@ mod tests {
     }
 
     #[test]
-    fn lease_that_goes_with_its_node_is_not_kept_unless_it_was_renewed_since() {
-        for (last, expected) in [("a1 b1", None), ("a2 b1", Some(0))] {
+    fn lease_that_is_collected_after_its_node_is_not_kept_unless_it_outlived_it() {
+        for (last_s, expected) in [(10, None), (600, None), (610, Some(0))] {
             let mut book = book(&["a1 b1"]);
             book.node_went(&NodeName::from("a"));
-            for (at, text) in [(10, last), (20, "b1")] {
+            for (at, text) in [(last_s, "a2 b1"), (last_s + 10, "b1")] {
                 let has_nodes = |names: &[NodeName]| vec![true; names.len()];
                 book.take(Time::from_ms(at * 1000), SILENT_AFTER, list(text), has_nodes, |_| true);
             }
-            assert_eq!(age(&book, "a"), expected, "{last}");
+            assert_eq!(age(&book, "a"), expected, "{last_s}");
         }
     }
 

@@ -244,6 +244,21 @@ fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
     assert!(matches!(field.calls[..], [Call::Reboot(_), Call::Reboot(_)]), "{:?}", made(&field));
 }
 
+/// A service may say "in two hours", and the machine is down for as long: half an hour is the longest wait between two tries.
+#[test]
+fn call_that_is_put_off_for_hours_is_made_again_after_the_longest_wait() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(20));
+    set(&mut field, "i004", Ready::Unknown);
+    field.refuses = Some(Outcome::Failed { text: "429".into(), retry_after: Some(min(120)) });
+    field.run_until(min(30), |field| !field.calls.is_empty());
+    field.refuses = None;
+    let since = field.now;
+    field.run_until(min(150), |field| field.calls.len() > 1);
+    let took = field.now.since(since);
+    assert!((min(25)..=min(35)).contains(&took), "{:?} after {took}", made(&field));
+}
+
 /// A deletion is answered with 504, and may come for ten minutes. Our clock is set ahead by half an hour meanwhile, the ledger is
 /// rotated and we are restarted; a second machine has the same fault, of which one deletion is allowed.
 #[test]

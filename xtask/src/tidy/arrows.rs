@@ -16,7 +16,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::Report;
+use super::{Report, paths};
 
 const CORE: &str = "crates/reveille-core/src/";
 /// What decides takes time and facts as arguments, and nothing else: the engine, and the agent on the node.
@@ -91,8 +91,8 @@ pub(crate) fn stages(path: &str, text: &str, report: &mut Report) {
     }
     let Some(place) = path.strip_prefix(CORE) else { return };
     let Some(own) = rank(place.split(['/', '.']).next().unwrap_or(place)) else { return };
-    for (line, stage) in mentioned(text) {
-        if rank(&stage).is_some_and(|rank| rank > own) {
+    for (line, stage) in mentioned(&paths::code(text)) {
+        if rank(stage).is_some_and(|rank| rank > own) {
             let advice = format!(
                 "this stage comes before \"{stage}\"; move what it needs to model, or the code to there"
             );
@@ -109,45 +109,16 @@ fn rank(module: &str) -> Option<usize> {
 }
 
 /// Modules of the crate that the text names, each with its line.
-fn mentioned(text: &str) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    for (place, lead) in text.match_indices("crate::").chain(text.match_indices("super::")) {
-        let line_start = text[..place].rfind('\n').map_or(0, |newline| newline + 1);
-        if text[line_start..place].contains("//") {
-            continue;
-        }
-        let line = text[..place].matches('\n').count() + 1;
-        let rest = &text[place + lead.len()..];
-        let heads =
-            if let Some(group) = rest.strip_prefix('{') { heads_of(group) } else { vec![identifier(rest)] };
-        found.extend(heads.into_iter().map(|head| (line, head.to_owned())));
-    }
+fn mentioned<'a>(code: &'a str) -> Vec<(usize, &'a str)> {
+    let outside = ["crate", "super"];
+    let named = paths::paths(code).into_iter().filter(|named| outside.contains(&named.words[0]));
+    let head = |named: paths::Named<'a>| {
+        let head = named.words.iter().find(|word| !outside.contains(word))?;
+        Some((named.line, *head))
+    };
+    let mut found: Vec<_> = named.filter_map(head).collect();
+    found.dedup();
     found
-}
-
-/// First words of the members of a `use` group, given from behind its opening brace.
-fn heads_of(group: &str) -> Vec<&str> {
-    let (mut heads, mut depth, mut fresh) = (Vec::new(), 0, true);
-    for (place, character) in group.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => fresh = true,
-            _ if fresh && !character.is_whitespace() => {
-                heads.push(identifier(&group[place..]));
-                fresh = false;
-            }
-            _ => {}
-        }
-    }
-    heads
-}
-
-fn identifier(text: &str) -> &str {
-    let end =
-        text.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(text.len());
-    &text[..end]
 }
 
 /// Checks all manifests of the workspace at `root`.

@@ -5,6 +5,7 @@
 //!                          ─▶ text      words that may not be there   │
 //!                          ─▶ rendered  decisions that rest on words  ├─▶ Report: breaches fail, notices advise
 //!                          ─▶ arrows    who may know whom             │
+//!                          ─▶ circles   modules that know each other  │
 //!                          ─▶ pages     what prose promises to exist  ┘
 //! ```
 //!
@@ -13,7 +14,9 @@
 //! core, which clippy sees only in code that is compiled.
 
 mod arrows;
+mod circles;
 mod pages;
+mod paths;
 mod rendered;
 mod shape;
 mod text;
@@ -89,6 +92,7 @@ fn check_tree(tree: &Tree) -> Report {
         arrows::stages(path, text, &mut report);
         pages::check(path, text, tree, &mut report);
     }
+    circles::check(tree, &mut report);
     report
 }
 

@@ -21,7 +21,9 @@ use tokio::time::{Instant, timeout};
 use super::Adapter;
 use super::poller::Reader;
 use super::providers;
-use crate::driver::ownership_check::Strangers;
+
+/// The marks of instances that belong to no roster, as last counted; `None` until the first count.
+pub(crate) type Strangers = watch::Receiver<Option<Arc<Crowd>>>;
 
 /// The adapter.
 pub(crate) struct Cloud {

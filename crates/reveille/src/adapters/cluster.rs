@@ -7,9 +7,15 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use reveille_core::effect::{Call, Look, Outcome, ReadError};
 use reveille_core::event::Answer;
-use reveille_kube::Cluster;
+use reveille_kube::{Cluster, ClusterConfig};
+use reveille_wire::roster::ClusterRef;
 
 use super::Adapter;
+
+/// How a cluster of a roster is reached.
+pub(crate) fn config(cluster: &ClusterRef) -> ClusterConfig {
+    ClusterConfig { kubeconfig: cluster.kubeconfig.clone(), context: cluster.context.clone() }
+}
 
 /// The adapter.
 pub(crate) struct ClusterAdapter(pub(crate) Cluster);

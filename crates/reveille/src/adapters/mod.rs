@@ -12,7 +12,7 @@ pub(crate) mod agents;
 pub(crate) mod cloud;
 pub(crate) mod cluster;
 pub(crate) mod poller;
-mod post;
+pub(crate) mod post;
 pub(crate) mod providers;
 
 use std::collections::BTreeMap;

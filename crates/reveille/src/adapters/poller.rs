@@ -15,14 +15,13 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
-use reveille_core::model::id::CloudName;
+use reveille_core::event::{CloudFact, CloudSnapshot, Scope};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::pace::{self, Pacer};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::post::Post;
+use super::post::{Listener, Post, took};
 
 /// A source that the poller lists again and again.
 pub(crate) trait Reader: Send {
@@ -30,15 +29,6 @@ pub(crate) trait Reader: Send {
     fn list(&mut self, now_full: bool) -> impl Future<Output = Result<CloudSnapshot, ReadError>> + Send;
     /// Its name for people.
     fn name(&self) -> &str;
-}
-
-/// A roster that receives the listings, under its own name for the cloud.
-#[derive(Clone, Debug)]
-pub(crate) struct Listener {
-    /// The roster's name for it.
-    pub(crate) cloud: CloudName,
-    /// The inbox of its driver.
-    pub(crate) events: mpsc::Sender<Event>,
 }
 
 /// The intervals and the time limit of listings.
@@ -112,11 +102,6 @@ pub(crate) async fn poll<R: Reader>(
     }
 }
 
-/// The time since `begun`, in the unit of the engine's clock. A listing hits its time limit long before this overflows.
-pub(super) fn took(begun: Instant) -> Span {
-    begun.elapsed().into()
-}
-
 /// The wait, spread by a tenth to either side, and never shorter than the service asked for.
 fn wait_after(error: &ReadError, backoff: Span, rule: pace::Pace) -> Span {
     let spread = Duration::from(backoff).mul_f64(0.9 + fastrand::f64() * 0.2);
@@ -136,9 +121,13 @@ fn took_too_long(name: &str, within: Duration) -> ReadError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::VecDeque;
     use std::sync::Mutex;
+
+    use reveille_core::event::Event;
+    use tokio::sync::mpsc;
+
+    use super::*;
 
     /// Answers from a script, takes `takes` for each answer, and records when and how it was asked.
     struct Scripted {

@@ -15,10 +15,18 @@ use std::sync::{Mutex, PoisonError};
 
 use reveille_core::event::{CloudFact, Event, Scope};
 use reveille_core::model::id::CloudName;
+use reveille_core::model::time::Span;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::poller::{Listener, took};
+/// A roster that receives the listings, under its own name for the cloud.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    /// The roster's name for it.
+    pub(crate) cloud: CloudName,
+    /// The inbox of its driver.
+    pub(crate) events: mpsc::Sender<Event>,
+}
 
 /// The delivery to one roster.
 pub(super) struct Post {
@@ -89,6 +97,11 @@ impl Post {
     }
 }
 
+/// The time since `begun`, in the unit of the engine's clock. A listing hits its time limit long before this overflows.
+pub(super) fn took(begun: Instant) -> Span {
+    Span::from_ms(i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -96,7 +109,6 @@ mod tests {
 
     use reveille_core::effect::{ReadError, ReadErrorKind};
     use reveille_core::event::CloudSnapshot;
-    use reveille_core::model::time::Span;
 
     use super::*;
 

@@ -16,7 +16,7 @@ use super::{Answer, Context};
 use crate::cli::collect::Collect;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, printable};
-use crate::registration::{self, asked, evidence};
+use crate::registration::{asked, evidence};
 use crate::render::output_style::one_line;
 
 /// The time between two reads of the folder.
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// `collect`.
 pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer, Failure> {
-    let directory = registration::directory(context)?;
+    let directory = context.registration_dir()?;
     let verb = if args.probe { Verb::Probe } else { Verb::CollectEvidence };
     let order = Ask::Order { machine: Word::cut(&args.machine), verb, within_s: args.within };
     let said = asked::ask(&directory, &order, "collect").await?;

@@ -19,8 +19,8 @@ use reveille_kube::rbac;
 use reveille_wire::roster::{self, CheckedRoster};
 
 use super::{
-    Answer, Context, collect, demo, hot, init, invite, looking, on_runtime, pause, rancher, replay, run,
-    simulate,
+    Answer, Context, collect, compare, demo, hot, init, invite, looking, on_runtime, pause, rancher, replay,
+    run, simulate,
 };
 use crate::cli::controller::Command;
 use crate::cli::failure::Failure;
@@ -50,6 +50,11 @@ impl Context {
     /// The state folder of a roster.
     pub(crate) fn state_dir(&self, roster: &RosterName) -> Result<PathBuf, Failure> {
         place::state_dir(self.rosters.state.as_deref(), roster)
+    }
+
+    /// The registration server's state folder, beside those of the rosters. No roster can have this name.
+    pub(crate) fn registration_dir(&self) -> Result<PathBuf, Failure> {
+        self.state_dir(&RosterName::from(".registrar"))
     }
 
     /// The rules that judge logs and consoles of machines.
@@ -86,6 +91,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Invite(args) => on_runtime(invite::invite(context, &args)),
         Command::Hot(args) => on_runtime(hot::hot(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
+        Command::Simulate(args) if args.compare || args.policy.is_some() => compare::compare(context, &args),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
         Command::Rancher(args) => on_runtime(rancher::rancher(context, &args)),

@@ -28,7 +28,7 @@ use super::{Answer, Context};
 use crate::adapters::providers;
 use crate::cli::exit::Exit;
 use crate::cli::{self, failure::Failure};
-use crate::survey::propose::Gap;
+use crate::survey::{Gap, Place};
 use crate::survey::{Survey, plain_name, propose, read};
 
 /// `init`.
@@ -52,7 +52,7 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
         .await
         .map_err(|error| unread(error, &*site))?;
     let settled = propose::settle(&survey, &*site)?;
-    let place = propose::Place {
+    let place = Place {
         roster: args.name.clone().unwrap_or_else(|| roster_name(chosen.as_ref())),
         cluster: ClusterRef {
             kubeconfig: args.kubeconfig.as_deref().map(absolute).transpose()?,

@@ -17,14 +17,14 @@ use super::{Answer, Context, listed};
 use crate::cli::Output;
 use crate::cli::failure::Failure;
 use crate::cli::invite::Invite;
-use crate::registration::{self, asked};
+use crate::registration::asked;
 
 /// The file of the token on the machine.
 const TOKEN_FILE: &str = "/etc/reveille/token";
 
 /// `invite`.
 pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, Failure> {
-    let directory = registration::directory(context)?;
+    let directory = context.registration_dir()?;
     if args.list {
         return listed::invitations(context, &directory).await.map(Answer::fine);
     }

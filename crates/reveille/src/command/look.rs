@@ -21,7 +21,7 @@ use reveille_core::event::{Answer, CloudFact, ClusterFact, Command, Event};
 use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::{Span, Time};
 use reveille_diagnose::Judge;
-use reveille_kube::{Cluster, ClusterConfig};
+use reveille_kube::Cluster;
 use reveille_record::{Holder, read_only};
 use reveille_wire::ledger::LedgerLine;
 use reveille_wire::roster::look::Crowd;
@@ -31,12 +31,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::adapters::agents::AgentOrders;
 use crate::adapters::cloud::Once;
-use crate::adapters::cluster::ClusterAdapter;
+use crate::adapters::cluster::{self, ClusterAdapter};
 use crate::adapters::{Adapters, Desk, providers};
 use crate::driver::clock;
 use crate::driver::ledger_store;
 use crate::driver::ownership_check::OwnershipCheck;
-use crate::driver::pauses::PauseDesk;
+use crate::driver::pauses::{self, PauseDesk};
 
 /// The longest that one source may take.
 const SOURCE_WITHIN: Duration = Duration::from_secs(60);
@@ -68,11 +68,6 @@ pub(crate) enum Controller {
     Never,
 }
 
-/// How a cluster of a roster is reached.
-pub(crate) fn cluster_config(cluster: &ClusterRef) -> ClusterConfig {
-    ClusterConfig { kubeconfig: cluster.kubeconfig.clone(), context: cluster.context.clone() }
-}
-
 /// Runs one look.
 pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judge) -> Looked {
     let (mut state, controller, mut notes) = remember(checked, state_dir);
@@ -96,10 +91,8 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
         _ => None,
     }));
     events.extend(facts.into_iter().map(Event::Cluster));
-    let mut pauses = PauseDesk::new(
-        super::pause::reader(state_dir),
-        OwnershipCheck::new(checked.written.clone(), strangers),
-    );
+    let mut pauses =
+        PauseDesk::new(pauses::reader(state_dir), OwnershipCheck::new(checked.written.clone(), strangers));
     for event in &events {
         pauses.ownership_check.review(&checked.roster, event);
     }
@@ -195,7 +188,7 @@ async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> 
 }
 
 async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::adapters::Adapter>, Vec<ClusterFact>) {
-    let config = cluster_config(at);
+    let config = cluster::config(at);
     let reading = async {
         let cluster = Cluster::connect(&config).await.map_err(|error| ReadError {
             kind: ReadErrorKind::Unavailable,

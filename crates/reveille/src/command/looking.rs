@@ -22,16 +22,15 @@ use reveille_wire::roster::CheckedRoster;
 
 use super::look::{self, Controller, Looked};
 use super::rancher::look::{Beside, beside as beside_rancher};
-use super::{Answer, Context};
+use super::{Answer, Context, printing};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
 use crate::control_socket::{self, client};
-use crate::registration::{self, evidence};
-use crate::render;
+use crate::registration::evidence;
 use crate::view::ask::{Ask, Asked, Reply, answer};
 use crate::view::find::{self, Found};
-use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll as roll_view};
+use crate::view::machine;
 
 /// The most results of `collect` that a report on a machine shows, the newest ones.
 const COLLECTED_MAX: usize = 5;
@@ -65,52 +64,11 @@ async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer,
         if let (Report::RollReport(roll), Some(beside)) = (&mut *report, beside) {
             roll.rancher = Some(Box::new(beside.of_all()));
         }
-        let (text, code) = print(context, *report, all)?;
+        let (text, code) = printing::print(context, *report, all)?;
         texts.push(text);
         exit = exit.max(code);
     }
     Ok(Answer { text: context.join(&texts), exit })
-}
-
-/// A report as text, and its exit code.
-pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(String, Exit), Failure> {
-    let exit = match &report {
-        Report::RollReport(roll) => roll_view::exit(roll),
-        Report::PlanReport(plan) => plan_view::exit(plan),
-        Report::IncidentsReport(incidents) => incidents_view::exit(incidents),
-        Report::WhyReport(why) => why_exit(&why.machine),
-        Report::CollectedReport(_) => Exit::AllAnswer,
-        Report::HotReport(hot) => render::hot::exit(hot),
-        Report::JoinReport(join) => render::join::exit(join),
-        Report::DoctorReport(doctor) => render::doctor::exit(doctor),
-        Report::RancherReport(rancher) => render::rancher::exit(rancher),
-        Report::RancherRepairReport(repair) => render::repairs::repair_exit(repair),
-        Report::RancherAbandonReport(abandoned) => render::repairs::abandon_exit(abandoned),
-    };
-    let page = report.clone();
-    let text = context.print(report, move |paper| match &page {
-        Report::RollReport(roll) => render::roll::page(roll, all, paper),
-        Report::PlanReport(plan) => render::plan::page(plan, paper),
-        Report::IncidentsReport(incidents) => render::incidents::page(incidents, all, paper),
-        Report::WhyReport(why) => render::why::page(why, paper),
-        Report::CollectedReport(collected) => super::collect::page(collected),
-        Report::HotReport(hot) => render::hot::page(hot, paper),
-        Report::JoinReport(join) => render::join::page(join),
-        Report::DoctorReport(doctor) => render::doctor::page(doctor, paper),
-        Report::RancherReport(rancher) => render::rancher::page(rancher, paper),
-        Report::RancherRepairReport(repair) => render::repairs::repair_page(repair, paper),
-        Report::RancherAbandonReport(abandoned) => render::repairs::abandon_page(abandoned, paper),
-    })?;
-    Ok((text, exit))
-}
-
-fn why_exit(machine: &reveille_wire::report::MachineReport) -> Exit {
-    use reveille_wire::report::Answers;
-    match machine.answers {
-        Answers::No => Exit::SomebodyAbsent,
-        Answers::Unknown => Exit::CannotTell,
-        Answers::Excused | Answers::Yes => Exit::AllAnswer,
-    }
 }
 
 /// `why`.
@@ -127,7 +85,7 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
                     why.collected = collected(context, &why.machine);
                     why.rancher = beside.map(|beside| Box::new(beside.of(&why.machine)));
                 }
-                let (text, exit) = print(context, *report, true)?;
+                let (text, exit) = printing::print(context, *report, true)?;
                 return Ok(Answer { text, exit });
             }
             Reply::Several(names) => {
@@ -168,7 +126,7 @@ async fn records(checked: &CheckedRoster, ask: &Ask) -> Option<Beside> {
 
 /// What the machine's agent sent because an operator asked, as far as a registration server on this host kept it.
 fn collected(context: &Context, machine: &MachineReport) -> Vec<CollectedReport> {
-    let Ok(directory) = registration::directory(context) else { return Vec::new() };
+    let Ok(directory) = context.registration_dir() else { return Vec::new() };
     let its = |report: &CollectedReport| {
         report.instance.is_some() && report.instance == machine.instance
             || machine.node.as_ref() == Some(&report.node)

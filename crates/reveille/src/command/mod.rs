@@ -41,6 +41,8 @@ mod manual;
 #[cfg(feature = "controller")]
 mod pause;
 #[cfg(feature = "controller")]
+mod printing;
+#[cfg(feature = "controller")]
 mod rancher;
 #[cfg(feature = "controller")]
 mod replay;

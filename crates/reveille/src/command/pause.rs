@@ -119,24 +119,3 @@ impl fmt::Display for Scope<'_> {
         }
     }
 }
-
-/// Reads the pauses of a state folder in the engine's types.
-pub(crate) fn reader(state_dir: &std::path::Path) -> crate::driver::pauses::ReadPauses {
-    use reveille_core::event as core;
-    let pauses = Pauses::of(state_dir);
-    Box::new(move || match pauses.read() {
-        Ok(read) => {
-            let set = read.pauses.into_values().map(|pause| core::Pause {
-                scope: match pause.scope {
-                    PauseScope::Roster => core::PauseScope::Roster,
-                    PauseScope::Pool(name) => core::PauseScope::Pool(name.into()),
-                    PauseScope::Machine(name) => core::PauseScope::Machine(name.into()),
-                },
-                by: pause.by.into(),
-                reason: pause.reason.into(),
-            });
-            (set.collect(), read.unreadable.iter().map(ToString::to_string).collect())
-        }
-        Err(error) => (std::collections::BTreeSet::new(), vec![error.to_string()]),
-    })
-}

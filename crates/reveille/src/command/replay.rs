@@ -17,8 +17,8 @@ use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
 use crate::replay::anonymise;
 use crate::replay::compare::{self, Wanted};
-use crate::replay::cut::{self, Reel};
-use crate::replay::recording::{self, Recording};
+use crate::replay::cut;
+use crate::replay::recording::{self, Recording, Reel};
 use crate::replay::report::{self, Subject};
 use crate::replay::rival;
 

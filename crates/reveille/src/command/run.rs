@@ -32,12 +32,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::look::cluster_config;
-use super::{Answer, Context, looking};
+use super::{Answer, Context, printing};
 use crate::adapters::agents::{AgentOrders, AgentReports};
-use crate::adapters::cloud::CloudReader;
-use crate::adapters::cluster::ClusterAdapter;
-use crate::adapters::poller::{Listener, Pace, poll};
+use crate::adapters::cloud::{CloudReader, Strangers};
+use crate::adapters::cluster::{self, ClusterAdapter};
+use crate::adapters::poller::{Pace, poll};
+use crate::adapters::post::Listener;
 use crate::adapters::{Adapters, Desk, providers};
 use crate::cli;
 use crate::cli::exit::Exit;
@@ -49,8 +49,8 @@ use crate::driver::engine_host::{EngineHost, Hearer};
 use crate::driver::executor::Executor;
 use crate::driver::ledger_store::{self, LedgerStoreError, OpenLedgerStore};
 use crate::driver::ledger_writer::LedgerWriter;
-use crate::driver::ownership_check::{OwnershipCheck, Strangers};
-use crate::driver::pauses::{PauseDesk, ReadPauses};
+use crate::driver::ownership_check::OwnershipCheck;
+use crate::driver::pauses::{self, PauseDesk, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
 use crate::hot::snapshot::Standing;
@@ -177,7 +177,8 @@ async fn get_ready(
     } else {
         BTreeMap::new()
     };
-    let registration = registration::begin(context, args, sites, stop, &mut background).await?;
+    let registration =
+        registration::begin(context.registration_dir()?, args, sites, stop, &mut background).await?;
     let mut vigils = Vigils::new(stopped.clone());
     let (released, release) = watch::channel(false);
     let mut watchers = JoinSet::new();
@@ -240,7 +241,7 @@ async fn attend(
 async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, Failure> {
     let name = checked.roster.name.clone();
     let judge = context.judge()?;
-    let cluster = Cluster::connect(&cluster_config(&checked.cluster)).await.map_err(|error| {
+    let cluster = Cluster::connect(&cluster::config(&checked.cluster)).await.map_err(|error| {
         Failure::usage(
             anyhow::Error::new(error).context(format!("cannot reach the cluster of roster {name}")),
         )
@@ -426,7 +427,7 @@ fn launch(
         None => fence,
     };
     let executor = Executor::new(adapters, judge, leads, events.clone());
-    let pauses = with_presence(super::pause::reader(&state_dir), presence.clone());
+    let pauses = with_presence(pauses::reader(&state_dir), presence.clone());
     if let Some(cluster) = &args.confirm_cluster {
         let confirmed = Command::ConfirmCluster(ClusterUid::from(cluster.as_str()));
         // The inbox is still empty, so this event comes before any fact of the cluster.
@@ -566,7 +567,7 @@ fn rolls(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<A
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
     for (state, how) in ended.values() {
-        let (text, code) = looking::print(context, Report::RollReport(roll::report(&state.desk())), false)?;
+        let (text, code) = printing::print(context, Report::RollReport(roll::report(&state.desk())), false)?;
         texts.push(text);
         exit = exit.max(code);
         if *how == Ended::TimeOver {

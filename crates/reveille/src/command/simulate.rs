@@ -30,9 +30,6 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// `simulate`.
 pub(crate) fn simulate(context: &Context, args: &Simulate) -> Result<Answer, Failure> {
-    if args.compare || args.policy.is_some() {
-        return super::compare::compare(context, args);
-    }
     if let (Some(Made::Rancher), Some(seed)) = (args.world, args.seed) {
         return super::rancher::simulated::simulate(context, args, seed);
     }

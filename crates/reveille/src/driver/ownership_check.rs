@@ -20,12 +20,11 @@ use reveille_core::model::instance::Instance;
 use reveille_core::model::roster::{Ownership, Pool, Roster};
 use reveille_wire::roster::Written;
 use reveille_wire::roster::look::{Crowd, MatchWarning, Odd, matches_warning};
-use tokio::sync::watch;
 
-use super::pauses::OURSELVES;
+use crate::adapters::cloud::Strangers;
 
-/// The marks of instances that belong to no roster, as last counted; `None` until the first count.
-pub(crate) type Strangers = watch::Receiver<Option<Arc<Crowd>>>;
+/// The author of a pause that the controller itself sets.
+pub(super) const OURSELVES: &str = "reveille itself";
 
 /// Pauses of the controller itself, by the cloud whose listing caused them.
 #[derive(Clone, Debug, Default)]
@@ -141,6 +140,8 @@ fn still(roster: &Roster, known: &[MatchWarning], changes: &CloudSnapshot) -> Ve
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::watch;
+
     use super::*;
     use crate::fixture::Field;
 

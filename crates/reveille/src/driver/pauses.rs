@@ -5,17 +5,36 @@
 //! ([`super::ownership_check`]) adds its own pauses.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use reveille_core::event::{Command, Pause, PauseScope};
+use reveille_record as disk;
 
-use super::ownership_check::OwnershipCheck;
+use super::ownership_check::{OURSELVES, OwnershipCheck};
 
 /// Reads the pauses on disk: the readable ones, and an error for each of the others.
 pub(crate) type ReadPauses = Box<dyn Fn() -> (BTreeSet<Pause>, Vec<String>) + Send>;
 
-/// The author of a pause that the controller itself sets.
-pub(crate) const OURSELVES: &str = "reveille itself";
+/// Reads the pauses of a state folder in the engine's types.
+pub(crate) fn reader(state_dir: &Path) -> ReadPauses {
+    let pauses = disk::Pauses::of(state_dir);
+    Box::new(move || match pauses.read() {
+        Ok(read) => {
+            let set = read.pauses.into_values().map(|pause| Pause {
+                scope: match pause.scope {
+                    disk::PauseScope::Roster => PauseScope::Roster,
+                    disk::PauseScope::Pool(name) => PauseScope::Pool(name.into()),
+                    disk::PauseScope::Machine(name) => PauseScope::Machine(name.into()),
+                },
+                by: pause.by.into(),
+                reason: pause.reason.into(),
+            });
+            (set.collect(), read.unreadable.iter().map(ToString::to_string).collect())
+        }
+        Err(error) => (BTreeSet::new(), vec![error.to_string()]),
+    })
+}
 
 /// Collects pauses and reports when they change.
 pub(crate) struct PauseDesk {

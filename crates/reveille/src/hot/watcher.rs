@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::look::{Begin, Listener, Look};
 use super::snapshot::{Known, Management, Standing, Watched};
-use crate::command::look::cluster_config;
+use crate::adapters::cluster;
 
 /// The time between two samples of the counts: those of a big API server have megabytes.
 const COUNTS_EVERY: Duration = Duration::from_secs(120);
@@ -73,7 +73,7 @@ impl Vigils {
         let rancher = checked.rancher.as_ref().and_then(|rancher| {
             let wanted = rancher.hot.clone()?;
             let at = ClusterRef { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
-            let reach = Reach::There(cluster_config(&at));
+            let reach = Reach::There(cluster::config(&at));
             let shared = self.of_rancher.entry((at, wanted.clone())).or_insert_with(|| {
                 let watched = Watched::new();
                 let keeper = Keeper::new(Whose::Rancher, watched.clone());

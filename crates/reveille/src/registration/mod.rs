@@ -42,15 +42,9 @@ use tokio::task::JoinSet;
 
 use crate::cli;
 use crate::cli::failure::Failure;
-use crate::command::Context;
 use crate::otlp::{self, Exporter};
 
 use nodes::Roll;
-
-/// The folder of the server's state, beside the folders of the rosters. No roster can have this name.
-pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
-    context.state_dir(&RosterName::from(".registrar"))
-}
 
 /// The most archives that wait for the disk.
 const ENDINGS_MAX: usize = 4;
@@ -102,9 +96,9 @@ struct Begun {
     beats: watch::Receiver<()>,
 }
 
-/// Starts the server, where the command line asks for it.
+/// Starts the server, where the command line asks for it. `directory` is the folder of its state.
 pub(crate) async fn begin(
-    context: &Context,
+    directory: PathBuf,
     args: &cli::controller::Run,
     sites: BTreeMap<RosterName, Site>,
     stop: &watch::Sender<bool>,
@@ -116,7 +110,6 @@ pub(crate) async fn begin(
         .flat_map(|(name, site)| site.pools.iter().map(|pool| (name.clone(), pool.clone())))
         .collect();
     let plans = args.plans.as_ref().map(|path| begin_plans(path, &pools)).transpose()?;
-    let directory = directory(context)?;
     private::folder(&directory)
         .map_err(|failure| Failure::usage(failure).next("name another place with --state"))?;
     let exporter = exporter(args, stop, background)?;

@@ -1,12 +1,13 @@
 //! The timeline of a machine as lines: one for all stages that are over, and one for each stage that is open or failed.
 
 use reveille_core::model::time::Time;
-use reveille_wire::report::{AgentReport, PassageReport, Side, SilenceReport, TimelineReport, WayReport};
+use reveille_wire::report::{
+    AgentReport, PassageReport, Side, SilenceReport, StageState, TimelineReport, WayReport,
+};
 
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
-use super::why::{LABEL, WIDE, labelled};
-use super::wrap;
+use super::wrap::{self, LABEL, WIDE, labelled};
 use crate::view::roll::{spoken, spoken_ago};
 
 /// The lines.
@@ -76,8 +77,7 @@ pub(super) fn timeline(of: &TimelineReport, now: Time, paper: &Paper) -> String 
     for row in &of.rows {
         let sides = [("seen", &row.outside), ("agent", &row.agent)];
         let told: Vec<_> = sides.into_iter().filter_map(|(by, side)| Some((by, side.as_ref()?))).collect();
-        let name =
-            format!("{:>2} {} {}", row.number, one_line(&row.stage), super::why::sign(row.state, None).0);
+        let name = format!("{:>2} {} {}", row.number, one_line(&row.stage), sign(row.state, None).0);
         if told.is_empty() {
             rows.push(vec![Text::plain(name.clone()), Text::toned(Tone::Faint, "–".to_owned())]);
         }
@@ -141,4 +141,14 @@ fn silent(silence: &SilenceReport, now: Time, paper: &Paper) -> Vec<Text> {
         Text::plain(String::new()),
         Text::plain(says),
     ]
+}
+
+/// The sign of a stage.
+pub(super) const fn sign(state: StageState, note: Option<&str>) -> (&'static str, Option<Tone>) {
+    match (state, note) {
+        (StageState::Passed, None) => ("✓", Some(Tone::Good)),
+        (StageState::Passed, Some(_)) => ("!", Some(Tone::Doubt)),
+        (StageState::Stopped, _) => ("✗", Some(Tone::Bad)),
+        (StageState::Unknown, _) => ("…", None),
+    }
 }

@@ -9,16 +9,12 @@ use super::hot;
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::way;
-use super::wrap;
+use super::wrap::{self, LABEL, WIDE, labelled};
 use crate::view::next;
 use crate::view::roll::{spoken, spoken_ago};
 
 /// The line width for the stages where the output has no width of its own.
 const STRIP_WIDTH: usize = 76;
-/// On a terminal with fewer columns, evidence uses paragraphs instead of columns.
-pub(super) const WIDE: u16 = 110;
-/// The width of the label in front of each part.
-pub(super) const LABEL: usize = 8;
 
 /// The page.
 pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
@@ -140,7 +136,7 @@ fn strip(report: &WhyReport, paper: &Paper) -> String {
     let limit = paper.width.map_or(STRIP_WIDTH, |width| usize::from(width).min(100));
     let (mut out, mut length) = (String::from(" "), 1);
     for stage in &report.stages {
-        let (sign, tone) = sign(stage.state, stage.note.as_deref());
+        let (sign, tone) = way::sign(stage.state, stage.note.as_deref());
         let width = stage.name.chars().count() + 4;
         if length + width > limit {
             out.push_str("\n ");
@@ -156,16 +152,6 @@ fn strip(report: &WhyReport, paper: &Paper) -> String {
     }
     let trimmed: Vec<&str> = out.lines().map(str::trim_end).collect();
     trimmed.join("\n") + "\n"
-}
-
-/// The sign of a stage.
-pub(super) const fn sign(state: StageState, note: Option<&str>) -> (&'static str, Option<Tone>) {
-    match (state, note) {
-        (StageState::Passed, None) => ("✓", Some(Tone::Good)),
-        (StageState::Passed, Some(_)) => ("!", Some(Tone::Doubt)),
-        (StageState::Stopped, _) => ("✗", Some(Tone::Bad)),
-        (StageState::Unknown, _) => ("…", None),
-    }
 }
 
 fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper) -> String {
@@ -246,10 +232,4 @@ fn done(label: &str, attempt: &AttemptReport, now: Time, paper: &Paper) -> Strin
 fn reasons(held: &HeldReport) -> String {
     let why: Vec<String> = held.why.iter().map(|why| one_line(why)).collect();
     format!("{}: {}", one_line(&held.what), why.join(" · "))
-}
-
-pub(super) fn labelled(label: &str, text: &str, paper: &Paper) -> String {
-    let label = format!("{label:<LABEL$}");
-    let label = if label.trim().is_empty() { label } else { paper.tone(Tone::Strong, label) };
-    wrap::hanging(paper, &format!("{label}{text}"), LABEL) + "\n"
 }

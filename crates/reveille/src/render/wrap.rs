@@ -3,7 +3,19 @@
 //! A word is never cut, because people copy ids with a mouse; the terminal wraps a word that is wider than itself. In a
 //! pipe the output has no width, and a line stays a line.
 
-use super::output_style::Paper;
+use super::output_style::{Paper, Tone};
+
+/// On a terminal with fewer columns, evidence uses paragraphs instead of columns.
+pub(super) const WIDE: u16 = 110;
+/// The width of the label in front of each part.
+pub(super) const LABEL: usize = 8;
+
+/// A text behind the label of its part.
+pub(super) fn labelled(label: &str, text: &str, paper: &Paper) -> String {
+    let label = format!("{label:<LABEL$}");
+    let label = if label.trim().is_empty() { label } else { paper.tone(Tone::Strong, label) };
+    hanging(paper, &format!("{label}{text}"), LABEL) + "\n"
+}
 
 /// Breaks `line` at the width of the output, and indents further lines by `indent` spaces. Colour codes do not count.
 pub(crate) fn hanging(paper: &Paper, line: &str, indent: usize) -> String {

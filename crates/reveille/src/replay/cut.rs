@@ -21,26 +21,17 @@ use reveille_core::model::instance::Instance;
 use reveille_core::model::node::{Node, Provider};
 use reveille_core::model::roster::Claim;
 use reveille_core::model::time::Time;
-use reveille_wire::recording::{Header, Step, Writer};
+use reveille_wire::recording::{Step, Writer};
 
 use super::filter::Sieve;
 use super::player::Player;
-use super::recording::Recording;
+use super::recording::Reel;
 use super::story::{Teller, Told};
 use crate::cli::failure::Failure;
 use crate::driver::recorder::ENGINE;
 
 /// The number of neighbours of the same pool that are tried before the whole pool.
 const COMPANIONS: usize = 3;
-
-/// A recording in memory.
-#[derive(Clone, Debug)]
-pub(crate) struct Reel {
-    /// The header of the recording.
-    pub(crate) header: Header,
-    /// Its steps.
-    pub(crate) steps: Vec<Step>,
-}
 
 /// The result of a cut.
 pub(crate) struct Cut {
@@ -62,18 +53,6 @@ struct Census {
 }
 
 impl Reel {
-    /// Reads a recording up to the time limit.
-    pub(crate) fn read(film: &mut Recording, until: Option<Time>) -> Result<Self, Failure> {
-        let mut steps = Vec::new();
-        while let Some(step) = film.next_step()? {
-            if until.is_some_and(|until| step.at > until) {
-                break;
-            }
-            steps.push(step);
-        }
-        Ok(Self { header: film.header.clone(), steps })
-    }
-
     /// Its lines.
     pub(crate) fn lines(&self) -> Result<Vec<u8>, Failure> {
         let mut writer = Writer::default();

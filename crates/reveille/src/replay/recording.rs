@@ -7,7 +7,6 @@ use reveille_core::model::time::Time;
 use reveille_record::tape::{TapeEnding, TapeError, TapeReader, runs};
 use reveille_wire::recording::{Broken, Header, Line, Reader, Step};
 
-use super::cut::Reel;
 use crate::cli::failure::Failure;
 
 /// A recording that is being read.
@@ -20,6 +19,15 @@ pub(crate) struct Recording {
     lines: Reader,
     /// The first step, which is read early because its time is the beginning of the recording.
     first: Option<Step>,
+}
+
+/// A recording in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Reel {
+    /// The header of the recording.
+    pub(crate) header: Header,
+    /// Its steps.
+    pub(crate) steps: Vec<Step>,
 }
 
 /// Every recording at or below a path, oldest first.
@@ -83,6 +91,20 @@ impl Recording {
     /// How the recording ends, known once every step was read.
     pub(crate) const fn ending(&self) -> &TapeEnding {
         self.tape.ending()
+    }
+}
+
+impl Reel {
+    /// Reads a recording up to the time limit.
+    pub(crate) fn read(film: &mut Recording, until: Option<Time>) -> Result<Self, Failure> {
+        let mut steps = Vec::new();
+        while let Some(step) = film.next_step()? {
+            if until.is_some_and(|until| step.at > until) {
+                break;
+            }
+            steps.push(step);
+        }
+        Ok(Self { header: film.header.clone(), steps })
     }
 }
 

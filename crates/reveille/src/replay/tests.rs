@@ -12,8 +12,8 @@ use reveille_sim::story::{Demo, Part, play as tell};
 use reveille_wire::recording::{Header, Step};
 
 use super::compare::{Played, Wanted, play};
-use super::cut::{Reel, cut, plain};
-use super::recording::{Recording, parse};
+use super::cut::{cut, plain};
+use super::recording::{Recording, Reel, parse};
 use super::rival;
 use crate::driver::recorder::ENGINE;
 use crate::render::output_style::Paper;

@@ -25,11 +25,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::model::id::{InstanceId, RouterId};
+use reveille_core::model::id::{CloudName, InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::node::{Node, Provider};
+use reveille_wire::roster::ClusterRef;
 
 use reveille_cloud::inventory::Inventory;
+use reveille_cloud::site::{Settled, Site};
 
 /// The result of the reads.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +43,36 @@ pub(crate) struct Survey {
     pub(crate) inventory: Inventory,
     /// The router of the command line.
     pub(crate) wanted_router: Option<RouterId>,
+}
+
+/// The names and references for the roster.
+pub(crate) struct Place<'s> {
+    /// Name of the roster.
+    pub(crate) roster: String,
+    /// The cluster.
+    pub(crate) cluster: ClusterRef,
+    /// The roster's name for the cloud.
+    pub(crate) cloud: CloudName,
+    /// The words of the cloud's provider.
+    pub(crate) site: &'s dyn Site,
+    /// What the roster says about the cloud.
+    pub(crate) settled: Settled,
+}
+
+/// Something that could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// What, on one line.
+    pub(crate) what: String,
+    /// Commands that would fix it.
+    pub(crate) commands: Vec<String>,
+}
+
+impl Gap {
+    /// A gap that no command fixes.
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), commands: Vec::new() }
+    }
 }
 
 impl Survey {

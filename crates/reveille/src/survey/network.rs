@@ -12,8 +12,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use reveille_core::model::id::{CloudName, NetworkId};
 use reveille_wire::roster::render::{ProposedNetwork, ProposedRouter};
 
-use super::Survey;
-use super::propose::{Gap, Place};
+use super::{Gap, Place, Survey};
 use reveille_cloud::inventory::NamedRouter;
 
 /// The network section, and what could not be found out about it.

@@ -21,9 +21,8 @@ use reveille_core::model::time::Span;
 use reveille_wire::roster::render::ProposedPool;
 
 use super::hints::{by_stem, commands, stem};
-use super::propose::{Gap, Place};
 use super::rules::{PoolGroups, groups};
-use super::{Survey, pair, plain_name};
+use super::{Gap, Place, Survey, pair, plain_name};
 
 /// The key of the pool mark in the commands for operators.
 const POOL_KEY: &str = "k8s-pool";

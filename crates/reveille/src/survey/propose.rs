@@ -3,33 +3,18 @@
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
-use reveille_core::model::id::{CloudName, RosterName};
+use reveille_core::model::id::RosterName;
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Limits;
-use reveille_wire::roster::ClusterRef;
 use reveille_wire::roster::render::{Proposal, ProposedCloud};
 
 use super::network::network;
-use super::{Survey, cluster_mark, pools};
+use super::{Gap, Place, Survey, cluster_mark, pools};
 use crate::cli::failure::Failure;
 use reveille_cloud::site::{Settled, Site};
 
 /// The most names of Nodes that are listed one by one.
 const NAMES_MAX: usize = 5;
-
-/// The names and references for the roster.
-pub(crate) struct Place<'s> {
-    /// Name of the roster.
-    pub(crate) roster: String,
-    /// The cluster.
-    pub(crate) cluster: ClusterRef,
-    /// The roster's name for the cloud.
-    pub(crate) cloud: CloudName,
-    /// The words of the cloud's provider.
-    pub(crate) site: &'s dyn Site,
-    /// What the roster says about the cloud.
-    pub(crate) settled: Settled,
-}
 
 /// A proposal, and what could not be found out.
 pub(crate) struct Proposed {
@@ -37,22 +22,6 @@ pub(crate) struct Proposed {
     pub(crate) proposal: Proposal,
     /// What the operator has to find out or to do.
     pub(crate) unknown: Vec<Gap>,
-}
-
-/// Something that could not be found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gap {
-    /// What, on one line.
-    pub(crate) what: String,
-    /// Commands that would fix it.
-    pub(crate) commands: Vec<String>,
-}
-
-impl Gap {
-    /// A gap that no command fixes.
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), commands: Vec::new() }
-    }
 }
 
 /// Decides what the roster says about its cloud.

@@ -10,9 +10,9 @@ use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::{Node, Ready};
 use reveille_wire::roster::{ClusterRef, Origin, read, render::render};
 
-use super::Survey;
 use super::network::cover;
-use super::propose::{self, Gap, Place, Proposed, settle};
+use super::propose::{self, Proposed, settle};
+use super::{Gap, Place, Survey};
 use crate::cli::failure::Failure;
 use crate::fixture;
 use reveille_cloud::inventory::{Inventory, NamedRouter, RouterLeg};

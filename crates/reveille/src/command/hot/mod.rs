@@ -20,7 +20,7 @@ use reveille_hot::Settings;
 use reveille_kube::{Cluster, ClusterConfig};
 use reveille_wire::report::{HotReport, Report};
 
-use super::{Answer, Context, looking};
+use super::{Answer, Context, printing};
 use crate::cli::Output;
 use crate::cli::failure::Failure;
 use crate::cli::hot::Hot;
@@ -43,7 +43,7 @@ pub(super) async fn hot(context: &Context, args: &Hot) -> Result<Answer, Failure
     } else {
         of_files(args).await?
     };
-    let (text, exit) = looking::print(context, Report::HotReport(Box::new(report)), false)?;
+    let (text, exit) = printing::print(context, Report::HotReport(Box::new(report)), false)?;
     // With `--watch` the command has printed the report already.
     let text = if args.watch { String::new() } else { text };
     Ok(Answer { text, exit })

@@ -18,7 +18,7 @@ use reveille_wire::report::{RancherAbandonReport, RancherStepReport, Report};
 use super::repair::{Entry, Site, Taken, book_folder, copies_folder, take, the_roster};
 use crate::cli::failure::Failure;
 use crate::cli::rancher::Abandon;
-use crate::command::{Answer, Context, looking};
+use crate::command::{Answer, Context, printing};
 
 /// An open repair: its kind, and its lines in the repair ledger.
 type Open = (Path, Vec<Line>);
@@ -72,7 +72,7 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
         left: told.left,
         ended: taken.is_some(),
     };
-    let (text, exit) = looking::print(context, Report::RancherAbandonReport(report), true)?;
+    let (text, exit) = printing::print(context, Report::RancherAbandonReport(report), true)?;
     Ok(Answer { text, exit })
 }
 

@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::door::KubeDoor;
 use super::none_of_them;
 use super::report::{self, Named};
-use crate::command::look::cluster_config;
+use crate::adapters::cluster;
 
 /// The longest for all of it: as long as a one-time look waits for its last reads.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -66,7 +66,7 @@ async fn read(rancher: &RancherRef, below: &ClusterRef) -> Result<Beside, String
         return Err(format!("Rancher has not exactly one cluster that is called {:?}", rancher.cluster));
     };
     let mut unread = Vec::new();
-    let downstream = KubeDoor::open(&cluster_config(below)).await;
+    let downstream = KubeDoor::open(&cluster::config(below)).await;
     let downstream = downstream
         .map_err(|error| unread.push(format!("cannot reach the cluster of the roster: {error}")))
         .ok();

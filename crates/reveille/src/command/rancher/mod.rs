@@ -30,7 +30,7 @@ use reveille_wire::report::Report;
 use tokio::time::Instant;
 
 use self::door::KubeDoor;
-use super::{Answer, Context, looking};
+use super::{Answer, Context, printing};
 use crate::cli::failure::Failure;
 use crate::cli::rancher::{Inspect, Places, Rancher, RancherCommand};
 use crate::cli::rights::{Rbac, Rights};
@@ -93,7 +93,7 @@ async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
     });
     let told =
         report::whole(management.server(), judged.collect(), &machines, unread, args.cluster.as_deref());
-    let (text, exit) = looking::print(context, Report::RancherReport(told), true)?;
+    let (text, exit) = printing::print(context, Report::RancherReport(told), true)?;
     Ok(Answer { text, exit })
 }
 

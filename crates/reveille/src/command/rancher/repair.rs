@@ -35,13 +35,14 @@ use tokio::time::{Instant, sleep};
 use super::door::KubeDoor;
 use super::etcd::{self, EtcdDoor};
 use super::{clusters, open};
+use crate::adapters::cluster;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::rancher::Repair;
-use crate::command::look::cluster_config;
-use crate::command::{Answer, Context, looking, pause};
+use crate::command::{Answer, Context, printing};
 use crate::driver::clock;
 use crate::driver::ledger_store::{self, LedgerStoreError};
+use crate::driver::pauses;
 use crate::driver::pauses::ReadPauses;
 
 /// The command wakes up at least this often, so that a clock that was set back does not stop it.
@@ -102,7 +103,7 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
         against: proposal.against,
         writes: proposal.draft.iter().flat_map(|draft| draft.lines()).map(change).collect(),
     };
-    let (text, exit) = looking::print(context, Report::RancherRepairReport(told), true)?;
+    let (text, exit) = printing::print(context, Report::RancherRepairReport(told), true)?;
     Ok(Answer { text, exit })
 }
 
@@ -135,7 +136,7 @@ impl Site {
         let management =
             ClusterConfig { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
         let management = open(&management, "Rancher's management cluster").await?;
-        let downstream = open(&cluster_config(&checked.cluster), "the cluster of the roster").await?;
+        let downstream = open(&cluster::config(&checked.cluster), "the cluster of the roster").await?;
         let etcd = rancher.etcd.as_ref().map(etcd::open).transpose();
         let etcd = etcd.map_err(|error| Failure::usage(error.context("spec.rancher.etcd cannot be used")))?;
         let (found, _) = clusters(&management, Some(&rancher.cluster)).await?;
@@ -148,7 +149,7 @@ impl Site {
             apart: rancher.looks_apart.unwrap_or(usual.apart),
             plan_within: rancher.plan_within.unwrap_or(usual.plan_within),
         };
-        let pauses = pause::reader(state_dir);
+        let pauses = pauses::reader(state_dir);
         let paused_pool = paused_pool(&checked.roster);
         let limits = checked.roster.limits;
         let site = Self { management, downstream, etcd, order, pace, pauses, paused_pool, limits, copies };

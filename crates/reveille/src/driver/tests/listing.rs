@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::*;
-use crate::adapters::poller::{Listener, Pace, Reader, poll};
+use crate::adapters::poller::{Pace, Reader, poll};
+use crate::adapters::post::Listener;
 use reveille_core::model::time::Span;
 use tokio::time::Instant;
 

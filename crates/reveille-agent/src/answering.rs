@@ -10,7 +10,7 @@ use reveille_core::model::time::Time;
 
 use crate::effect::Effect;
 use crate::model::{Flight, FlightId, PeerAnswer};
-use crate::state::Turn;
+use crate::turn::Turn;
 
 /// At most this many peers wait for an answer; the agent does not answer the others.
 const WAITING_MAX: usize = 64;

@@ -17,7 +17,7 @@ use crate::effect::{Effect, Report};
 use crate::model::{Flight, FlightId, PeerAnswer};
 use crate::peers;
 use crate::settings::Settings;
-use crate::state::Turn;
+use crate::turn::Turn;
 use crate::verdict::{self, Ground, Verdict, Voice};
 
 /// The longest pause between two rounds.

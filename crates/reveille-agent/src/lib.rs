@@ -45,9 +45,9 @@ pub mod settings;
 mod sight;
 mod state;
 mod steps;
+mod turn;
 pub mod verdict;
 mod watchdog;
-mod work;
 
 pub use effect::{Effect, Report};
 pub use event::Event;

@@ -8,7 +8,7 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::effect::Effect;
 use crate::model::{Credentials, Flight, FlightId, Inspection, Leaving, NodeSeen};
-use crate::state::Turn;
+use crate::turn::Turn;
 
 /// The time limit of an inspection: a few requests, each with its own deadline.
 const INSPECT_WITHIN: Span = Span::from_s(20);

@@ -8,6 +8,8 @@
 //! these times is the wake-up. Work runs before the watchdog, because an act that begins may be a reason to disarm the
 //! watchdog.
 
+mod work;
+
 use reveille_core::model::agent::Ask;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
@@ -17,13 +19,15 @@ use crate::contact::Contact;
 use crate::effect::{Effect, Report};
 use crate::event::Event;
 use crate::memory::Memory;
-use crate::model::{Flight, FlightId, Leaving, Machine, NodeSeen};
+use crate::model::{Leaving, Machine, NodeSeen};
 use crate::rejoin::{self, Hold, Known, Rung};
 use crate::safety::{self, Unable};
 use crate::settings::{Config, Settings, Warning};
 use crate::sight::Sight;
+use crate::turn::Turn;
 use crate::watchdog::Watchdog;
-use crate::work::Work;
+
+use work::Work;
 
 /// A machine that wakes later than asked by more than this has slept.
 const LATE: Span = Span::from_s(30);
@@ -44,54 +48,30 @@ pub struct Start {
 /// The whole state of an agent.
 #[derive(Clone, Debug)]
 pub struct State {
-    pub(crate) name: NodeName,
+    name: NodeName,
     config: Config,
-    pub(crate) machine: Option<Machine>,
-    pub(crate) memory: Memory,
+    machine: Option<Machine>,
+    memory: Memory,
     pub(crate) contact: Contact,
     answering: Answering,
     pub(crate) sight: Sight,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) work: Option<Work>,
+    watchdog: Watchdog,
+    work: Option<Work>,
     /// An effect that was given up may still complete until then: the agent begins no act before.
-    pub(crate) busy_until: Option<Time>,
+    busy_until: Option<Time>,
     pub(crate) cancelled: bool,
-    pub(crate) is_ordered: bool,
+    is_ordered: bool,
     /// What the controller that leads asks for, until the request succeeds or fails.
-    pub(crate) asked: Option<Ask>,
-    pub(crate) reboot_failed: bool,
-    pub(crate) told_hold: Option<Hold>,
-    pub(crate) told_end: bool,
-    pub(crate) told_spent: bool,
+    asked: Option<Ask>,
+    reboot_failed: bool,
+    told_hold: Option<Hold>,
+    told_end: bool,
+    told_spent: bool,
     told_unable: Option<Option<Unable>>,
     warnings: Vec<Warning>,
-    next_flight: u64,
+    last_flight: u64,
     stepped_at: Option<Time>,
     wake_at: Option<Time>,
-}
-
-/// One step: its time, and its effects.
-pub(crate) struct Turn<'a> {
-    pub(crate) now: Time,
-    pub(crate) settings: &'a Settings,
-    pub(crate) out: Vec<Effect>,
-    next_flight: u64,
-}
-
-impl Turn<'_> {
-    /// Registers an effect that the agent waits for, no longer than this.
-    pub(crate) fn fly(&mut self, within: Span) -> Flight {
-        self.next_flight += 1;
-        Flight { id: FlightId(self.next_flight), until: self.now + within }
-    }
-
-    pub(crate) fn is_over(&self, flight: Flight) -> bool {
-        flight.until <= self.now
-    }
-
-    pub(crate) fn report(&mut self, report: Report) {
-        self.out.push(Effect::Report(report));
-    }
 }
 
 impl State {
@@ -117,7 +97,7 @@ impl State {
             told_spent: false,
             told_unable: None,
             warnings: start.warnings,
-            next_flight: 0,
+            last_flight: 0,
             stepped_at: None,
             wake_at: None,
         }
@@ -126,7 +106,7 @@ impl State {
     /// Takes an event in and returns the effects.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         let settings = *self.config.settings();
-        let mut turn = Turn { now, settings: &settings, out: Vec::new(), next_flight: self.next_flight };
+        let mut turn = Turn { now, settings: &settings, out: Vec::new(), last_flight: self.last_flight };
         for warning in std::mem::take(&mut self.warnings) {
             turn.report(Report::Raised(warning));
         }
@@ -145,7 +125,7 @@ impl State {
             turn.out.extend(wake.map(Effect::WakeAt));
         }
         self.wake_at = wake;
-        self.next_flight = turn.next_flight;
+        self.last_flight = turn.last_flight;
         turn.out
     }
 

@@ -13,7 +13,7 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::effect::{Effect, Report};
 use crate::model::{Device, Flight, FlightId, Outcome, WatchdogSeen};
-use crate::state::Turn;
+use crate::turn::Turn;
 
 /// The time limit for setting a device, and for reading it.
 const DEVICE_WITHIN: Span = Span::from_s(5);

@@ -11,7 +11,6 @@ use reveille_core::model::hosting::Notice;
 
 use super::reading::Reading;
 use super::server::Server;
-use super::supervised::Supervised;
 
 /// Everything that a check-up uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +72,21 @@ pub struct Aim {
     pub token_id: Option<String>,
     /// The runtime's socket, where the configuration names one.
     pub cri_socket: Option<String>,
+}
+
+/// The program by which a machine joins, where it is not kubeadm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supervised {
+    /// `k3s`, `rke2`.
+    pub name: String,
+    /// Its unit on a worker.
+    pub unit: String,
+    /// The program's data directory.
+    pub folder: String,
+    /// The unit's file is in systemd's directory.
+    pub has_unit: bool,
+    /// The hash of the cluster's CAs that stands in front of the token.
+    pub wanted_hash: Option<String>,
 }
 
 /// The name of the host, and the name that the kubelet uses.

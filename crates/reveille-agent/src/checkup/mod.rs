@@ -21,7 +21,7 @@ mod node;
 mod reading;
 mod runtime;
 pub mod server;
-pub mod supervised;
+mod supervised;
 mod trust;
 
 #[cfg(test)]

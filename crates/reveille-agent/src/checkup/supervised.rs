@@ -5,24 +5,9 @@
 //! kubeadm user renews with a token, a restart renews there. The checks are the same; this module chooses words and
 //! paths.
 
-use super::facts::{Aim, Facts};
+use super::facts::{Aim, Facts, Supervised};
 use super::found::Found;
 use super::server::Server;
-
-/// The program by which a machine joins, where it is not kubeadm.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Supervised {
-    /// `k3s`, `rke2`.
-    pub name: String,
-    /// Its unit on a worker.
-    pub unit: String,
-    /// The program's data directory.
-    pub folder: String,
-    /// The unit's file is in systemd's directory.
-    pub has_unit: bool,
-    /// The hash of the cluster's CAs that stands in front of the token.
-    pub wanted_hash: Option<String>,
-}
 
 impl Supervised {
     /// The path of the kubeconfig of the program's kubelet.

@@ -179,7 +179,7 @@ fn rules_have_names_of_their_own_and_rest_on_earlier_ones() {
 }
 
 fn of_k3s(mut facts: Facts) -> Facts {
-    facts.supervised = Some(supervised::Supervised {
+    facts.supervised = Some(Supervised {
         name: "k3s".to_owned(),
         unit: "k3s-agent".to_owned(),
         folder: "/var/lib/rancher/k3s".to_owned(),

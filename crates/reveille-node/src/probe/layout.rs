@@ -1,6 +1,6 @@
 //! The paths that the probe reads, by the program that joins this machine: kubeadm, k3s or RKE2.
 
-use reveille_agent::checkup::supervised::Supervised;
+use reveille_agent::checkup::facts::Supervised;
 
 use crate::root::Root;
 use crate::target::agent_config::{AgentConfig, units};

@@ -13,11 +13,12 @@
 
 use reveille_core::model::time::{Span, Time};
 
+use super::State;
 use crate::effect::{Effect, Report, UNDONE, Verb};
 use crate::model::{Credentials, FlightId, NodeSeen, Role};
 use crate::rejoin::Rung;
-use crate::state::{State, Turn};
 use crate::steps::{Step, Task};
+use crate::turn::Turn;
 
 /// A kubelet with accepted credentials registers within this time after its start, also on a slow machine.
 const REGISTERS_WITHIN: Span = Span::from_s(30);

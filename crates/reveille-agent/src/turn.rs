@@ -1,0 +1,39 @@
+//! One step of the agent while it runs: its time, the settings in force, and what it asks for.
+//!
+//! ```text
+//!  State::step ─▶ Turn ─▶ contact, answering, sight, work, watchdog, each adds its effects ─▶ Vec<Effect>
+//! ```
+//!
+//! The parts of the state know this and not each other. Each effect that the agent waits for gets its number here, so that no two
+//! have the same one.
+
+use reveille_core::model::time::{Span, Time};
+
+use crate::effect::{Effect, Report};
+use crate::model::{Flight, FlightId};
+use crate::settings::Settings;
+
+/// One step: its time, and its effects.
+pub(crate) struct Turn<'a> {
+    pub(crate) now: Time,
+    pub(crate) settings: &'a Settings,
+    pub(crate) out: Vec<Effect>,
+    /// The number of the newest effect that the agent waits for.
+    pub(crate) last_flight: u64,
+}
+
+impl Turn<'_> {
+    /// Registers an effect that the agent waits for, no longer than this.
+    pub(crate) fn fly(&mut self, within: Span) -> Flight {
+        self.last_flight += 1;
+        Flight { id: FlightId(self.last_flight), until: self.now + within }
+    }
+
+    pub(crate) fn is_over(&self, flight: Flight) -> bool {
+        flight.until <= self.now
+    }
+
+    pub(crate) fn report(&mut self, report: Report) {
+        self.out.push(Effect::Report(report));
+    }
+}

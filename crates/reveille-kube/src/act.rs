@@ -17,11 +17,11 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{NodeName, NodeUid, RequestId};
 use reveille_core::remedies::DeleteNode;
 
-use crate::cluster::Inner;
 use crate::failure::{Failure, Reached, span};
 use crate::look;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 
 const DELETE_WITHIN: Duration = Duration::from_secs(30);
 
@@ -29,7 +29,7 @@ const DELETE_WITHIN: Duration = Duration::from_secs(30);
 const AUDIT_ID: &str = "audit-id";
 
 /// Carries out one call.
-pub(crate) async fn perform(cluster: &Inner, call: &Call) -> Outcome {
+pub(crate) async fn perform(cluster: &Shared, call: &Call) -> Outcome {
     match call {
         Call::DeleteNode(DeleteNode { name, uid, boot_id }) => {
             delete_node(cluster, name, uid, boot_id.as_ref()).await
@@ -38,7 +38,12 @@ pub(crate) async fn perform(cluster: &Inner, call: &Call) -> Outcome {
     }
 }
 
-async fn delete_node(cluster: &Inner, name: &NodeName, uid: &NodeUid, boot_id: Option<&Arc<str>>) -> Outcome {
+async fn delete_node(
+    cluster: &Shared,
+    name: &NodeName,
+    uid: &NodeUid,
+    boot_id: Option<&Arc<str>>,
+) -> Outcome {
     if !paths::is_safe(name) {
         return refused(format!("cluster: {:?} cannot be the name of a node", name.as_str()));
     }

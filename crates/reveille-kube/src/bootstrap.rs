@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Cluster, Inner};
+use crate::cluster::Cluster;
 use crate::failure::Reached;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 
 const WITHIN: Duration = Duration::from_secs(15);
 /// The group that kubeadm binds to what a joining machine needs.
@@ -69,7 +70,7 @@ fn name(id: &str) -> String {
     format!("bootstrap-token-{id}")
 }
 
-async fn send(cluster: &Inner, ask: paths::Ask) -> Result<(), (String, Reached)> {
+async fn send(cluster: &Shared, ask: paths::Ask) -> Result<(), (String, Reached)> {
     let question = Question { ask, within: WITHIN, about: None };
     let sent = cluster.session.read(question, &mut Vec::new()).await;
     sent.map(drop).map_err(|failure| (failure.cause, failure.reached))

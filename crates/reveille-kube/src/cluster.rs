@@ -5,69 +5,21 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, ClusterFact};
 use tokio::sync::mpsc::Sender;
 
 use crate::config::{ClusterConfig, ConnectError};
-use crate::hot_object_hook::HotObjectHook;
-use crate::intern::Interner;
-use crate::liveness::{self, Liveness};
-use crate::page::Limit;
-use crate::requests::Recent;
 use crate::sender::FactSender;
 use crate::session::Session;
-use crate::{act, identity, leases, listing, look, node_events, node_watch};
-
-/// How often what is read. The defaults suit a controller; tests of a driver may want shorter ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rhythm {
-    /// How long one watch request lasts; a bookmark comes shortly before its end. Bounds how late a silent watch is found
-    /// (this, and five seconds). Whole seconds.
-    pub watch_length: Duration,
-    /// How often the store is asked for its count of nodes.
-    pub probe_period: Duration,
-    /// How often all node leases are listed.
-    pub lease_period: Duration,
-    /// How often all nodes are listed beside the watch, to find what it may have missed.
-    pub audit_period: Duration,
-    /// First wait after a failure; doubles.
-    pub backoff_min: Duration,
-    /// Longest wait between two tries. There is no last try.
-    pub backoff_max: Duration,
-}
-
-impl Default for Rhythm {
-    fn default() -> Self {
-        Self {
-            watch_length: Duration::from_secs(10),
-            probe_period: Duration::from_secs(5),
-            lease_period: Duration::from_secs(10),
-            audit_period: Duration::from_secs(1800),
-            backoff_min: Duration::from_millis(800),
-            backoff_max: Duration::from_secs(30),
-        }
-    }
-}
+use crate::shared::{Rhythm, Shared};
+use crate::{act, identity, leases, listing, look, node_events, node_watch, probe};
 
 /// A cluster's API.
 #[derive(Clone)]
 pub struct Cluster {
-    inner: Arc<Inner>,
-}
-
-/// What all parts of the adapter share.
-pub(crate) struct Inner {
-    pub(crate) session: Session,
-    pub(crate) interner: Interner,
-    pub(crate) rhythm: Rhythm,
-    pub(crate) liveness: Liveness,
-    pub(crate) requests: Recent,
-    pub(crate) hot_objects: HotObjectHook,
-    /// Nodes of the next page of their list.
-    pub(crate) page: Limit,
+    inner: Arc<Shared>,
 }
 
 impl Cluster {
@@ -87,34 +39,17 @@ impl Cluster {
     }
 
     fn of(session: Session) -> Self {
-        let (interner, rhythm, liveness) = (Interner::default(), Rhythm::default(), Liveness::default());
-        let (requests, hot_objects, page) = (Recent::default(), HotObjectHook::default(), Limit::default());
-        Self { inner: Arc::new(Inner { session, interner, rhythm, liveness, requests, hot_objects, page }) }
+        Self { inner: Arc::new(Shared::new(session, Rhythm::default())) }
     }
 
     /// The same cluster in another rhythm, with a watch of its own.
     #[must_use]
     pub fn with_rhythm(self, rhythm: Rhythm) -> Self {
-        match Arc::try_unwrap(self.inner) {
-            Ok(inner) => Self { inner: Arc::new(Inner { rhythm, ..inner }) },
-            Err(shared) => {
-                let session = shared.session.another();
-                let (interner, liveness) = (Interner::default(), Liveness::default());
-                let (requests, hot_objects, page) =
-                    (Recent::default(), HotObjectHook::default(), Limit::default());
-                Self {
-                    inner: Arc::new(Inner {
-                        session,
-                        interner,
-                        rhythm,
-                        liveness,
-                        requests,
-                        hot_objects,
-                        page,
-                    }),
-                }
-            }
-        }
+        let inner = match Arc::try_unwrap(self.inner) {
+            Ok(inner) => Shared { rhythm, ..inner },
+            Err(shared) => Shared::new(shared.session.another(), rhythm),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// `host:port` of the API server, for people.
@@ -137,7 +72,7 @@ impl Cluster {
                 ended = node_watch::run(cluster, &sender) => ended,
                 ended = leases::tell(cluster, &sender) => ended,
                 ended = node_events::tell(cluster, &sender) => ended,
-                ended = liveness::beat(cluster, &sender) => ended,
+                ended = probe::beat(cluster, &sender) => ended,
             }
         };
         tokio::select! {
@@ -194,7 +129,7 @@ impl Cluster {
     }
 
     /// What all parts share.
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &Shared {
         &self.inner
     }
 

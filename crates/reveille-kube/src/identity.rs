@@ -11,15 +11,15 @@ use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::ClusterFact;
 use reveille_core::model::id::ClusterUid;
 
-use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
 use crate::page::PAGE_WITHIN;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 use crate::wire::Headed;
 
 /// Reads it, or why it cannot be known.
-pub(crate) async fn read(cluster: &Inner) -> Result<ClusterFact, Failure> {
+pub(crate) async fn read(cluster: &Shared) -> Result<ClusterFact, Failure> {
     let ask = paths::namespace(paths::KUBE_SYSTEM).map_err(|error| Failure::unsendable(&error))?;
     let about = Some(paths::KUBE_SYSTEM.to_owned());
     let mut body = Vec::new();

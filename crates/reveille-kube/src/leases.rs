@@ -17,11 +17,11 @@ use serde_json::value::RawValue;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::backoff::Backoff;
-use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::paths;
 use crate::sender::{Closed, FactSender};
 use crate::session::Question;
+use crate::shared::Shared;
 use crate::wire::{LeaseDoc, ListMeta};
 
 const LIST_WITHIN: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ pub(crate) struct Reading {
 }
 
 /// Lists the leases again and again.
-pub(crate) async fn tell(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
+pub(crate) async fn tell(cluster: &Shared, sender: &FactSender) -> Result<(), Closed> {
     let mut ticks = interval(cluster.rhythm.lease_period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
@@ -72,7 +72,7 @@ impl Reading {
 }
 
 /// Reads all leases once. `last` lends its texts.
-pub(crate) async fn read(cluster: &Inner, last: &Reading) -> Result<Reading, Failure> {
+pub(crate) async fn read(cluster: &Shared, last: &Reading) -> Result<Reading, Failure> {
     let ask = paths::leases().map_err(|error| Failure::unsendable(&error))?;
     let mut taking = Taking::new(last);
     let question = Question { ask, within: LIST_WITHIN, about: None };

@@ -6,7 +6,7 @@
 //!  kube-system ── get, before each list ─────▶ │ identity    │ ── Identity ─────────────┤
 //!  node leases ── list every 10 s ───────────▶ │ leases      │ ── Leases ───────────────┤  bounded
 //!  events about nodes ── list, watch ────────▶ │ node_events │ ── NodeEvent ────────────┼─▶ channel
-//!  one node, with the count of all ── 10 s ──▶ │ liveness    │ ── Alive, Failed ────────┘
+//!  one node, with the count of all ── 10 s ──▶ │ probe       │ ── Alive, Failed ────────┘
 //!                                              └─────────────┘
 //!  certificate requests ── list, when asked ─▶ requests
 //!  any kind, for hot objects ── list, watch ─▶ writes
@@ -44,6 +44,7 @@ mod failure;
 mod hot_object_hook;
 mod identity;
 mod intern;
+mod kind;
 mod leases;
 mod list_stream;
 mod listing;
@@ -55,11 +56,13 @@ mod node_watch;
 mod page;
 mod paths;
 mod plugin;
+mod probe;
 mod proxy;
 pub mod rbac;
 mod requests;
 mod sender;
 mod session;
+mod shared;
 mod watch_request;
 mod wire;
 mod write_budget;
@@ -68,6 +71,7 @@ pub mod writes;
 pub use api_client::{Denied, Granted, Wish};
 pub use bootstrap::BootstrapToken;
 pub use claim::{Claim, ClaimError, Renewal, claim_name};
-pub use cluster::{Cluster, Rhythm};
+pub use cluster::Cluster;
 pub use config::{ClusterConfig, ConnectError, ContextInfo, contexts};
 pub use http::Method;
+pub use shared::Rhythm;

@@ -13,12 +13,12 @@ use reveille_core::model::id::NodeName;
 use reveille_core::model::node::Node;
 use serde_json::value::RawValue;
 
-use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
 use crate::mapping::read_node;
 use crate::page::PAGE_WITHIN;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 use crate::wire::ListMeta;
 
 /// More pages than any cluster has: a server that goes on is going round in circles.
@@ -38,7 +38,7 @@ pub(crate) struct Listing {
 type Arrived = Vec<Option<Arc<Node>>>;
 
 /// All nodes, every page of one moment in history, or nothing.
-pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
+pub(crate) async fn list(cluster: &Shared) -> Result<Listing, Failure> {
     let mut listing = Listing { nodes: BTreeMap::new(), nameless: 0, version: String::new() };
     let mut next: Option<String> = None;
     for page in 1..=PAGES_MAX {
@@ -69,7 +69,7 @@ pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
 
 /// One page, with as many nodes as can be read at once. Pages of one list may differ in that: what stands for the place is
 /// the last name, and Kubernetes' own tests draw each limit by lot (test/e2e/apimachinery/chunking.go).
-async fn read(cluster: &Inner, next: Option<String>, what: &str) -> Result<(Arrived, ListMeta), Failure> {
+async fn read(cluster: &Shared, next: Option<String>, what: &str) -> Result<(Arrived, ListMeta), Failure> {
     loop {
         let ask = paths::nodes_page(cluster.page.get(), next.clone());
         let ask = ask.map_err(|error| Failure::unsendable(&error))?;

@@ -23,21 +23,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval};
-
-use crate::backoff::Backoff;
-use crate::cluster::Inner;
-use crate::failure::Failure;
-use crate::paths;
-use crate::sender::{Closed, FactSender};
-use crate::session::Question;
-use crate::wire::List;
+use tokio::time::Instant;
 
 /// A proof older than this counts for nothing.
 const FRESH: Duration = Duration::from_secs(15);
-
-/// One node is a small answer; a server that needs longer is not well.
-const PROBE_WITHIN: Duration = Duration::from_secs(10);
 
 /// What is known of the watch and of the API at this moment.
 #[derive(Debug, Default)]
@@ -83,7 +72,7 @@ pub(crate) struct Counted {
 
 impl Liveness {
     /// Up to which version of the store the node watch holds it.
-    fn held_version(&self) -> Option<u64> {
+    pub(crate) fn held_version(&self) -> Option<u64> {
         self.with(|state| state.nodes.and_then(|held| held.version))
     }
 
@@ -197,51 +186,6 @@ impl State {
             }
         }
     }
-}
-
-/// Asks the store for one node and the count of all, again and again.
-pub(crate) async fn beat(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
-    let mut ticks = interval(cluster.rhythm.probe_period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
-    let mut body = Vec::new();
-    loop {
-        ticks.tick().await;
-        cluster.liveness.while_down().await;
-        match probe(cluster, &mut body).await {
-            Ok(counted) => {
-                backoff.worked();
-                if cluster.liveness.counted(Instant::now(), counted) {
-                    sender.alive();
-                }
-            }
-            Err(failure) => {
-                cluster.liveness.broken();
-                let wait = backoff.failed(failure.retry_after);
-                sender.fail(failure.read_error("count nodes", Some(wait))).await?;
-                tokio::time::sleep(wait).await;
-                ticks.reset_immediately();
-            }
-        }
-    }
-}
-
-async fn probe(cluster: &Inner, body: &mut Vec<u8>) -> Result<Counted, Failure> {
-    let ask = paths::nodes_count().map_err(|error| Failure::unsendable(&error))?;
-    let held_before = cluster.liveness.held_version();
-    cluster.session.read(Question { ask, within: PROBE_WITHIN, about: None }, body).await?;
-    let list: List<'_> = serde_json::from_slice(body)
-        .map_err(|error| Failure::malformed(format!("the count of nodes cannot be read: {error}")))?;
-    let Some(version) = list.metadata.resource_version.filter(|version| !version.is_empty()) else {
-        return Err(Failure::malformed("the count of nodes is no list: it has no version"));
-    };
-    let listed = list.items.as_ref().map_or(0, |items| items.len() as u64);
-    let more = list.metadata.next.as_deref().is_some_and(|next| !next.is_empty());
-    let count = match list.metadata.remaining_item_count {
-        Some(rest) => Some(listed + rest),
-        None => (!more).then_some(listed),
-    };
-    Ok(Counted { count, version: version.parse().ok(), held_before })
 }
 
 #[cfg(test)]

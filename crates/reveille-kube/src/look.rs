@@ -15,16 +15,16 @@ use reveille_core::model::id::NodeName;
 use reveille_core::model::node::{Node, NodeEvent};
 use serde_json::value::RawValue;
 
-use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
 use crate::mapping::read_node;
 use crate::session::Question;
-use crate::{node_events, paths, requests};
+use crate::shared::Shared;
+use crate::{node_events, paths};
 
 const LOOK_WITHIN: Duration = Duration::from_secs(30);
 
 /// Carries out one look.
-pub(crate) async fn look(cluster: &Inner, look: &Look) -> Result<Answer, ReadError> {
+pub(crate) async fn look(cluster: &Shared, look: &Look) -> Result<Answer, ReadError> {
     match look {
         Look::Node(name) => node(cluster, name)
             .await
@@ -48,7 +48,7 @@ pub(crate) async fn look(cluster: &Inner, look: &Look) -> Result<Answer, ReadErr
     }
 }
 
-pub(crate) async fn node(cluster: &Inner, name: &NodeName) -> Result<Option<Arc<Node>>, Failure> {
+pub(crate) async fn node(cluster: &Shared, name: &NodeName) -> Result<Option<Arc<Node>>, Failure> {
     check(name)?;
     let ask = paths::node(name).map_err(|error| Failure::unsendable(&error))?;
     let question = Question { ask, within: LOOK_WITHIN, about: Some(name.as_str().to_owned()) };
@@ -66,24 +66,25 @@ pub(crate) async fn node(cluster: &Inner, name: &NodeName) -> Result<Option<Arc<
     }
 }
 
-async fn events(cluster: &Inner, name: &NodeName) -> Result<Answer, Failure> {
+async fn events(cluster: &Shared, name: &NodeName) -> Result<Answer, Failure> {
     list(cluster, name).await.map(Answer::NodeEvents)
 }
 
-async fn list(cluster: &Inner, name: &NodeName) -> Result<Vec<NodeEvent>, Failure> {
+async fn list(cluster: &Shared, name: &NodeName) -> Result<Vec<NodeEvent>, Failure> {
     check(name)?;
     node_events::list(cluster, Some(name)).await.map(|(events, _)| events)
 }
 
 /// What explains a machine by words. Each part fails by itself, and says so.
-async fn said(cluster: &Inner, hearing: &Hearing) -> Said {
+async fn said(cluster: &Shared, hearing: &Hearing) -> Said {
     let of_node = async {
         match &hearing.node {
             Some(name) => futures::join!(node(cluster, name), list(cluster, name)),
             None => (Ok(None), Ok(Vec::new())),
         }
     };
-    let ((node, events), requests) = futures::join!(of_node, requests::of(cluster, &hearing.asks_as));
+    let ((node, events), requests) =
+        futures::join!(of_node, cluster.requests.of(&cluster.session, &cluster.interner, &hearing.asks_as));
     let mut unread = Vec::new();
     Said {
         node: told(node, Source::OwnNode, &mut unread),

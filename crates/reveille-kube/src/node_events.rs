@@ -18,12 +18,12 @@ use reveille_core::model::node::NodeEvent;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
-use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::{is_telling, said};
 use crate::page::{Limit, page};
 use crate::paths;
 use crate::sender::{Closed, FactSender};
+use crate::shared::Shared;
 use crate::watch_request::{Step, WatchRequest};
 
 /// Pages read at most: a cluster that writes more events about nodes in an hour is telling the same thing again.
@@ -39,7 +39,7 @@ const WATCH_FOR: Duration = Duration::from_secs(240);
 const REFUSED_WAIT: Duration = Duration::from_secs(600);
 
 /// Tells events until the receiver is gone.
-pub(crate) async fn tell(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
+pub(crate) async fn tell(cluster: &Shared, sender: &FactSender) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     let mut refused = false;
     loop {
@@ -72,7 +72,7 @@ pub(crate) async fn tell(cluster: &Inner, sender: &FactSender) -> Result<(), Clo
 }
 
 async fn follow(
-    cluster: &Inner,
+    cluster: &Shared,
     sender: &FactSender,
     mut version: String,
     backoff: &mut Backoff,
@@ -120,7 +120,7 @@ async fn follow(
 
 /// Events about all nodes or one, oldest first, the newest of them, and where the list stands in history.
 pub(crate) async fn list(
-    cluster: &Inner,
+    cluster: &Shared,
     about: Option<&NodeName>,
 ) -> Result<(Vec<NodeEvent>, String), Failure> {
     let mut events = Vec::new();
@@ -129,7 +129,7 @@ pub(crate) async fn list(
     let (limit, mut body) = (Limit::default(), Vec::new());
     for _ in 0..PAGES_MAX {
         let ask = |limit| paths::events_page(about, limit, next.clone());
-        let page = page(cluster, &limit, ask, "events", &mut body).await?;
+        let page = page(&cluster.session, &limit, ask, "events", &mut body).await?;
         version = page.version;
         let told = page.items.into_iter().filter_map(|raw| said(raw, &cluster.interner));
         events.extend(told.map(|said| said.event));

@@ -31,7 +31,6 @@ use tokio::time::{Instant, timeout};
 
 use crate::backoff::Backoff;
 use crate::beginning::Beginning;
-use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::identity;
 use crate::listing::{Listing, list};
@@ -40,6 +39,7 @@ use crate::look;
 use crate::mapping::read_node;
 use crate::paths;
 use crate::sender::{Closed, FactSender};
+use crate::shared::Shared;
 use crate::watch_request::{Step, WatchRequest};
 use crate::wire::{Headed, Meta};
 
@@ -71,7 +71,7 @@ struct Audits {
 }
 
 /// Lists and watches until the receiver is gone.
-pub(crate) async fn run(cluster: &Inner, sender: &FactSender) -> Result<(), Closed> {
+pub(crate) async fn run(cluster: &Shared, sender: &FactSender) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     loop {
         let (identity, mut nodes) = match identified(cluster).await {
@@ -92,7 +92,7 @@ pub(crate) async fn run(cluster: &Inner, sender: &FactSender) -> Result<(), Clos
 }
 
 /// Which cluster answers, and then its nodes.
-async fn identified(cluster: &Inner) -> Result<(ClusterFact, Listing), (&'static str, Failure)> {
+async fn identified(cluster: &Shared) -> Result<(ClusterFact, Listing), (&'static str, Failure)> {
     let identity =
         identity::read(cluster).await.map_err(|failure| ("read namespace kube-system", failure))?;
     let listing = list(cluster).await.map_err(|failure| ("list nodes", failure))?;
@@ -101,7 +101,7 @@ async fn identified(cluster: &Inner) -> Result<(ClusterFact, Listing), (&'static
 
 /// Says what failed and when the next try is, and waits until then.
 async fn report(
-    cluster: &Inner,
+    cluster: &Shared,
     sender: &FactSender,
     backoff: &mut Backoff,
     what: &str,
@@ -117,7 +117,7 @@ async fn report(
 
 /// Watch after watch, until the place in history is lost.
 async fn follow(
-    cluster: &Inner,
+    cluster: &Shared,
     sender: &FactSender,
     nodes: &mut NodeList,
     backoff: &mut Backoff,
@@ -160,7 +160,7 @@ async fn follow(
 }
 
 impl Audits {
-    fn new(cluster: &Inner) -> Self {
+    fn new(cluster: &Shared) -> Self {
         let (period, floor) = (cluster.rhythm.audit_period, cluster.rhythm.backoff_min);
         // Not the watch's: each watch that goes well would have the next audit wait the shortest time.
         let waits = || Backoff::new(floor, period.max(floor));
@@ -192,7 +192,7 @@ impl Audits {
 
 /// One watch request from its first line to its end.
 async fn watch_once(
-    cluster: &Inner,
+    cluster: &Shared,
     sender: &FactSender,
     nodes: &mut NodeList,
     backoff: &mut Backoff,
@@ -236,7 +236,7 @@ async fn watch_once(
     }
 }
 
-fn proved(cluster: &Inner, sender: &FactSender) {
+fn proved(cluster: &Shared, sender: &FactSender) {
     if cluster.liveness.watch_proved(Instant::now()) {
         sender.alive();
     }
@@ -249,7 +249,7 @@ fn proved(cluster: &Inner, sender: &FactSender) {
 /// 200 and a complete list. Its revisions, which are the versions, then begin again at those of the backup (etcd, "Disaster
 /// recovery": restored members start with the revision of the snapshot, unless `--bump-revision` is given).
 async fn audit(
-    cluster: &Inner,
+    cluster: &Shared,
     sender: &FactSender,
     nodes: &mut NodeList,
     listing: Listing,
@@ -305,7 +305,7 @@ impl NodeList {
     }
 
     /// The fact in an added or changed object; `None` when nothing that we read has changed.
-    fn put(&mut self, raw: &RawValue, cluster: &Inner) -> Option<ClusterFact> {
+    fn put(&mut self, raw: &RawValue, cluster: &Shared) -> Option<ClusterFact> {
         let read = read_node(raw, &cluster.interner)?;
         cluster.hot_objects.written(&read.node.name);
         self.reach(read.version);
@@ -324,7 +324,7 @@ impl NodeList {
     }
 
     /// The fact in an object of which the watch brought the beginning alone.
-    async fn long(&mut self, of: Beginning, cluster: &Inner, audits: &mut Audits) -> Option<ClusterFact> {
+    async fn long(&mut self, of: Beginning, cluster: &Shared, audits: &mut Audits) -> Option<ClusterFact> {
         let Some(name) = of.meta.name.as_deref().map(NodeName::from) else {
             tracing::warn!("cluster: a node is too long for the watch, and its name cannot be read");
             self.reach(of.meta.resource_version);

@@ -17,10 +17,9 @@ use std::time::Duration;
 use kube::core::request::Error;
 use serde_json::value::RawValue;
 
-use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
 use crate::paths::Ask;
-use crate::session::Question;
+use crate::session::{Question, Session};
 use crate::wire::List;
 
 /// Items of one page, when they are as long as usual: a node is 5 to 20 KiB on the wire.
@@ -72,7 +71,7 @@ pub(crate) struct Page<'a> {
 
 /// Reads one page of a list of `what` into `body`; `ask` says how to ask for so many items of it.
 pub(crate) async fn page<'a>(
-    cluster: &Inner,
+    session: &Session,
     limit: &Limit,
     ask: impl Fn(u32) -> Result<Ask, Error>,
     what: &str,
@@ -80,7 +79,7 @@ pub(crate) async fn page<'a>(
 ) -> Result<Page<'a>, Failure> {
     loop {
         let ask = ask(limit.get()).map_err(|error| Failure::unsendable(&error))?;
-        match cluster.session.read(Question { ask, within: PAGE_WITHIN, about: None }, body).await {
+        match session.read(Question { ask, within: PAGE_WITHIN, about: None }, body).await {
             Ok(_) => break,
             Err(failure) if failure.reached == Reached::TooLong && limit.shrinks(0) => {}
             Err(failure) => return Err(failure),

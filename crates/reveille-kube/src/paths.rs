@@ -11,7 +11,7 @@ use kube::core::request::Error;
 use reveille_core::model::id::{NodeName, NodeUid};
 use reveille_hot::Object;
 
-use crate::writes::Kind;
+use crate::kind::Kind;
 
 /// A request, ready to be sent.
 pub(crate) type Ask = http::Request<Vec<u8>>;

@@ -17,11 +17,12 @@ use reveille_core::model::id::NodeName;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::cluster::Inner;
 use crate::failure::Failure;
+use crate::intern::Interner;
 use crate::mapping::request;
 use crate::page::{Limit, page};
 use crate::paths;
+use crate::session::Session;
 
 /// Pages read at most. The controller manager takes requests away after a day at the latest.
 const PAGES_MAX: usize = 20;
@@ -38,11 +39,31 @@ type Listed = Result<Arc<Vec<(NodeName, CertificateRequest)>>, Failure>;
 #[derive(Default)]
 pub(crate) struct Recent(Mutex<Option<(Instant, Listed)>>);
 
-/// The requests in the name of this machine, newest first.
-pub(crate) async fn of(cluster: &Inner, asks_as: &NodeName) -> Result<Vec<CertificateRequest>, Failure> {
-    let all = recent(cluster).await?;
-    let mine = all.iter().filter(|(node, _)| is_called(node.as_str(), asks_as.as_str()));
-    Ok(mine.map(|(_, request)| request.clone()).take(OF_ONE_MAX).collect())
+impl Recent {
+    /// The requests in the name of this machine, newest first.
+    pub(crate) async fn of(
+        &self,
+        session: &Session,
+        interner: &Interner,
+        asks_as: &NodeName,
+    ) -> Result<Vec<CertificateRequest>, Failure> {
+        let all = self.read(session, interner).await?;
+        let mine = all.iter().filter(|(node, _)| is_called(node.as_str(), asks_as.as_str()));
+        Ok(mine.map(|(_, request)| request.clone()).take(OF_ONE_MAX).collect())
+    }
+
+    async fn read(&self, session: &Session, interner: &Interner) -> Listed {
+        let mut recent = self.0.lock().await;
+        if let Some((at, listed)) = &*recent
+            && at.elapsed() < FRESH
+        {
+            return listed.clone();
+        }
+        let began = Instant::now();
+        let listed = list(session, interner).await.map(Arc::new);
+        *recent = Some((began, listed.clone()));
+        listed
+    }
 }
 
 /// A kubelet may add the domain that its machine is in.
@@ -50,27 +71,17 @@ fn is_called(node: &str, name: &str) -> bool {
     node.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-async fn recent(cluster: &Inner) -> Listed {
-    let mut recent = cluster.requests.0.lock().await;
-    if let Some((at, listed)) = &*recent
-        && at.elapsed() < FRESH
-    {
-        return listed.clone();
-    }
-    let began = Instant::now();
-    let listed = list(cluster).await.map(Arc::new);
-    *recent = Some((began, listed.clone()));
-    listed
-}
-
-async fn list(cluster: &Inner) -> Result<Vec<(NodeName, CertificateRequest)>, Failure> {
+async fn list(
+    session: &Session,
+    interner: &Interner,
+) -> Result<Vec<(NodeName, CertificateRequest)>, Failure> {
     let mut requests = Vec::new();
     let mut next = None;
     let (limit, mut body) = (Limit::default(), Vec::new());
     for _ in 0..PAGES_MAX {
         let ask = |limit| paths::requests_page(limit, next.clone());
-        let page = page(cluster, &limit, ask, "certificate requests", &mut body).await?;
-        requests.extend(page.items.into_iter().filter_map(|raw| request(raw, &cluster.interner)));
+        let page = page(session, &limit, ask, "certificate requests", &mut body).await?;
+        requests.extend(page.items.into_iter().filter_map(|raw| request(raw, interner)));
         next = page.next;
         if next.is_none() {
             // RFC 3339 in UTC sorts as text; the stamps are only compared with each other here.

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use reveille_hot::metrics::Scrape;
 
-use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 
 /// A megabyte or two; a server that is short of memory takes its time.
 const WITHIN: Duration = Duration::from_secs(20);
 
-pub(super) async fn scrape(cluster: &Inner) -> Result<Scrape, Failure> {
+pub(super) async fn scrape(cluster: &Shared) -> Result<Scrape, Failure> {
     let ask = paths::metrics().map_err(|error| Failure::malformed(error.to_string()))?;
     let mut body = Vec::new();
     cluster.session.read(Question { ask, within: WITHIN, about: None }, &mut body).await?;

@@ -14,11 +14,11 @@ use reveille_hot::Resource;
 use reveille_hot::kinds::generation;
 use serde::Deserialize;
 
-use super::Kind;
-use crate::cluster::Inner;
 use crate::failure::Failure;
+use crate::kind::Kind;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 
 const WITHIN: Duration = Duration::from_secs(20);
 /// Groups that are asked one by one.
@@ -93,7 +93,7 @@ struct BareResource {
     verbs: Vec<String>,
 }
 
-pub(super) async fn kinds(cluster: &Inner) -> Result<Vec<Kind>, Failure> {
+pub(super) async fn kinds(cluster: &Shared) -> Result<Vec<Kind>, Failure> {
     let core = ask(cluster, "/api").await?;
     let named = ask(cluster, "/apis").await?;
     let mut kinds: Vec<Kind> = core.items.iter().chain(&named.items).flat_map(of_group).collect();
@@ -113,7 +113,7 @@ pub(super) async fn kinds(cluster: &Inner) -> Result<Vec<Kind>, Failure> {
     Ok(kinds)
 }
 
-async fn ask(cluster: &Inner, path: &str) -> Result<Document, Failure> {
+async fn ask(cluster: &Shared, path: &str) -> Result<Document, Failure> {
     let ask = paths::discovery(path).map_err(|error| Failure::malformed(error.to_string()))?;
     let mut body = Vec::new();
     cluster.session.read(Question { ask, within: WITHIN, about: None }, &mut body).await?;

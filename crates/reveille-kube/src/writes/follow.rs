@@ -10,11 +10,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::Sender;
 
-use super::Kind;
-use crate::cluster::Inner;
 use crate::failure::Failure;
+use crate::kind::Kind;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 use crate::watch_request::{Step, WatchRequest};
 
 const READ_WITHIN: Duration = Duration::from_secs(20);
@@ -24,7 +24,7 @@ const FOLLOW_FOR: Duration = Duration::from_secs(60);
 const OBJECT_MAX_BYTES: usize = 3 << 20;
 
 /// Tells the versions until a minute is over, or the receiver is gone.
-pub(super) async fn versions(cluster: &Inner, kind: &Kind, object: &Object, events: &Sender<Event>) {
+pub(super) async fn versions(cluster: &Shared, kind: &Kind, object: &Object, events: &Sender<Event>) {
     if let Err(why) = follow(cluster, kind, object, events).await {
         // An error means that the receiver is gone: there is no task to tell.
         let _ = events.send(Event::Unfollowable(object.clone(), why.cause)).await;
@@ -32,7 +32,7 @@ pub(super) async fn versions(cluster: &Inner, kind: &Kind, object: &Object, even
 }
 
 async fn follow(
-    cluster: &Inner,
+    cluster: &Shared,
     kind: &Kind,
     object: &Object,
     events: &Sender<Event>,
@@ -68,7 +68,7 @@ fn check(object: &Object) -> Result<(), Failure> {
     Err(Failure::malformed(format!("{object} cannot be the name of an object")))
 }
 
-pub(super) async fn read(cluster: &Inner, kind: &Kind, object: &Object) -> Result<Option<Value>, Failure> {
+pub(super) async fn read(cluster: &Shared, kind: &Kind, object: &Object) -> Result<Option<Value>, Failure> {
     check(object)?;
     let ask = paths::object(kind, object).map_err(|error| Failure::unsendable(&error))?;
     let question = Question { ask, within: READ_WITHIN, about: Some(object.name.to_string()) };

@@ -16,29 +16,15 @@ mod follow;
 mod tell;
 
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_hot::kinds::Generation;
 use reveille_hot::metrics::Scrape;
-use reveille_hot::{Event, Object, Resource};
+use reveille_hot::{Event, Object};
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
 use crate::Cluster;
 use crate::failure::Failure;
 
-/// A kind that the API server serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kind {
-    /// Group and plural.
-    pub resource: Resource,
-    /// The version that the server prefers.
-    pub version: String,
-    /// Its objects lie in namespaces.
-    pub is_namespaced: bool,
-    /// It can be watched as well as listed.
-    pub can_be_watched: bool,
-    /// What `metadata.generation` of its objects counts.
-    pub counts: Generation,
-}
+pub use crate::kind::Kind;
 
 /// Why something of a kind cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq)]

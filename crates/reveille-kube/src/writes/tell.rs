@@ -18,12 +18,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::Sender;
 
-use super::{Kind, Untold};
+use super::Untold;
 use crate::backoff::Backoff;
-use crate::cluster::Inner;
 use crate::failure::Failure;
+use crate::kind::Kind;
 use crate::paths;
 use crate::session::Question;
+use crate::shared::Shared;
 use crate::watch_request::{Step, WatchRequest};
 
 /// Fifty thousand objects, a kilobyte or two of metadata each.
@@ -65,7 +66,7 @@ fn object(resource: &Resource, head: &HeadMeta<'_>) -> Object {
 }
 
 /// Lists the kind from the server's cache; the place in history that it stands for.
-pub(super) async fn list(cluster: &Inner, kind: &Kind, events: &Sender<Event>) -> Result<String, Failure> {
+pub(super) async fn list(cluster: &Shared, kind: &Kind, events: &Sender<Event>) -> Result<String, Failure> {
     let ask = paths::heads(kind).map_err(|error| Failure::unsendable(&error))?;
     let question = Question { ask, within: LIST_WITHIN, about: None };
     let mut found: Vec<(Object, u64, Option<Stamp>)> = Vec::new();
@@ -93,7 +94,7 @@ pub(super) async fn list(cluster: &Inner, kind: &Kind, events: &Sender<Event>) -
 }
 
 /// Lists and watches, and lists again when the watch loses its place.
-pub(super) async fn changes(cluster: &Inner, kind: &Kind, events: &Sender<Event>) -> Result<(), Untold> {
+pub(super) async fn changes(cluster: &Shared, kind: &Kind, events: &Sender<Event>) -> Result<(), Untold> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     while !events.is_closed() {
         let failure = match list(cluster, kind, events).await {
@@ -114,7 +115,7 @@ pub(super) async fn changes(cluster: &Inner, kind: &Kind, events: &Sender<Event>
 
 /// Watch after watch, until one fails.
 async fn follow(
-    cluster: &Inner,
+    cluster: &Shared,
     kind: &Kind,
     events: &Sender<Event>,
     mut version: String,

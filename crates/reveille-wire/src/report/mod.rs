@@ -43,9 +43,10 @@ pub use rancher::{
 };
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
 pub use way::{
-    AgentReport, PassageReport, Side, SilenceReport, StageErrorReport, TimelineReport, TimelineRow, WayReport,
+    AgentReport, PassageReport, Side, SilenceReport, StageErrorReport, StageState, TimelineReport,
+    TimelineRow, WayReport,
 };
-pub use why::{NextReport, StageReport, StageState, WhyReport};
+pub use why::{NextReport, StageReport, WhyReport};
 
 /// `apiVersion` of every report.
 pub const API_VERSION: &str = "reveille.dev/v1alpha1";

@@ -5,7 +5,18 @@ use reveille_core::model::trace::Passage;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Ago, In};
-use super::why::StageState;
+
+/// Whether a machine passed a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StageState {
+    /// The machine passed it.
+    Passed,
+    /// The machine stopped here.
+    Stopped,
+    /// The state is unknown, or the machine has not come so far.
+    Unknown,
+}
 
 /// The timeline, and the agent that reported a part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

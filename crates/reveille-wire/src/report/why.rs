@@ -8,7 +8,7 @@ use super::hot::HotVerdict;
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
 use super::rancher::RancherLookReport;
 use super::roll::MachineReport;
-use super::way::{TimelineReport, WayReport};
+use super::way::{StageState, TimelineReport, WayReport};
 use reveille_core::model::time::Time;
 
 /// Why one machine is not a Ready node.
@@ -72,18 +72,6 @@ pub struct StageReport {
     /// What else is known about the stage: a time, or what the machine waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-}
-
-/// Whether a machine passed a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum StageState {
-    /// The machine passed it.
-    Passed,
-    /// The machine stopped here.
-    Stopped,
-    /// The state is unknown, or the machine has not come so far.
-    Unknown,
 }
 
 /// What comes next.

@@ -12,7 +12,7 @@ use reveille_core::model::time::Span;
 use super::clouds::Clouds;
 use super::complaint::Complaints;
 use super::network::cloud_of;
-use super::pools::is_uuid;
+use super::scalar::is_uuid;
 use super::section::{Field, Section};
 use super::shape::{ACCESS, ROLE, SERVICE_USER, USER};
 use super::tree::Kind;

@@ -168,15 +168,6 @@ pub(super) fn is_group_id(text: &str) -> bool {
     KINDS.iter().any(|kind| (kind.is_group_id)(text))
 }
 
-/// True for text in the form of a UUID.
-pub(super) fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.chars().enumerate().all(|(index, c)| match index {
-            8 | 13 | 18 | 23 => c == '-',
-            _ => c.is_ascii_hexdigit(),
-        })
-}
-
 fn deadlines(pool: &Section<'_>, timing: &Timing, complaints: &mut Complaints) -> Deadlines {
     const SLOWER: &str = "the cloud is not looked at more often (spec.timing.cloudPeriod)";
     let mut deadlines = Deadlines::default();

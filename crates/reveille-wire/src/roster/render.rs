@@ -14,6 +14,7 @@ use reveille_core::model::roster::{GroupRef, Limits, Mode, Ownership, Repair};
 use reveille_core::model::time::Span;
 
 use super::pools::is_group_id;
+use super::scalar::scalar;
 use super::{API_VERSION, CloudRef, ClusterRef, KIND};
 use crate::duration;
 
@@ -290,15 +291,4 @@ const fn mode(mode: Mode) -> &'static str {
         Mode::Propose => "propose",
         Mode::Act => "act",
     }
-}
-
-/// A scalar that every YAML version reads as this text: plain where that is certain, quoted otherwise.
-pub(super) fn scalar(text: &str) -> String {
-    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    let continues = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'));
-    if begins && continues && !WORDS.contains(&text.to_ascii_lowercase().as_str()) {
-        return text.to_owned();
-    }
-    serde_json::Value::from(text).to_string()
 }

@@ -4,6 +4,8 @@
 //! where a lenient reading could do harm, and say what to write: a share needs its `%`, a length of time its unit. They
 //! accept one other spelling: a mode of `off` that a tool between author and file turned into `false` or `no`. It can only
 //! mean the same, and it is the harmless direction. They refuse `on`, because it does not say how far repairs may go.
+//!
+//! [`scalar`] is the way back: text as a value of a proposed roster.
 
 use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
@@ -228,4 +230,24 @@ impl<'t> Field<'t> {
             }
         }
     }
+}
+
+/// True for text in the form of a UUID.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.chars().enumerate().all(|(index, c)| match index {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => c.is_ascii_hexdigit(),
+        })
+}
+
+/// A scalar that every YAML version reads as this text: plain where that is certain, quoted otherwise.
+pub(super) fn scalar(text: &str) -> String {
+    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let continues = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'));
+    if begins && continues && !WORDS.contains(&text.to_ascii_lowercase().as_str()) {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
 }

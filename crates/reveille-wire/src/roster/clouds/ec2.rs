@@ -10,7 +10,7 @@ use reveille_core::model::time::Span;
 
 use super::{Words, more};
 use crate::roster::complaint::{Complaints, quote};
-use crate::roster::render::scalar;
+use crate::roster::scalar::scalar;
 use crate::roster::section::{Field, Section};
 use crate::roster::shape::EC2;
 use crate::roster::{CloudRef, Origin};

@@ -16,7 +16,7 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::time::Span;
 
 use super::complaint::{Complaints, Spot};
-use super::render::scalar;
+use super::scalar::scalar;
 use super::section::{Field, Section};
 use super::shape::{CLOUD, CLUSTER};
 use super::tree::Kind;

@@ -8,8 +8,7 @@ use reveille_core::model::instance::Mark;
 
 use super::{Words, more, path};
 use crate::roster::complaint::{Complaints, quote};
-use crate::roster::pools::is_uuid;
-use crate::roster::render::scalar;
+use crate::roster::scalar::{is_uuid, scalar};
 use crate::roster::section::{Field, Section};
 use crate::roster::shape::OPENSTACK;
 use crate::roster::{CloudRef, Origin};

@@ -132,20 +132,5 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     put_own(path, bytes)
 }
 
-/// The lines between the marks of a private key; the rest of the file is public.
-pub(crate) fn key_lines(pem: &str) -> String {
-    let mut is_key = false;
-    let mut lines = String::new();
-    for line in pem.lines() {
-        if line.starts_with("-----") {
-            is_key = line.contains("BEGIN") && line.contains("PRIVATE KEY");
-        } else if is_key {
-            lines.push_str(line);
-            lines.push('\n');
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests;

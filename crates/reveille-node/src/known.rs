@@ -21,7 +21,6 @@ use std::sync::Arc;
 use reveille_core::diagnose::console::mask_secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::bundle::key_lines;
 use crate::private;
 use crate::root::Root;
 use crate::target::agent_config::{AgentConfig, own_token_file};
@@ -217,6 +216,21 @@ fn uncoloured(text: &str) -> String {
         }
     }
     out
+}
+
+/// The lines between the marks of a private key; the rest of the file is public.
+pub(crate) fn key_lines(pem: &str) -> String {
+    let mut is_key = false;
+    let mut lines = String::new();
+    for line in pem.lines() {
+        if line.starts_with("-----") {
+            is_key = line.contains("BEGIN") && line.contains("PRIVATE KEY");
+        } else if is_key {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

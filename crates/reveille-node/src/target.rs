@@ -19,6 +19,7 @@ mod file;
 pub mod kubeconfig;
 mod machine;
 mod pins;
+mod reader;
 mod token;
 mod unit;
 mod yaml;

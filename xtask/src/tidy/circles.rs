@@ -22,7 +22,7 @@ const ALLOWED: [(&str, usize); 9] = [
     ("reveille-core", 59),
     ("reveille-diagnose", 4),
     ("reveille-ec2", 4),
-    ("reveille-node", 24),
+    ("reveille-node", 4),
     ("reveille-rancher", 4),
     ("reveille-record", 17),
     ("reveille-registrar", 30),

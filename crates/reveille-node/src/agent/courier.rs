@@ -15,17 +15,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::model::id::NodeName;
-use reveille_wire::agent::frame::{Account, Heartbeat, Hello, Order, Peer};
+use reveille_wire::agent::frame::{Account, Heartbeat, Hello};
 use reveille_wire::agent::text::Word;
-use reveille_wire::agent::{
-    AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, Refused, Secret, ServerFrame,
-};
+use reveille_wire::agent::{AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, ServerFrame};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::driver::now;
 use crate::identity;
-use crate::link::{Carrier, Keyring, LinkError, RenewError, Session};
+use crate::link::{Keyring, LinkError, RenewError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 use crate::private;
@@ -33,38 +31,12 @@ use crate::root::Root;
 
 use super::enrolling::{Anew, AnewError, counts_no_more, enrol, refuses_key};
 use super::reports::Reports;
-use super::{AgentError, Setup, plan};
+use super::{AgentError, Heard, Setup, plan};
 
 /// After a session that lasted this long, pauses start from the shortest again.
 const WELL: Duration = Duration::from_secs(60);
 /// The pause before the agent tries again to renew.
 const RENEW_AGAIN: Duration = Duration::from_secs(10 * 60);
-
-/// A message from the link.
-#[derive(Debug)]
-pub enum Heard {
-    /// A session has begun.
-    Up {
-        /// How its frames travel.
-        carrier: Carrier,
-        /// The session's number.
-        session: u64,
-    },
-    /// There is no session: the reason.
-    Down(String),
-    /// The machine's plan.
-    Plan(Box<Plan>),
-    /// A bootstrap token.
-    Token(Secret),
-    /// An order.
-    Order(Order),
-    /// The machine has to wait: the reason.
-    Wait(Box<Refused>),
-    /// An operator removed this machine.
-    Removed,
-    /// The other machines.
-    Peers(Vec<Peer>),
-}
 
 /// The task that keeps the link.
 pub(super) struct Courier {

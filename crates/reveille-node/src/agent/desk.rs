@@ -13,16 +13,17 @@ use std::sync::Arc;
 use reveille_agent::effect::Report;
 use reveille_agent::model::{Leaving, NodeSeen};
 use reveille_agent::{Event, Memory, account};
-use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid};
+use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind};
 use reveille_core::model::time::Time;
-use reveille_wire::agent::frame::{self, Account, Done, Ended, Heartbeat, Order};
-use reveille_wire::agent::text::{List, Sentence, Tail, Word};
+use reveille_wire::agent::frame::{Account, Done, Ended, Heartbeat, Order};
+use reveille_wire::agent::text::Tail;
 use reveille_wire::agent::{AgentFrame, Refused, Verb};
 use tokio::sync::mpsc;
 
 use crate::driver::Said;
 
 use super::evidence::Collector;
+use super::life::of_account;
 use super::progress::Progress;
 use super::{Life, Told};
 
@@ -167,32 +168,6 @@ pub(super) fn remembered(memory: &Memory) -> Option<Account> {
     let hold = Some(AgentHold { kind: HoldKind::Leaving, text: leaving.to_string().into() });
     let own = account::Account { api: ApiSaid::CannotTell, work: None, hold, may: BTreeSet::new() };
     Some(of_account(&own, None))
-}
-
-/// The account in the words of the protocol.
-pub(super) fn of_account(account: &account::Account, kubelet: Option<bool>) -> Account {
-    let kubelet = match kubelet {
-        Some(true) => KubeletSaid::Runs,
-        Some(false) => KubeletSaid::Stopped,
-        None => KubeletSaid::CannotTell,
-    };
-    let work = account.work.as_ref().map(|work| frame::Work {
-        what: Word::cut(&work.what),
-        attempt: work.attempt,
-        of: work.of,
-    });
-    let hold = account
-        .hold
-        .as_ref()
-        .map(|hold| frame::Hold { kind: Word::cut(hold.kind.name()), text: Sentence::cut(&hold.text) });
-    Account {
-        kubelet: Word::cut(kubelet.name()),
-        api: Word::cut(account.api.name()),
-        work,
-        hold,
-        may: List::first(account.may.iter().map(|ask| Word::cut(ask.name()))),
-        announced: List::default(),
-    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{AbortOnDrop, Setup};
 use crate::bundle::{self, Contents};
 use crate::inspect::Inspector;
-use crate::known::Known;
+use crate::known::{Known, key_lines};
 use crate::logs::Log;
 use crate::private;
 use crate::probe::Probe;
@@ -123,7 +123,7 @@ impl Collector {
     fn own_secrets(&self) -> Vec<SecretString> {
         let keys = private::key_files(&self.folder).filter_map(|path| {
             let key = std::fs::read_to_string(path).ok()?;
-            Some(SecretString::from(bundle::key_lines(&key)))
+            Some(SecretString::from(key_lines(&key)))
         });
         let invitation = self.invitation.as_ref().map(|token| SecretString::from(token.expose()));
         keys.chain(invitation).collect()

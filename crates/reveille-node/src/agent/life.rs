@@ -7,11 +7,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use reveille_agent::Event;
 use reveille_agent::effect::Report;
+use reveille_agent::{Event, account};
+use reveille_core::model::agent::KubeletSaid;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::Plan;
-use reveille_wire::agent::frame::Account;
+use reveille_wire::agent::frame::{self, Account};
+use reveille_wire::agent::text::{List, Sentence, Word};
 use tokio::sync::{mpsc, watch};
 
 use crate::driver::{Begin, Driver, Said};
@@ -19,10 +21,8 @@ use crate::hands::{Hands, JoinSettings};
 use crate::inspect::Inspector;
 use crate::memory_file::MemoryFile;
 
-use super::courier::Heard;
-use super::desk::of_account;
 use super::tokens::FromServer;
-use super::{AbortOnDrop, Agent, AgentError, QUEUED, Told, plan, provider};
+use super::{AbortOnDrop, Agent, AgentError, Heard, QUEUED, Told, plan, provider};
 
 /// The driver of one plan's join, and its channels.
 pub(super) struct Life {
@@ -135,5 +135,31 @@ impl Agent {
                 _ = &mut life.task.0 => return Ok(plan.clone()),
             }
         }
+    }
+}
+
+/// The account in the words of the protocol.
+pub(super) fn of_account(account: &account::Account, kubelet: Option<bool>) -> Account {
+    let kubelet = match kubelet {
+        Some(true) => KubeletSaid::Runs,
+        Some(false) => KubeletSaid::Stopped,
+        None => KubeletSaid::CannotTell,
+    };
+    let work = account.work.as_ref().map(|work| frame::Work {
+        what: Word::cut(&work.what),
+        attempt: work.attempt,
+        of: work.of,
+    });
+    let hold = account
+        .hold
+        .as_ref()
+        .map(|hold| frame::Hold { kind: Word::cut(hold.kind.name()), text: Sentence::cut(&hold.text) });
+    Account {
+        kubelet: Word::cut(kubelet.name()),
+        api: Word::cut(account.api.name()),
+        work,
+        hold,
+        may: List::first(account.may.iter().map(|ask| Word::cut(ask.name()))),
+        announced: List::default(),
     }
 }

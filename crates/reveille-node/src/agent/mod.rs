@@ -33,15 +33,15 @@ use std::time::Duration;
 use reveille_agent::{Config, Settings};
 use reveille_core::model::id::ZoneName;
 use reveille_core::model::time::Time;
-use reveille_wire::agent::frame::StageReport;
+use reveille_wire::agent::frame::{Order, Peer, StageReport};
 use reveille_wire::agent::text::Word;
-use reveille_wire::agent::{AgentFrame, Facts, Plan, Secret};
+use reveille_wire::agent::{AgentFrame, Facts, Plan, Refused, Secret};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::driver::{BeginError, Said};
-use crate::link::{Keyring, KeyringError, Link, LinkError};
+use crate::link::{Carrier, Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
 use crate::pause::Pause;
 use crate::peers::Circle;
@@ -49,13 +49,38 @@ use crate::private::{self, FolderError};
 use crate::probe::Metadata;
 use crate::root::Root;
 
-pub use courier::Heard;
 pub use plan::{PlanError, Shelf};
 
 use courier::Courier;
 use desk::Desk;
 use evidence::Collector;
 use life::Life;
+
+/// A message from the link.
+#[derive(Debug)]
+pub enum Heard {
+    /// A session has begun.
+    Up {
+        /// How its frames travel.
+        carrier: Carrier,
+        /// The session's number.
+        session: u64,
+    },
+    /// There is no session: the reason.
+    Down(String),
+    /// The machine's plan.
+    Plan(Box<Plan>),
+    /// A bootstrap token.
+    Token(Secret),
+    /// An order.
+    Order(Order),
+    /// The machine has to wait: the reason.
+    Wait(Box<Refused>),
+    /// An operator removed this machine.
+    Removed,
+    /// The other machines.
+    Peers(Vec<Peer>),
+}
 
 /// The length of queues of this machine's own messages, which are small: they wait no longer than a step takes.
 const QUEUED: usize = 256;

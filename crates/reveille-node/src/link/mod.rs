@@ -21,6 +21,7 @@ mod keyring;
 mod poll;
 mod session;
 mod socket;
+mod wires;
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use reveille_wire::agent::{
 };
 use tokio::sync::mpsc;
 
-use super::session::{FRAMES_MAX, OUT_MAX, Wires};
+use super::wires::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
 use crate::pin::Pin;
 

@@ -9,21 +9,14 @@
 //! A refusal of the server counts for either carrier, and the agent does not try the other one. Any other failure of the
 //! upgrade, or of a socket's first frame, counts as a proxy that blocks WebSockets.
 
-use std::sync::{Arc, OnceLock};
-
 use reveille_wire::agent::frame::{Hello, Welcome};
 use reveille_wire::agent::{AgentFrame, Plan, Reason, ServerFrame};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::wires::Wires;
 use super::{Credential, Link, LinkError, poll, socket};
 use crate::pin::Pin;
-
-/// The number of received frames that may wait. A frame has up to a mebibyte, and takes a few when it is read, so that few
-/// of them are the bound of bytes, too. What is beyond waits at the server.
-pub(super) const FRAMES_MAX: usize = 4;
-/// The number of frames that may wait to be sent: a frame of evidence has 64 KiB, and its sender waits for room.
-pub(super) const OUT_MAX: usize = 16;
 
 /// How frames travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +46,6 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-/// A carrier's two ends and its task.
-pub(super) struct Wires {
-    pub(super) out: mpsc::Sender<AgentFrame>,
-    pub(super) into: mpsc::Receiver<Result<ServerFrame, LinkError>>,
-    pub(super) task: AbortHandle,
-    /// The pin of the connection, before the first frame comes over it.
-    pub(super) known_by: Arc<OnceLock<Pin>>,
 }
 
 impl Link {

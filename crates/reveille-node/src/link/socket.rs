@@ -17,7 +17,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::session::{FRAMES_MAX, OUT_MAX, Wires};
+use super::wires::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{Credential, Link, LinkError, STEP_WITHIN, dial};
 
 /// After this long without a frame, not even an answer to a ping, the server counts as gone.

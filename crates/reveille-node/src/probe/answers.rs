@@ -5,7 +5,10 @@
 use std::time::SystemTime;
 
 use reveille_agent::checkup::Reading;
-use reveille_agent::checkup::server::{Api as ApiSeen, Certificate, ClusterInfo, Signature, Verified};
+use reveille_agent::checkup::facts::{Node, Request};
+use reveille_agent::checkup::server::{
+    Api as ApiSeen, Certificate, ClusterInfo, Server, Signature, Verified,
+};
 use serde::Deserialize;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{self, CertificateError};
@@ -16,6 +19,14 @@ use crate::certificate::Presented;
 use crate::discovery::is_signed;
 use crate::target::Target;
 use crate::target::kubeconfig::Kubeconfig;
+
+/// The result of one server.
+pub(super) struct OfServer {
+    pub(super) server: Server,
+    pub(super) node: Reading<Option<Node>>,
+    pub(super) requests: Reading<Vec<Request>>,
+    pub(super) is_accepted: Reading<bool>,
+}
 
 /// The length of a foreign server's words that is shown.
 const WORDS_MAX: usize = 160;
@@ -146,4 +157,22 @@ struct Status {
     kind: String,
     #[serde(default)]
     message: String,
+}
+
+/// The body of an answer, or the words of a refusal.
+pub(super) fn body<T>(
+    asked: Result<Answer, ApiError>,
+    of: impl FnOnce(u16, &[u8]) -> Option<Result<T, serde_json::Error>>,
+) -> Reading<T> {
+    match asked {
+        Err(error) => Reading::cannot_tell(error.to_string()),
+        Ok(answer) => match of(answer.status, &answer.body) {
+            Some(read) => read.into(),
+            None => Reading::cannot_tell(format!(
+                "the API server answers {}: {}",
+                answer.status,
+                message(&answer)
+            )),
+        },
+    }
 }

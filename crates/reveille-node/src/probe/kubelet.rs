@@ -11,7 +11,6 @@ use rustls::server::WebPkiClientVerifier;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::Probe;
-use super::machine::Files;
 use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{KUBELET_CONFIG, documents};
@@ -142,14 +141,14 @@ impl Probe {
     /// The kubelet's unit, and the answer of its health endpoint.
     pub(super) async fn kubelet_service(
         &self,
-        files: &Files,
+        health_at: Option<&(String, u16)>,
         unit: &str,
     ) -> (Reading<Option<Unit>>, Reading<(u16, String)>) {
-        tokio::join!(self.kubelet_unit(unit), self.kubelet_health(files))
+        tokio::join!(self.kubelet_unit(unit), self.kubelet_health(health_at))
     }
 
-    async fn kubelet_health(&self, files: &Files) -> Reading<(u16, String)> {
-        let Some((address, port)) = files.health_at.as_ref().filter(|_| self.asks_system) else {
+    async fn kubelet_health(&self, health_at: Option<&(String, u16)>) -> Reading<(u16, String)> {
+        let Some((address, port)) = health_at.filter(|_| self.asks_system) else {
             return Reading::cannot_tell("its healthz is switched off");
         };
         let endpoint = crate::target::Endpoint { host: address.clone(), port: *port };

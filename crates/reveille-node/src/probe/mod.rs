@@ -121,7 +121,7 @@ impl Probe {
         let (asked, runtime, (unit, health), is_synchronised, resolvers, announced) = tokio::join!(
             self.servers(target, node_name.as_deref(), &files, &layout),
             self.runtime(named_socket, &layout.sockets),
-            self.kubelet_service(&files, &layout.unit),
+            self.kubelet_service(files.health_at.as_ref(), &layout.unit),
             self.is_synchronised(),
             self.ask_resolvers(target, &files.resolvers),
             self.announced(),

@@ -26,11 +26,11 @@ use rustls::RootCertStore;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, ServerName};
 
-use super::answers::{api, certificate, cluster_info, message, offset, unverified, words};
+use super::answers::{OfServer, api, body, certificate, cluster_info, offset, unverified, words};
 use super::layout::Layout;
 use super::machine::{Files, is_joined};
 use super::{Probe, kubelet, node, supervisor};
-use crate::api::{Answer, Api, ApiError, Shown, Trust};
+use crate::api::{Api, Shown, Trust};
 use crate::certificate::Presented;
 use crate::discovery::CLUSTER_INFO;
 use crate::short_chain::ShortChain;
@@ -45,14 +45,6 @@ pub(super) struct Asked {
     pub(super) node: Reading<Option<Node>>,
     pub(super) requests: Reading<Vec<Request>>,
     pub(super) certificate: Reading<Option<ClientCertificate>>,
-}
-
-/// The result of one server.
-pub(super) struct OfServer {
-    pub(super) server: Server,
-    pub(super) node: Reading<Option<Node>>,
-    requests: Reading<Vec<Request>>,
-    pub(super) is_accepted: Reading<bool>,
 }
 
 /// The credentials and questions for the verified connection.
@@ -399,24 +391,6 @@ impl Probe {
         });
         of.requests =
             body(requests, |status, body| (status == 200).then(|| signing_request::read(body, name)));
-    }
-}
-
-/// The body of an answer, or the words of a refusal.
-pub(super) fn body<T>(
-    asked: Result<Answer, ApiError>,
-    of: impl FnOnce(u16, &[u8]) -> Option<Result<T, serde_json::Error>>,
-) -> Reading<T> {
-    match asked {
-        Err(error) => Reading::cannot_tell(error.to_string()),
-        Ok(answer) => match of(answer.status, &answer.body) {
-            Some(read) => read.into(),
-            None => Reading::cannot_tell(format!(
-                "the API server answers {}: {}",
-                answer.status,
-                message(&answer)
-            )),
-        },
     }
 }
 

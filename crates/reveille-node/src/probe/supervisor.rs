@@ -10,8 +10,7 @@ use reveille_agent::checkup::server::{Api as ApiSeen, ClusterInfo, Server, Signa
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use super::answers::words;
-use super::server::{OfServer, body};
+use super::answers::{OfServer, body, words};
 use super::{Probe, node};
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::bundle_hash::Bundle;

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::file::nothing;
 use super::kubeconfig::{Kubeconfig, unreadable};
+use super::reader::Reader;
 use super::unit::{self, Line, Unit};
 use super::{Endpoint, Kind, Target, TargetError, Token, ToldBy, documents};
 use crate::bundle_hash::Bundle;
@@ -27,10 +28,10 @@ use crate::root::Root;
 
 /// Our own file in `config.yaml.d`. By its name the agent reads it after most operators' files.
 pub const OWN_FILE: &str = "90-reveille.yaml";
-/// The size of all configuration of one kind: more than operators write, however many links to one long file a disk has.
-const CONFIG_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// The most data folders of one service that are remembered: more than a machine ever had.
 const FOLDERS_MAX: usize = 64;
+
 /// The supervisor's default port.
 pub const fn supervisor_port(kind: Kind) -> u16 {
     match kind {
@@ -451,25 +452,6 @@ pub(super) fn kind_of(root: &Root) -> Option<Kind> {
     let mut found = Kind::ALL.into_iter().filter(of);
     let first = found.next();
     if found.next().is_some() { None } else { first }
-}
-
-/// Reads the configuration of one sort, and no more than there ever is.
-#[derive(Default)]
-pub(super) struct Reader {
-    bytes: usize,
-}
-
-impl Reader {
-    /// The text of a file; of a missing one none.
-    pub(super) fn text(&mut self, root: &Root, path: &str) -> Result<String, TargetError> {
-        let text = root.text(path).map_err(|error| unreadable(path, &error))?.unwrap_or_default();
-        self.bytes += text.len();
-        if self.bytes > CONFIG_BYTES_MAX {
-            let what = format!("with those before it, it has more than {CONFIG_BYTES_MAX} bytes");
-            return Err(TargetError::new(path, what, "remove what is no configuration"));
-        }
-        Ok(text)
-    }
 }
 
 /// A file of configuration, and the files beside it, in the order in which the agent reads them.

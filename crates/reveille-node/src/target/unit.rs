@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use super::TargetError;
-use super::agent_config::Reader;
 use super::kubeconfig::unreadable;
+use super::reader::Reader;
 use crate::root::Root;
 
 /// The folders of units, in systemd's order: a later one goes before.

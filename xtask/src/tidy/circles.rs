@@ -25,7 +25,7 @@ const ALLOWED: [(&str, usize); 9] = [
     ("reveille-node", 4),
     ("reveille-rancher", 4),
     ("reveille-record", 17),
-    ("reveille-registrar", 30),
+    ("reveille-registrar", 26),
     ("reveille-sim", 46),
 ];
 

@@ -10,11 +10,10 @@
 //! ids.
 
 use reveille_wire::agent::identity::{Part, normal};
-use reveille_wire::agent::text::Sentence;
-use reveille_wire::agent::{Reason, Refused};
+use reveille_wire::agent::text::{Sentence, Word};
+use reveille_wire::agent::{Identity, Reason, Refused};
 
 use super::claims;
-use super::enrol::Claim;
 use super::event::NodeIds;
 use super::ids::MachineId;
 use super::invitation::{Invitation, Reimage};
@@ -25,13 +24,18 @@ impl Registry {
     /// The claim has the name and the instance of the machine before: a rebuild keeps the instance's id. The claim may
     /// leave the instance id out where the system UUID is the same; the UUID stands for the instance where no id is
     /// known.
-    pub(super) fn is_made_anew_as_itself(&self, before: &MachineId, claim: &Claim) -> Result<(), Refused> {
+    pub(super) fn is_made_anew_as_itself(
+        &self,
+        before: &MachineId,
+        claim: (&Identity, &Word),
+    ) -> Result<(), Refused> {
         let Some(before) = self.book.machine(before) else { return Ok(()) };
-        if !claims::is_one_name(&before.node_name, &claim.node_name) {
+        let (identity, node_name) = claim;
+        if !claims::is_one_name(&before.node_name, node_name) {
             return Err(is_another(before, "Node name"));
         }
         let has = |part| {
-            let both = before.identity.part(part).zip(claim.identity.part(part));
+            let both = before.identity.part(part).zip(identity.part(part));
             both.map(|(own, claimed)| normal(own) == normal(claimed))
         };
         let lasting = [Part::InstanceId, Part::SystemUuid];

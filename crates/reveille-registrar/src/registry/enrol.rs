@@ -35,10 +35,10 @@ use super::whereabouts;
 use super::{Effect, Event, Peer, Registry, Turn};
 
 /// A machine that asks to be enrolled.
-pub(super) struct Claim {
-    pub(super) identity: Identity,
+struct Claim {
+    identity: Identity,
     facts: Facts,
-    pub(super) node_name: Word,
+    node_name: Word,
     node: Option<NodeSaid>,
     key: KeyHash,
 }
@@ -279,7 +279,7 @@ impl Registry {
                 let away: Vec<_> =
                     away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
                 self.let_in_again(invitation, &away)?;
-                self.is_made_anew_as_itself(&itself, claim)?;
+                self.is_made_anew_as_itself(&itself, (&claim.identity, &claim.node_name))?;
                 self.held_against_node(turn, invitation, claim, Some(&itself))?;
                 Ok(As::Anew(itself))
             }

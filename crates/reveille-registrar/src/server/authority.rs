@@ -29,7 +29,6 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::request::key_hash;
-use super::tls::Signer;
 use crate::registry::{AuthorityHash, KeyHash, MachineId};
 
 /// The lifetime of an authority, in days: it should never expire by surprise, and a rotation is for the day on which its
@@ -106,6 +105,12 @@ pub(super) struct Authorities {
 pub(super) struct Serving {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
+}
+
+/// An authority by its subject name, which no other authority of this server has or had.
+pub(super) struct Signer {
+    pub(super) subject: Vec<u8>,
+    pub(super) authority: AuthorityHash,
 }
 
 impl Authorities {

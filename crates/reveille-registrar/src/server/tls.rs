@@ -20,9 +20,9 @@ use rustls::{
 };
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::authority::{Authorities, Serving};
+use super::authority::{Authorities, Serving, Signer};
 use super::request::key_hash;
-use crate::registry::{AuthorityHash, MachineId, Peer};
+use crate::registry::{MachineId, Peer};
 
 /// The server takes no larger certificates from a client: TLS keeps them for as long as the connection lasts. A
 /// certificate of ours has half a KiB. A foreign certificate with its chain may be larger; the client is let in to be
@@ -61,12 +61,6 @@ pub(super) struct Doorman {
     pub(super) config: Arc<ServerConfig>,
     judge: Arc<dyn ClientCertVerifier>,
     signers: Arc<[Signer]>,
-}
-
-/// An authority by its subject name, which no other authority of this server has or had.
-pub(super) struct Signer {
-    pub(super) subject: Vec<u8>,
-    pub(super) authority: AuthorityHash,
 }
 
 impl Doorman {

@@ -65,7 +65,7 @@ impl State {
         let Some((cloud, seen)) = desk.seen(key) else {
             // After a restart, the ledger may name a machine that its cloud has not listed yet. Its state is unknown, so
             // the controller closes no incident of it.
-            if self.remembered.contains_key(key) {
+            if self.out_of_sight.unseen().contains_key(key) {
                 let place = self.place_unseen(key);
                 self.tally.set(key, place);
             } else if self.has_listed(key) {
@@ -138,7 +138,9 @@ impl State {
             Blind::No
         };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
-        self.note_former(key);
+        if let Some(node) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) {
+            self.incidents.note_joined_as(&node, key);
+        }
         self.note_shown(key);
         self.note_seen_to_go(key);
         self.note_signs(key);
@@ -565,7 +567,7 @@ impl State {
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
         self.let_go_of_nodes(&seen);
         if let Some(joined) = &seen.joined {
-            self.forget_former(joined, key);
+            self.incidents.note_joined_as(joined, key);
         }
         let at = self.now;
         if seen.joined.is_some() || seen.pool().is_some() {

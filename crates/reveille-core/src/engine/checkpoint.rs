@@ -83,27 +83,27 @@ impl State {
         let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
         let sign = removal.filter(|_| !cordoned);
         let gone = self.was_seen_to_go(&machine);
-        let missing_since = self.open_fates.get(&machine).copied();
+        let missing_since = self.out_of_sight.open_fates().get(&machine).copied();
         Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, apart, gone, missing_since }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {
         let at = self.now;
-        let known = || self.in_memory().chain(self.departed.iter().cloned());
         let joined = |(machine, memory): (MachineKey, Remembered)| {
             Some(Joined { machine, node: memory.node?, pool: memory.pool })
         };
         records.extend(self.pauses.checkpoint(at));
-        let joined: Vec<Joined> = known().filter_map(joined).collect();
+        let joined: Vec<Joined> = self.ever_in_memory().filter_map(joined).collect();
         let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(joined.map(|machines| Record::Joined { at, machines }));
-        for (machine, memory) in known() {
+        for (machine, memory) in self.ever_in_memory() {
             // When the first process saw it, and not when a ledger was rotated: whether it may have served in a gap that goes on
             // depends on that.
             if let Some(at) = memory.born.filter(|_| memory.node.is_none()) {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
-            let is_missed = self.was_seen_to_go(&machine) || self.open_fates.contains_key(&machine);
+            let is_missed =
+                self.was_seen_to_go(&machine) || self.out_of_sight.open_fates().contains_key(&machine);
             if memory.signs != Signs::default() || is_missed {
                 records.push(self.signed(machine.clone(), memory.signs));
             }
@@ -112,12 +112,13 @@ impl State {
             }
         }
         // After the joined: a machine that joined again is not lost.
-        let departed = self.departed.iter().filter(|(_, memory)| memory.lost_together).map(|(key, _)| key);
+        let departed =
+            self.out_of_sight.departed().filter(|(_, memory)| memory.lost_together).map(|(key, _)| key);
         let lost: Vec<MachineKey> = self.cluster.lost_together.iter().chain(departed).cloned().collect();
         let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(lost.map(|machines| Record::LostTogether { at, machines }));
         for disowned in [false, true] {
-            let departed = self.departed.iter().filter(|(_, memory)| memory.disowned == disowned);
+            let departed = self.out_of_sight.departed().filter(|(_, memory)| memory.disowned == disowned);
             let machines: Vec<MachineKey> = departed.map(|(machine, _)| machine.clone()).collect();
             if !machines.is_empty() {
                 records.push(Record::Departed { at, machines, disowned });

@@ -67,11 +67,9 @@ impl State {
         self.rollouts.over(jump, self.roster.timing.rollout_quiet);
         self.pauses.over(jump);
         self.newcomers.over(jump);
-        self.remembered.values_mut().for_each(|memory| memory.over(jump));
-        self.departed.iter_mut().for_each(|(_, memory)| memory.over(jump));
+        self.out_of_sight.over(jump);
         self.traces.over(jump);
         self.routes.over(jump);
-        jump.counts(self.open_fates.values_mut());
     }
 
     /// The process slept, or its clock was set ahead.
@@ -90,7 +88,7 @@ impl State {
         let book = &self.book;
         let has_incidents = !self.incidents.is_empty();
         let has_others = !self.others.is_empty() || !self.rollouts.rolling().is_empty();
-        let has_open_fates = !self.pauses.let_go().is_empty() || !self.open_fates.is_empty();
+        let has_open_fates = !self.pauses.let_go().is_empty() || !self.out_of_sight.open_fates().is_empty();
         let has_begun = book.begun().next().is_some() || !book.flights.is_empty();
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
         if has_incidents || has_others || has_open_fates || has_begun || self.now < before {
@@ -135,7 +133,7 @@ impl State {
         self.rollouts.go_back_to(now, self.roster.timing.rollout_quiet);
         self.pauses.go_back_to(now);
         self.routes.go_back_to(now);
-        self.open_fates.values_mut().for_each(|since| *since = (*since).min(now));
+        self.out_of_sight.go_back_to(now);
         for closed in self.incidents.closed_mut() {
             (closed.at, closed.watched_from) = (closed.at.min(now), closed.watched_from.min(now));
         }

@@ -92,7 +92,8 @@ impl State {
     /// Where a machine is counted that only the ledger knows, because no list of its cloud has shown it since the restart: its
     /// Node tells. Half of a fleet was silent, in a cloud that could not be read any more, and a restart ended the freeze.
     pub(super) fn place_unseen(&self, key: &MachineKey) -> Option<Place> {
-        let memory = self.remembered.get(key).filter(|memory| memory.left.is_none() && !memory.disowned)?;
+        let memory =
+            self.out_of_sight.unseen().get(key).filter(|memory| memory.left.is_none() && !memory.disowned)?;
         let MachineKey::Instance(cloud, _) = key else { return None };
         let pool = memory.pool.clone().filter(|name| {
             let pool = self.roster.pools.get(name);
@@ -201,13 +202,14 @@ impl State {
     /// whose Nodes has a lease that is renewed is away, whatever the Nodes are said to be. One whose lease is renewed again is
     /// back, and keeps the others of its freeze from being touched a while longer (seed 3502351).
     pub(super) fn review_silent(&mut self) {
-        if self.cluster.silent_leases() == 0 && self.remembered.is_empty() {
+        if self.cluster.silent_leases() == 0 && self.out_of_sight.unseen().is_empty() {
             self.cluster.count_silence(None);
             return self.tally.set_silent(BTreeSet::new());
         }
         let silent_after = self.roster.timing.lease_silent_after;
         let views = self.desk().views();
-        let unseen = self.remembered.iter().filter_map(|(key, memory)| Some((memory.node.as_ref()?, key)));
+        let unseen =
+            self.out_of_sight.unseen().iter().filter_map(|(key, memory)| Some((memory.node.as_ref()?, key)));
         let unseen: BTreeMap<&NodeName, &MachineKey> = unseen.collect();
         // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
         let machine_of = |name: &NodeName, seen: &NodeSeen| {

@@ -19,8 +19,6 @@ use super::State;
 
 /// Most are asked for and denied within this, and the ledger needs to know nothing more of them.
 const TOLD_AFTER: Span = Span::from_min(1);
-/// So many are told: a list that is cut short lacks half of a fleet. Of the others each process counts from its own first list.
-const TOLD_MAX: usize = 16;
 
 impl State {
     /// The cloud was listed in full.
@@ -38,14 +36,12 @@ impl State {
                 MachineKey::Instance(of, id) => of == cloud && !view.instances.contains_key(id),
                 MachineKey::Node(_) => false,
             };
-            let unseen = self.remembered.iter().filter(|(key, _)| is_unseen(key));
+            let unseen = self.out_of_sight.unseen().iter().filter(|(key, _)| is_unseen(key));
             open.extend(unseen.map(|(key, memory)| (key.clone(), listed, memory.signs.clone())));
         }
         self.end_fates(cloud, &open);
         for (key, since, signs) in open {
-            let has_room = self.open_fates.len() < TOLD_MAX;
-            if has_room && self.now.since(since) >= TOLD_AFTER && !self.open_fates.contains_key(&key) {
-                self.open_fates.insert(key.clone(), since);
+            if self.now.since(since) >= TOLD_AFTER && self.out_of_sight.note_fate(&key, since) {
                 self.outbox.record(self.signed(key, signs));
             }
         }
@@ -56,9 +52,9 @@ impl State {
         let is_open = |key: &MachineKey| open.iter().any(|(open, ..)| open == key);
         let here = |key: &&MachineKey| matches!(key, MachineKey::Instance(of, _) if of == cloud);
         let over: Vec<MachineKey> =
-            self.open_fates.keys().filter(here).filter(|key| !is_open(key)).cloned().collect();
+            self.out_of_sight.open_fates().keys().filter(here).filter(|key| !is_open(key)).cloned().collect();
         for key in over {
-            self.open_fates.remove(&key);
+            self.out_of_sight.set_fate(&key, None);
             let signs = self.desk().seen(&key).map(|(_, seen)| seen.signs.clone());
             if let Some(signs) = signs {
                 self.outbox.record(self.signed(key, signs));

@@ -3,16 +3,18 @@
 //! ```text
 //!  insert ─▶ open ─▶ remove ─▶ close ─▶ closed, the newest so many
 //!             ├─ by number, by the intents that were begun for it
-//!             └─ of unreachable machines for which something was tried; of machines that are kept
+//!             ├─ of unreachable machines for which something was tried; of machines that are kept
+//!             └─ machines by Node, as they are judged
 //! ```
 //!
-//! The indexes hold open incidents alone: `remove` takes an incident out of all of them. When an incident opens and closes,
-//! `cases` says; what a new one takes over from others of its machine, `inherited` says.
+//! The indexes hold open incidents alone: `remove` takes an incident out of all of them but the last, which `note_joined_as`
+//! keeps. When an incident opens and closes, `cases` says; what a new one takes over from others of its machine, `inherited`
+//! says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::model::attempt::Attempt;
-use crate::model::id::{IncidentId, IntentId};
+use crate::model::id::{IncidentId, IntentId, NodeName};
 use crate::model::incident::{FaultKind, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::jump::Jump;
 use crate::model::time::Time;
@@ -48,6 +50,8 @@ pub(super) struct Incidents {
     nudged: BTreeSet<IncidentKey>,
     /// Whose machine is kept, or was.
     kept: BTreeSet<IncidentKey>,
+    /// Machines by the Node that they joined as: an event about it concerns them, also when it is no more.
+    joined_as: BTreeMap<NodeName, BTreeSet<MachineKey>>,
 }
 
 /// Open incidents.
@@ -96,6 +100,28 @@ impl Incidents {
     /// The machine has an open incident.
     pub(super) fn has_open(&self, machine: &MachineKey) -> bool {
         self.of(&Subject::Machine(machine.clone())).next().is_some()
+    }
+
+    /// The machine has an open incident of this kind.
+    pub(super) fn has_open_as(&self, machine: &MachineKey, kind: FaultKind) -> bool {
+        self.open.contains_key(&IncidentKey { subject: Subject::Machine(machine.clone()), kind })
+    }
+
+    /// Keeps the machine under the name of the Node that it joined as, while an incident of it is open.
+    pub(super) fn note_joined_as(&mut self, node: &NodeName, machine: &MachineKey) {
+        if self.has_open(machine) {
+            self.joined_as.entry(node.clone()).or_default().insert(machine.clone());
+        } else if let Some(machines) = self.joined_as.get_mut(node) {
+            machines.remove(machine);
+            if machines.is_empty() {
+                self.joined_as.remove(node);
+            }
+        }
+    }
+
+    /// Machines with an open incident that joined as this Node.
+    pub(super) fn joined_as(&self, node: &NodeName) -> impl Iterator<Item = &MachineKey> {
+        self.joined_as.get(node).into_iter().flatten()
     }
 
     pub(super) fn insert(&mut self, case: Case) {
@@ -221,7 +247,7 @@ impl Incidents {
 
     /// Their times go over a jump.
     pub(super) fn over(&mut self, jump: Jump) {
-        let Self { open, closed, by_number: _, begun_for: _, nudged: _, kept: _ } = self;
+        let Self { open, closed, by_number: _, begun_for: _, nudged: _, kept: _, joined_as: _ } = self;
         open.values_mut().for_each(|case| case.over(jump));
         closed.iter_mut().for_each(|closed| closed.over(jump));
     }
@@ -274,7 +300,7 @@ mod tests {
         incidents.get_mut(&key).unwrap().incident.begin_attempt(IntentId(7), call, Time::default());
         assert!(incidents.attempt(&key, IntentId(7)).is_some());
         incidents.remove(&key).unwrap();
-        let Incidents { open, closed: _, by_number, begun_for, nudged, kept } = &incidents;
+        let Incidents { open, closed: _, by_number, begun_for, nudged, kept, joined_as: _ } = &incidents;
         let left = [open.len(), by_number.len(), begun_for.len(), nudged.len(), kept.len()];
         assert_eq!(left, [0; 5]);
     }
@@ -287,11 +313,16 @@ mod tests {
         }
         let subject = key(1, FaultKind::NotReady).subject;
         let Subject::Machine(machine) = &subject else { unreachable!() };
+        let node = "a-node".into();
         assert_eq!(incidents.keys_of(&subject).len(), 2);
         incidents.remove(&key(1, FaultKind::NotReady));
-        assert!(incidents.has_open(machine));
+        incidents.note_joined_as(&node, machine);
+        assert!(incidents.has_open(machine) && incidents.joined_as(&node).eq([machine]));
+        assert!(incidents.has_open_as(machine, FaultKind::Errored));
+        assert!(!incidents.has_open_as(machine, FaultKind::NotReady));
         incidents.remove(&key(1, FaultKind::Errored));
-        assert!(!incidents.has_open(machine));
+        incidents.note_joined_as(&node, machine);
+        assert!(!incidents.has_open(machine) && incidents.joined_as(&node).next().is_none());
     }
 
     #[test]

@@ -78,7 +78,8 @@ impl State {
         self.note_fresh(look, asked_at);
         match (look, answer) {
             // An answer may have been on its way since before the machine was proved gone: only a listing brings it back.
-            (Look::Instance(cloud, id), Answer::Instance(_)) if self.has_departed(cloud, id) => {}
+            (Look::Instance(cloud, id), Answer::Instance(_)) if self.out_of_sight.has_departed(cloud, id) => {
+            }
             (Look::Instance(cloud, id), Answer::Instance(Some(instance))) => {
                 let mut change = CloudChange::default();
                 let (now, mut is_new) = (self.now, false);
@@ -164,7 +165,7 @@ impl State {
         if ended.is_none() && view.source.doubted().is_some() && self.has_live_node(&key, cloud, id) {
             return;
         }
-        if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
+        if !view.instances.contains_key(id) && self.out_of_sight.unseen().contains_key(&key) {
             self.on_gone_unseen(&key, cloud, id, asked_at, ended);
         } else {
             self.deny(cloud, id, asked_at, ended);
@@ -179,14 +180,14 @@ impl State {
         if found.is_bare() || ours || self.desk().seen(key).is_some() {
             return;
         }
-        let Some(memory) = self.remembered.remove(key) else { return };
+        let Some(memory) = self.out_of_sight.give_back(key) else { return };
         self.disown(vec![(key.clone(), memory)]);
         self.dirty.insert(key.clone());
     }
 
     fn has_live_node(&self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) -> bool {
         let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
-        let known = self.remembered.get(key).and_then(|memory| memory.node.as_ref());
+        let known = self.out_of_sight.unseen().get(key).and_then(|memory| memory.node.as_ref());
         // A successor of the same name lives under that name now: the doubt would never end (seed 4300450).
         let known = known.filter(|name| !self.cluster.is_anothers(name, id));
         let (cluster, silent_after) = (&self.cluster, self.roster.timing.lease_silent_after);
@@ -211,7 +212,7 @@ impl State {
             // listing asks for it again.
             return;
         }
-        let Some(memory) = self.remembered.get(key) else { return };
+        let Some(memory) = self.out_of_sight.unseen().get(key) else { return };
         if let Some((node, pool)) = self.left_behind(cloud, id, memory) {
             let Some(view) = self.clouds.get_mut(cloud) else { return };
             view.insert_missing(self.now, id, &node, &pool);
@@ -221,7 +222,7 @@ impl State {
             self.relink(&node);
             return;
         }
-        let memory = self.remembered.remove(key).unwrap_or_default();
+        let memory = self.out_of_sight.give_back(key).unwrap_or_default();
         self.depart(key.clone(), memory);
         let at = self.now;
         self.outbox.record(Record::Forgotten { at, machines: vec![key.clone()] });

@@ -13,9 +13,9 @@
 //! for it.
 //!
 //! What belongs together has an owner with private fields, a part of the state: `incidents`, `timers`, `outbox`, `reads`,
-//! `pauses`, `requests`, `rollouts`, `traces`, `newcomers`, `waits`; in `plan`, where decisions read them, `budget`, `freeze`,
-//! `others` and `routes`. A part keeps its indexes itself, says what of it the ledger has to know, and knows no other part: what
-//! takes two of them stands on [`State`]. `Desk` is all of it, to be read.
+//! `out_of_sight`, `pauses`, `requests`, `rollouts`, `traces`, `newcomers`, `waits`; in `plan`, where decisions read them,
+//! `budget`, `freeze`, `others` and `routes`. A part keeps its indexes itself, says what of it the ledger has to know, and knows
+//! no other part: what takes two of them stands on [`State`]. `Desk` is all of it, to be read.
 //!
 //! The engine performs nothing, prints nothing and serialises nothing.
 
@@ -26,6 +26,7 @@ mod checkpoint;
 mod clock;
 mod counts;
 mod fates;
+mod first_sight;
 mod flights;
 mod identity;
 mod incidents;
@@ -37,6 +38,7 @@ mod newcomers;
 mod nodes_lost;
 mod nodes_only;
 mod others;
+mod out_of_sight;
 mod outbox;
 mod pauses;
 mod projects;
@@ -55,7 +57,7 @@ mod unconfirmed;
 mod unwatched;
 mod waits;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -70,7 +72,6 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
-use crate::observe::remembered::Remembered;
 use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
 use crate::plan::desk::Desk;
@@ -82,6 +83,7 @@ use crate::record::Joined;
 
 use incidents::Incidents;
 use newcomers::Newcomers;
+use out_of_sight::OutOfSight;
 use outbox::Outbox;
 use pauses::Pauses;
 use reads::Reads;
@@ -147,12 +149,7 @@ pub struct State {
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
     arrived: BTreeMap<MachineKey, PoolName>,
     routes: RouteMemory,
-    /// What the ledger remembers of machines that have not been seen since the restart.
-    remembered: BTreeMap<MachineKey, Remembered>,
-    /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
-    departed: VecDeque<(MachineKey, Remembered)>,
-    /// Machines that went from their cloud's list, as far as the ledger knows, and since when it is open what became of them.
-    open_fates: BTreeMap<MachineKey, Time>,
+    out_of_sight: OutOfSight,
     nodes_seen: unwatched::NodesSeen,
     unproved: returns::Unproved,
     now: Time,
@@ -176,8 +173,6 @@ pub struct State {
     waiting: waits::Waiting,
     /// Cases that this step judged or decided: what the invariants look at in production.
     touched: BTreeSet<IncidentKey>,
-    /// Machines with open incidents by the Node that they joined as: an event about it concerns them.
-    former: BTreeMap<NodeName, BTreeSet<MachineKey>>,
     gates: Vec<bool>,
     /// Room for those of the next step.
     next_gates: Vec<bool>,
@@ -228,9 +223,7 @@ impl State {
             newcomers: Newcomers::default(),
             arrived: BTreeMap::new(),
             routes: RouteMemory::default(),
-            remembered: BTreeMap::new(),
-            departed: VecDeque::new(),
-            open_fates: BTreeMap::new(),
+            out_of_sight: OutOfSight::default(),
             nodes_seen: unwatched::NodesSeen::default(),
             unproved: returns::Unproved::new(),
             now: Time::default(),
@@ -246,7 +239,6 @@ impl State {
             ripe: BTreeSet::new(),
             waiting: waits::Waiting::default(),
             touched: BTreeSet::new(),
-            former: BTreeMap::new(),
             gates: Vec::new(),
             next_gates: Vec::new(),
             timers: Timers::default(),
@@ -322,8 +314,8 @@ impl State {
             rolling: self.rollouts.rolling(),
             freezes: &self.freezes,
             others: &self.others,
-            unseen: &self.remembered,
-            open_fates: &self.open_fates,
+            unseen: self.out_of_sight.unseen(),
+            open_fates: self.out_of_sight.open_fates(),
             routes: &self.routes,
             next_intent: self.numbers.intent.next(),
             acting: self.start.acting,

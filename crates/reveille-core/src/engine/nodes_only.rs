@@ -47,7 +47,8 @@ impl State {
         let ids = found.into_iter().flat_map(|seen| seen.node.named_instances());
         let of = |id: &InstanceId, cloud: &CloudName| MachineKey::Instance(cloud.clone(), id.clone());
         let machines = ids.flat_map(|id| self.roster.clouds.iter().map(move |cloud| of(id, cloud)));
-        let unseen: Vec<MachineKey> = machines.filter(|key| self.remembered.contains_key(key)).collect();
+        let unseen: Vec<MachineKey> =
+            machines.filter(|key| self.out_of_sight.unseen().contains_key(key)).collect();
         self.dirty.extend(unseen);
         let unlinked = unlinked.filter(|_| listed).cloned();
         if let Some(seen) = unlinked

@@ -204,8 +204,7 @@ impl State {
     /// that was refused comes behind the record that it was taken off.
     fn say_what_is_over(&self, told: &Told, records: &mut Vec<Record>) {
         let at = self.now;
-        let known = self.in_memory().chain(self.departed.iter().cloned());
-        for (machine, memory) in known.filter(|(machine, _)| told.signed.contains(machine)) {
+        for (machine, memory) in self.ever_in_memory().filter(|(machine, _)| told.signed.contains(machine)) {
             records.push(self.signed(machine, memory.signs));
         }
         records.extend(told.traced.iter().filter_map(|machine| self.traces.record(at, machine)));

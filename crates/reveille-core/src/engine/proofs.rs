@@ -401,7 +401,7 @@ impl State {
             let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
             let goes = match seen {
                 Some(seen) => seen.goes(),
-                None => self.has_gone(cloud, id),
+                None => self.out_of_sight.has_gone(cloud, id),
             };
             (goes && self.book.flight_of(flight.incident).is_none()).then_some(intent)
         };

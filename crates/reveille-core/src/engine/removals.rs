@@ -24,7 +24,6 @@ use crate::observe::remembered::{Remembered, Signs};
 use crate::record::{Joined, Record};
 
 use super::State;
-use super::memory::memory_in;
 
 impl State {
     /// The machine of a Node that is gone: the one that it was linked to, or one that has no marks of ours at this moment and
@@ -33,11 +32,9 @@ impl State {
         if let Some(link) = &gone.link {
             return Some((link.cloud.clone(), link.instance.clone()));
         }
-        let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
-        let away = self.departed.iter().rev().find(|(_, memory)| joined_as(memory));
-        // No listing has shown the machine since a restart (seed 3241487).
-        let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
-        let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };
+        let MachineKey::Instance(cloud, id) = self.out_of_sight.joined_as(&gone.node.name)? else {
+            return None;
+        };
         Some((cloud.clone(), id.clone()))
     }
 
@@ -47,8 +44,7 @@ impl State {
         let left = Some(Box::new(Left { at, sign: sign.clone() }));
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             // It has no marks of ours at this moment. Once they are back, this is known of it.
-            let away = memory_in(&mut self.departed, &key);
-            let Some(memory) = away.or_else(|| self.remembered.get_mut(&key)) else { return };
+            let Some(memory) = self.out_of_sight.get_mut(&key) else { return };
             memory.left = left;
             return self.outbox.record(Record::Left { at, machine: key, why: sign });
         };
@@ -88,9 +84,8 @@ impl State {
     /// A machine whose Node goes so is held until it has one again.
     pub(super) fn note_signs_out_of_sight(&mut self, applied: &[NodeName]) {
         let applied: BTreeSet<&NodeName> = applied.iter().collect();
-        let departed = self.departed.iter_mut().map(|(key, memory)| (&*key, memory));
         let mut changed = Vec::new();
-        for (key, memory) in departed.chain(&mut self.remembered) {
+        for (key, memory) in self.out_of_sight.all_mut() {
             let MachineKey::Instance(_, id) = key else { continue };
             let is_its = |name: &&NodeName| applied.contains(name) && !self.cluster.is_anothers(name, id);
             let name = memory.node.as_ref().filter(is_its);
@@ -167,19 +162,26 @@ impl State {
             .map(|(name, _)| name.clone())
             .collect();
         for cloud in clouds {
-            let key = MachineKey::Instance(cloud, id.clone());
-            let left = self.removal_of(gone).map(|removal| Left { at: self.now, sign: removal.sign() });
+            let machine = MachineKey::Instance(cloud, id.clone());
             let (at, node) = (self.now, gone.node.name.clone());
+            let left = self.removal_of(gone).map(|removal| Left { at, sign: removal.sign() });
+            // One that the ledger knew before stays one that the next list has to show, and what is known of it holds.
+            let known = self.out_of_sight.unseen().get(&machine).cloned();
+            let (is_new, born) = (known.is_none(), Some(gone.first_seen));
+            let memory = known.unwrap_or_else(|| Remembered { born, ..Remembered::default() });
             // The next process may be the one that lists it: without these it would take it for one that never joined.
-            let joined = Joined { machine: key.clone(), node: node.clone(), pool: None };
+            let joined = Joined { machine: machine.clone(), node: node.clone(), pool: memory.pool.clone() };
             self.outbox.record(Record::Joined { at, machines: vec![joined] });
             if let Some(Left { at, sign: why }) = left.clone() {
-                self.outbox.record(Record::Left { at, machine: key.clone(), why });
+                self.outbox.record(Record::Left { at, machine: machine.clone(), why });
             }
-            self.outbox.record(Record::Departed { at, machines: vec![key.clone()], disowned: false });
-            let (node, left) = (Some(node), left.map(Box::new));
-            let born = Some(gone.first_seen);
-            self.depart(key, Remembered { node, left, born, ..Remembered::default() });
+            let memory = Remembered { node: Some(node), left: left.map(Box::new), ..memory };
+            if is_new {
+                self.outbox.record(Record::Departed { at, machines: vec![machine.clone()], disowned: false });
+                self.depart(machine, memory);
+            } else {
+                *self.out_of_sight.entry(machine) = memory;
+            }
         }
     }
 }

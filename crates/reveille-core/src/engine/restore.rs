@@ -29,7 +29,6 @@ use crate::record::{Domain, Joined, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung, ladder};
 
 use super::flights::may_be_allowed;
-use super::memory::memory_in;
 use super::proofs::boots;
 use super::rollouts::Editions;
 use super::{Closed, Start, State, Wake};
@@ -273,7 +272,7 @@ impl Replay {
                 for Joined { machine, node, pool } in machines {
                     self.state.cluster.lost_together.remove(&machine);
                     self.state.set_seen_to_go(&machine, false);
-                    let memory = self.memory_of(machine);
+                    let memory = self.state.out_of_sight.entry(machine);
                     memory.node = Some(node);
                     memory.pool = pool;
                     (memory.left, memory.lost_together) = (None, false);
@@ -284,23 +283,20 @@ impl Replay {
             Record::LostTogether { machines, .. } => machines.into_iter().for_each(|it| self.state.lose(it)),
             Record::Born { at, machine } => {
                 let at = at.min(self.state.now);
-                self.memory_of(machine).born = Some(at);
+                self.state.out_of_sight.entry(machine).born = Some(at);
             }
             Record::Cordoned {
                 machine, cordoned, sign, paused, locked, apart, gone, missing_since, ..
             } => {
                 self.state.set_seen_to_go(&machine, gone);
-                match missing_since {
-                    Some(since) => self.state.open_fates.insert(machine.clone(), since),
-                    None => self.state.open_fates.remove(&machine),
-                };
+                self.state.out_of_sight.set_fate(&machine, missing_since);
                 let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
                 let paused = paused || removal.as_deref() == Some(signs::PAUSE);
-                self.memory_of(machine).signs = Signs { removal, paused, locked, apart };
+                self.state.out_of_sight.entry(machine).signs = Signs { removal, paused, locked, apart };
             }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };
-                self.memory_of(machine).left = Some(Box::new(left));
+                self.state.out_of_sight.entry(machine).left = Some(Box::new(left));
             }
             Record::Traced { at, machine, trace, told } => {
                 let heard = told.as_ref().map(|told| told.hold.clone());
@@ -315,22 +311,12 @@ impl Replay {
         }
     }
 
-    /// What is known of the machine. Of one that is out of sight, as without its marks, that stays apart: an entry of its own in
-    /// `remembered` would make it one that the first listing lacks.
-    fn memory_of(&mut self, machine: MachineKey) -> &mut Remembered {
-        match memory_in(&mut self.state.departed, &machine) {
-            Some(memory) => memory,
-            None => self.state.remembered.entry(machine).or_default(),
-        }
-    }
-
     /// These went out of sight. A disk that was full for a moment has this said again of those that had gone before, and what is
     /// known of them stays: a person had taken the marks off a machine and drained its Node, and it was repaired once they put
     /// the marks back.
     fn depart(&mut self, machines: Vec<MachineKey>, disowned: bool) {
         for key in machines {
-            let before = memory_in(&mut self.state.departed, &key).map(std::mem::take).unwrap_or_default();
-            let memory = self.state.remembered.remove(&key).unwrap_or(before);
+            let memory = std::mem::take(self.state.out_of_sight.entry(key.clone()));
             // Of no pool any more, as when its marks were seen to be off.
             let pool = memory.pool.clone().filter(|_| !disowned);
             self.state.depart(key, Remembered { pool, disowned, ..memory });
@@ -343,8 +329,7 @@ impl Replay {
         if !State::was_long_gap(since, until) {
             return;
         }
-        let departed = self.state.departed.iter_mut().map(|(_, memory)| memory);
-        for memory in departed.chain(self.state.remembered.values_mut()) {
+        for (_, memory) in self.state.out_of_sight.all_mut() {
             let is_young = |at: &Time| !State::was_long_gap(*at, until);
             memory.born = memory.born.filter(|at| memory.node.is_some() || is_young(at));
         }
@@ -556,7 +541,7 @@ impl Replay {
     /// Timers go on only across a short gap; intents without an outcome are read back first.
     fn finish(self, how: Restored) -> State {
         let mut state = self.state;
-        state.resumed = !state.remembered.is_empty()
+        state.resumed = !state.out_of_sight.unseen().is_empty()
             || !self.keys.is_empty()
             || state.incidents.closed().next().is_some();
         state.inherited = state.numbers.intent;
@@ -590,7 +575,7 @@ impl Replay {
             state.rollouts.doubt();
         }
         state.ripe.extend(state.incidents.open().keys().cloned());
-        state.dirty.extend(state.remembered.keys().cloned());
+        state.dirty.extend(state.out_of_sight.unseen().keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.
         state.go_back_to(how.now);
         state

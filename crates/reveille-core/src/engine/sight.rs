@@ -42,9 +42,9 @@ impl State {
             let shown = shown.get_or_init(|| nodes_of_instances(cluster, silent_after, name));
             shown.get(id).copied().unwrap_or(NodeOf::None)
         };
-        let remembered = self.remembered_in(name);
+        let unseen = self.out_of_sight.unseen_in(name);
         let first = !view.listed_once();
-        let change = view.apply(&self.roster, now, now - took, snapshot, &remembered, &node_of);
+        let change = view.apply(&self.roster, now, now - took, snapshot, &unseen, &node_of);
         let same = !change.network;
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
@@ -203,14 +203,14 @@ impl State {
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);
                 // Where no cloud has shown a machine since the restart, its Node is all that is known of it.
-                self.dirty.extend(self.remembered.keys().cloned());
+                self.dirty.extend(self.out_of_sight.unseen().keys().cloned());
                 if is_after_gap {
                     self.doubt_births();
                 }
                 self.review_node_list();
                 for cloud in self.roster.clouds.clone() {
                     if first {
-                        self.ask_for_the_remembered(&cloud);
+                        self.ask_for_the_unseen(&cloud);
                     }
                     self.review_rollouts(&cloud);
                 }
@@ -463,7 +463,8 @@ impl State {
         let Some(view) = self.clouds.get(cloud) else { return };
         let unlisted = |key: &IncidentKey| match &key.subject {
             Subject::Machine(machine @ MachineKey::Instance(name, id)) => {
-                let known = view.instances.contains_key(id) || self.remembered.contains_key(machine);
+                let known =
+                    view.instances.contains_key(id) || self.out_of_sight.unseen().contains_key(machine);
                 (name == cloud && !known).then(|| id.clone())
             }
             _ => None,
@@ -474,9 +475,9 @@ impl State {
 
     /// What the ledger knows and the first listing lacked was asked for at once, and an answer that came before the first list of
     /// nodes could not be used. Now it can: others may have deleted it a moment ago, and be at work on more.
-    fn ask_for_the_remembered(&mut self, cloud: &CloudName) {
+    fn ask_for_the_unseen(&mut self, cloud: &CloudName) {
         let Some(view) = self.clouds.get(cloud).filter(|view| view.listed_once()) else { return };
-        let mut ids = self.remembered_in(cloud);
+        let mut ids = self.out_of_sight.unseen_in(cloud);
         ids.retain(|id| !view.instances.contains_key(id));
         self.ask_for_missing(cloud, ids);
     }
@@ -499,27 +500,7 @@ impl State {
                 self.dirty.insert(MachineKey::Instance(cloud.clone(), id.clone()));
             }
         }
-        let former = self.former.get(name).into_iter().flatten();
-        self.dirty.extend(former.cloned());
-    }
-
-    /// Keeps a machine under the name of the Node that it joined as, while an incident of it is open.
-    pub(super) fn note_former(&mut self, key: &MachineKey) {
-        let Some(name) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) else { return };
-        if self.incidents.has_open(key) {
-            self.former.entry(name).or_default().insert(key.clone());
-        } else {
-            self.forget_former(&name, key);
-        }
-    }
-
-    pub(super) fn forget_former(&mut self, name: &NodeName, key: &MachineKey) {
-        if let Some(machines) = self.former.get_mut(name) {
-            machines.remove(key);
-            if machines.is_empty() {
-                self.former.remove(name);
-            }
-        }
+        self.dirty.extend(self.incidents.joined_as(name).cloned());
     }
 
     /// A pool that got another image or kubelet version lately is rolling.

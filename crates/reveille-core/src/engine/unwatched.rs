@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnose::absence;
 use crate::model::id::NodeName;
-use crate::model::incident::MachineKey;
+use crate::model::incident::{FaultKind, MachineKey};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
@@ -44,7 +44,7 @@ impl State {
     /// A process begins. Where it is not known since when no process saw the nodes, it is too long: so where the last process was
     /// alive in what is the future now. How far the clock went back is not known, and neither is how long ago a gap began.
     pub(super) fn begin_unseen(&mut self, last_alive: Option<Time>) {
-        if self.remembered.is_empty() && self.departed.is_empty() {
+        if self.out_of_sight.is_empty() {
             return;
         }
         let is_past = |at: &Time| *at <= self.now;
@@ -96,9 +96,8 @@ impl State {
     pub(super) fn doubt_births(&mut self) {
         let before = self.now - EVENTS_LIVE;
         self.doubt_births_of(|seen| seen.known_since < before);
-        let (cluster, departed) =
-            (&self.cluster, self.departed.iter_mut().map(|(key, memory)| (&*key, memory)));
-        for (key, memory) in departed.chain(&mut self.remembered) {
+        let cluster = &self.cluster;
+        for (key, memory) in self.out_of_sight.all_mut() {
             let MachineKey::Instance(_, id) = key else { continue };
             let has_node = !cluster.naming(id).is_empty() || !cluster.with_uuid(id).is_empty();
             memory.born = memory.born.filter(|_| memory.node.is_some() || has_node);
@@ -162,7 +161,8 @@ impl State {
         let has_changed = if self.cluster.nodes.contains_key(node) {
             self.nodes_seen.seen_to_go.remove(key)
         } else {
-            let is_told = self.has_vanished(key) || self.cluster.lost_together.contains(key);
+            let is_told = self.incidents.has_open_as(key, FaultKind::Vanished)
+                || self.cluster.lost_together.contains(key);
             let is_seen =
                 self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains(node);
             let stays = seen.pool().is_some() && !seen.goes();
@@ -231,7 +231,8 @@ impl State {
         let is_owed = |(key, memory): (MachineKey, Remembered)| {
             self.went_unwatched(&memory) && !self.cluster.lost_together.contains(&key)
         };
-        self.in_memory().any(is_owed) || self.departed.iter().any(|(_, memory)| self.is_unmarked_owed(memory))
+        self.in_memory().any(is_owed)
+            || self.out_of_sight.departed().any(|(_, memory)| self.is_unmarked_owed(memory))
     }
 
     fn went_unwatched(&self, memory: &Remembered) -> bool {
@@ -253,8 +254,8 @@ impl State {
         let nodes = &self.cluster.nodes;
         let is_gone =
             |memory: &Remembered| memory.node.as_ref().is_some_and(|node| !nodes.contains_key(node));
-        let owed =
-            self.departed.iter().filter(|(_, memory)| self.is_unmarked_owed(memory) && is_gone(memory));
+        let departed = self.out_of_sight.departed();
+        let owed = departed.filter(|(_, memory)| self.is_unmarked_owed(memory) && is_gone(memory));
         let owed: Vec<MachineKey> = owed.map(|(key, _)| key.clone()).collect();
         if owed.is_empty() {
             return;

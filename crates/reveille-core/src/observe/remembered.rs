@@ -1,6 +1,6 @@
 //! What the engine knows of a machine that no view holds: only the ledger knows it since a restart, or it left the views.
 //!
-//! The engine keeps these entries (`engine::memory`) and gives them back to the machines when it sees them again.
+//! The engine keeps these entries (`engine::out_of_sight`) and gives them back to the machines when it sees them again.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::incident::FaultKind;
+use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Asks, Node, Ready};
 use reveille_core::model::time::Span;
@@ -187,6 +187,39 @@ fn node_that_is_removed_on_purpose_before_its_machine_is_listed_is_not_missed() 
         field.run(Span::from_min(60));
         assert_eq!(field.calls.is_empty(), sign != "none", "{sign}: {:?}", field.calls);
     }
+}
+
+/// It was being built when a process ended. The next one sees its Node come and go before its cloud can be read.
+#[test]
+fn early_node_of_a_machine_in_the_ledger_keeps_its_signs() {
+    let mut settling = roster();
+    settling.settles.insert(CLOUD.into(), Span::from_min(5));
+    let mut field = Field::new(settling.clone()).populate(10);
+    field.run(Span::from_min(20));
+    field.add_machine("i900", false);
+    field.instances.get_mut("i900").unwrap().locked = true;
+    field.run(Span::from_min(1));
+    let mut field = field.restarted(settling);
+    let early = Arc::new(node("i900", Ready::True));
+    field.sync_nodes();
+    field.feed(Event::Cluster(ClusterFact::Applied(early.clone())));
+    field.now = field.now + Span::from_s(30);
+    let (name, uid) = (early.name.clone(), early.uid.clone());
+    field.feed(Event::Cluster(ClusterFact::Deleted { name, uid }));
+    let is_early = |machine: &MachineKey| machine.to_string().contains("i900");
+    let said = field.state.checkpoint();
+    let count = |of: &dyn Fn(&Record) -> bool| said.iter().filter(|record| of(record)).count();
+    let locked = |record: &Record| matches!(record, Record::Cordoned { machine, locked: true, .. } if is_early(machine));
+    let joined = |record: &Record| match record {
+        Record::Joined { machines, .. } => machines.iter().any(|joined| is_early(&joined.machine)),
+        _ => false,
+    };
+    let gone = |record: &Record| match record {
+        Record::Departed { machines, .. } => machines.iter().any(is_early),
+        _ => false,
+    };
+    assert_eq!((count(&locked), count(&joined), count(&gone)), (1, 1, 0), "{said:#?}");
+    field.assert_next_process_knows_the_same();
 }
 
 /// An operator takes the marks off a machine, or its cloud cannot be read since our start, and something is written on its Node,

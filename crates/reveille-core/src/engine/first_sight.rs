@@ -1,0 +1,109 @@
+//! What the first sight of a machine after a restart tells: whether others had it in hand until a moment ago, whether it served
+//! before, and whether it was made while no process was looking.
+//!
+//! ```text
+//!  a listing ─▶ memory: what the ledger knows of it ─▶ was it in another's hands? ─▶ does the ledger name it at all?
+//! ```
+//!
+//! It reads the incidents that the ledger tells of. What the ledger knows of the machine itself `memory` gives back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::id::{CloudName, InstanceId};
+use crate::model::incident::{FaultKind, MachineKey, Subject};
+use crate::model::time::{Span, Time};
+use crate::plan::desk::Case;
+use crate::plan::others::OTHERS_HOLD;
+
+use super::State;
+
+/// Starts of ours, each of which may have missed that others gave a machine back, hold its repair for so long at most: as long as
+/// a pool is held in which others are at work.
+const UNKNOWN_HOLD: Span = OTHERS_HOLD;
+
+impl State {
+    /// Machines that others may have had in hand in the sight of an earlier process, and when each was given back: those that
+    /// were off, those that were away when it ended, and those in ERROR since then. Where the time is not known, it may have been
+    /// a moment ago: no ledger tells of a rebuild that ended just before the restart, and EC2 keeps no log of a start. A person
+    /// who asked for a repair knows what was done before that.
+    ///
+    /// A process that is started again and again would never repair anything: after [`UNKNOWN_HOLD`] from the first such start a
+    /// further one says nothing more, but of a machine that the first listing lacks. What others do to the others, lists and the
+    /// log of actions tell.
+    fn given_back_before(&self, cloud: &CloudName, is_first: bool) -> BTreeMap<InstanceId, Time> {
+        let was_off = self.incidents.closed().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
+        let was_off = was_off.map(|closed| (&closed.incident.key, closed.watched_from));
+        let is_open = |case: &&Case| case.incident.key.kind.is_absence() && !case.incident.is_asked_for();
+        let is_long_ago = |at: &Time| self.now.since(*at) >= UNKNOWN_HOLD;
+        let since = |case: &Case| match case.incident.key.kind {
+            FaultKind::Errored => case.watched_from,
+            _ => case.resumed_at.filter(|at| is_first && is_long_ago(at)).unwrap_or(self.now),
+        };
+        let open = self.incidents.open().values().filter(is_open);
+        let open = open.map(|case| (&case.incident.key, since(case)));
+        let given_back = was_off.chain(open).filter_map(|(key, at)| match &key.subject {
+            Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some((id.clone(), at)),
+            _ => None,
+        });
+        given_back.collect()
+    }
+
+    /// Others may have had these in hand until a moment ago. Each is given back when this process sees it for the first time,
+    /// which need not be in its first listing: a cell is down then, and a person has moved the machine to another host by the
+    /// time that it is listed again.
+    ///
+    /// It looks at every open incident: meant for a listing, and for a machine that is seen first, not for each read.
+    pub(super) fn give_back_unseen(&mut self, cloud: &CloudName) {
+        if !self.resumed {
+            return;
+        }
+        let is_first = self.clouds.get(cloud).is_some_and(|view| view.first_listed() == Some(self.now));
+        let (now, given_back) = (self.now, self.given_back_before(cloud, is_first));
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        for (id, at) in given_back {
+            let Some(seen) = view.instances.get_mut(&id) else { continue };
+            if seen.first_seen == now && seen.instance.is_at_rest() {
+                seen.released = seen.released.max(Some(at));
+                seen.released_by_boot = true;
+            }
+        }
+    }
+
+    /// Machines that served before they went away, as an incident tells that was open for long when this process began. They are
+    /// not joining any more: with the deadline of a join, which counts from our own first sight, a process that is started again
+    /// every quarter of an hour would never repair one.
+    fn served_before(&self, cloud: &CloudName) -> BTreeSet<InstanceId> {
+        let is_so = |case: &&Case| {
+            let is_long_ago = case.resumed_at.is_some_and(|at| self.now.since(at) >= UNKNOWN_HOLD);
+            is_long_ago && case.incident.key.kind.is_absence() && case.served_since.is_some()
+        };
+        let machines = self.incidents.open().values().filter(is_so).filter_map(|case| {
+            match &case.incident.key.subject {
+                Subject::Machine(MachineKey::Instance(of, id)) if of == cloud => Some(id.clone()),
+                _ => None,
+            }
+        });
+        machines.collect()
+    }
+
+    /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
+    /// while no process was looking.
+    pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
+        let in_question: BTreeSet<InstanceId> = self
+            .incidents
+            .open()
+            .keys()
+            .filter_map(|key| match &key.subject {
+                Subject::Machine(MachineKey::Instance(_, id)) => Some(id.clone()),
+                _ => None,
+            })
+            .collect();
+        let served = self.served_before(cloud);
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        for (id, seen) in &mut view.instances {
+            seen.was_ready |= served.contains(id);
+            let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
+            seen.made_meanwhile = !known && !in_question.contains(id);
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! must not be a matter of the moment.
 
 use anyhow::{Result, anyhow, ensure};
-use reveille_core::diagnose::absence::Standing as Stands;
+use reveille_core::diagnose::standing::Standing as Stands;
 use reveille_core::model::id::{InstanceId, PortId};
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::Span;

@@ -7,12 +7,10 @@
 //! The order of the questions matters and is the order of the code: presence in the cloud, ownership, the cloud's own
 //! state, then the Node. A question whose source cannot be believed ends in "cannot tell", never in "absent".
 
-use std::sync::Arc;
-
 use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, Fact, MachineFact, NodeFact, Source, quoted, shown};
-use crate::model::id::{NodeName, NodeUid};
+use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::instance::{Fault, InstanceState};
 use crate::model::node::{Condition, Identity, NodeEvent, Ready};
@@ -24,49 +22,12 @@ use crate::observe::cluster::{ClusterView, NodeSeen};
 use crate::observe::sharing::{Sharer, Views, contesting_among};
 use crate::observe::source::Trust;
 
+use super::standing::{Absence, Excuse, Standing, Unknown};
+use super::vanished::judge_vanished;
 use super::{hosting, service};
-
-/// The reason of the event by which a cloud controller says that it deletes a Node
-/// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
-const DELETING_NODE: &str = "DeletingNode";
-/// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
-const CORDONED: &str = "NodeNotSchedulable";
-/// The kubelet's word for the end of a cordon.
-const UNCORDONED: &str = "NodeSchedulable";
 
 /// What the API server writes on a Node that is being deleted. It stays for as long as a finalizer does.
 const DELETION_STAMP: &str = "metadata.deletionTimestamp";
-
-/// How one machine stands at roll call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is here.
-    Answers,
-    /// It is not a Ready Node, and the controller does not expect it: it leaves on purpose, or a rule says that it has not
-    /// come yet.
-    Excused(Arc<str>),
-    /// Its node is Ready, and it is not in service yet: it still carries a startup taint.
-    Starting(Arc<str>),
-    /// It is not here.
-    Absent(Absence),
-    /// Its state is unknown, and why.
-    CannotTell(Arc<str>),
-}
-
-/// One way of not being here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absence {
-    /// Which way.
-    pub kind: FaultKind,
-    /// What the objects themselves say of the reason.
-    pub finding: Finding,
-    /// How long this is waited for from first sight. `None`: reported, never acted on.
-    pub due_after: Option<Span>,
-    /// Timers rest on the cluster's view as well as the cloud's.
-    pub rests_on_cluster: bool,
-    /// Its time is counted from no earlier moment than this.
-    pub counted_from: Time,
-}
 
 /// Everything that the question needs.
 #[derive(Clone, Copy)]
@@ -146,8 +107,7 @@ fn judge_by_objects(witness: Witness<'_>, seen: &Seen) -> Standing {
     }
     let is_leaving = seen.instance.state.is_leaving();
     if let Some(group) = hosting::is_in_reserve(seen).filter(|_| !is_leaving && !witness.ready(seen)) {
-        let text = format!("its group {} keeps it in reserve ({})", group.name, group.word);
-        return Standing::Excused(Arc::from(text));
+        return Standing::Excused(Excuse::InReserve(group.clone()));
     }
     match seen.instance.state {
         InstanceState::Deleting | InstanceState::Gone => judge_leaving(witness, seen),
@@ -172,26 +132,23 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
         return Some(if ready && seen.unlisted.is_none() && seen.pool().is_some() {
             Standing::Answers
         } else {
-            Standing::CannotTell(Arc::from(format!("{}: {why}", witness.cloud.name)))
+            Standing::CannotTell(Unknown::Cloud(witness.cloud.name.clone(), why))
         });
     }
     let unlisted = seen.unlisted?;
     let missing_for = witness.now.since(unlisted.since);
     if ready {
-        let text =
-            format!("not in the listing for {missing_for}, yet its node is Ready: the cloud's view is wrong");
-        return Some(Standing::CannotTell(Arc::from(text)));
+        return Some(Standing::CannotTell(Unknown::UnlistedAndReady(missing_for)));
     }
     // A young one may be denied by a cloud whose parts do not agree yet, and is judged by what else is known of it.
     if !unlisted.is_gone() && witness.cloud.is_young(witness.now, seen) && !seen.instance.state.is_leaving() {
         return None;
     }
     if !unlisted.is_gone() {
-        let text = format!("not in the listing for {missing_for}; asked by id: not yet proved gone");
-        return Some(Standing::CannotTell(Arc::from(text)));
+        return Some(Standing::CannotTell(Unknown::NotProvedGone(missing_for)));
     }
     if seen.nodes.is_empty() {
-        return Some(Standing::Excused(Arc::from("its instance is gone")));
+        return Some(Standing::Excused(Excuse::Gone));
     }
     let mut evidence = vec![witness.evidence(Source::Instance, MachineFact::Denied(unlisted.denials))];
     let ended = |why| witness.evidence(Source::Instance, MachineFact::Ended(quoted(why)));
@@ -223,7 +180,7 @@ fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
 fn judge_leaving(witness: Witness<'_>, seen: &Seen) -> Standing {
     let since = witness.now.since(seen.state_since);
     if since < witness.deadlines(seen).delete_within {
-        return Standing::Excused(Arc::from("it is being deleted"));
+        return Standing::Excused(Excuse::BeingDeleted);
     }
     let fact = MachineFact::Deleting(seen.instance.task.clone(), since);
     let evidence = vec![witness.evidence(Source::Instance, fact)];
@@ -234,7 +191,7 @@ fn judge_leaving(witness: Witness<'_>, seen: &Seen) -> Standing {
 fn judge_building(witness: Witness<'_>, seen: &Seen) -> Standing {
     let since = witness.now.since(seen.state_since);
     if since < witness.deadlines(seen).build_within {
-        return Standing::Excused(Arc::from("it is being built"));
+        return Standing::Excused(Excuse::BeingBuilt);
     }
     let fact = MachineFact::Building(seen.instance.task.clone(), since);
     let evidence = vec![witness.evidence(Source::Instance, fact)];
@@ -287,7 +244,7 @@ fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
         return Standing::Answers;
     }
     if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
-        return Standing::CannotTell(Arc::from(format!("cluster: {why}")));
+        return Standing::CannotTell(Unknown::Cluster(why));
     }
     // Who takes a machine away drains it, deletes its Node and stops it: four such machines of ten froze their pool.
     if let Some(left) = &seen.left {
@@ -301,11 +258,10 @@ fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
 
 fn judge_running(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
-        return Standing::CannotTell(Arc::from(format!("cluster: {why}")));
+        return Standing::CannotTell(Unknown::Cluster(why));
     }
     if let Some(group) = hosting::is_taken_by_its_group(seen).filter(|_| !witness.ready(seen)) {
-        let text = format!("its group {} takes it away ({})", group.name, group.word);
-        return Standing::Excused(Arc::from(text));
+        return Standing::Excused(Excuse::TakenByGroup(group.clone()));
     }
     match seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
         Some(node) => judge_node(witness, seen, node),
@@ -315,7 +271,7 @@ fn judge_running(witness: Witness<'_>, seen: &Seen) -> Standing {
 
 fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     if node.lost {
-        return Standing::CannotTell(Arc::from("its node is in no list that can be believed"));
+        return Standing::CannotTell(Unknown::NodeLost);
     }
     if node.node.ready == Ready::True {
         let usurped = judge_usurped(witness, seen, node);
@@ -472,86 +428,4 @@ fn duplicate(witness: Witness<'_>, fact: NodeFact) -> Standing {
     let evidence = vec![witness.evidence(Source::Nodes, fact)];
     let finding = finding(Cause::DuplicateInstance, Confidence::Likely, evidence);
     absent(FaultKind::Duplicate, finding, None, true)
-}
-
-/// `own` is the uid of the Node that the machine stood as, where this process saw it.
-fn judge_vanished(witness: Witness<'_>, name: &NodeName, own: Option<&NodeUid>, due_after: Span) -> Standing {
-    // The last Node of that name may have been another machine's: nothing that was said of it is about this one (seed 3107845).
-    let is_anothers = own.zip(witness.cluster.gone_uid(name)).is_some_and(|(own, gone)| own != gone);
-    let told = witness.cluster.events_about(name).filter(|event| !is_anothers && event.is_removal());
-    let told: Vec<&NodeEvent> = told.collect();
-    let told = last_removal(&told);
-    let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
-    // Without an event, a person is the cause that is left. Events about a Node that was not watched when it went may be about
-    // an earlier Node of its name.
-    let cause = match by_controller {
-        true => Cause::NodeDeletedByCloudController,
-        false => Cause::NodeDeletedByPerson,
-    };
-    let watched = witness.cluster.saw_go(name) && !is_anothers;
-    let confidence = match (told.is_empty() || !watched, by_controller) {
-        (true, _) => Confidence::Possible,
-        (false, true) => Confidence::Sure,
-        (false, false) => Confidence::Likely,
-    };
-    let mut finding = finding(cause, confidence, Vec::new());
-    for event in told.iter().rev().take(3) {
-        let fact = NodeFact::Event { message: quoted(&event.message), reporter: quoted(&event.reporter) };
-        finding.evidence.push(witness.evidence(Source::Event(event.reason.clone()), fact));
-    }
-    let gone = NodeFact::Gone { node: name.clone(), events_doubted: !watched && !told.is_empty() };
-    finding.evidence.push(witness.evidence(Source::Cluster, gone));
-    if witness.lease_is_fresh(name) {
-        finding.evidence.push(witness.evidence(Source::Lease, NodeFact::LeaseOutlives));
-    }
-    absent(FaultKind::Vanished, finding, Some(due_after), true)
-}
-
-/// The controller manager's word ends what is said about one object: what comes before an earlier one is about another.
-fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
-    let before = &told[..told.len().saturating_sub(1)];
-    let ended = before.iter().rposition(|event| &*event.reason == "RemovingNode");
-    &told[ended.map_or(0, |at| at + 1)..]
-}
-
-/// Whether the kubelet of this Node last said that it was cordoned. That outlives the Node for an hour, and tells of a drain
-/// that no list showed.
-pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
-    let told = cluster.events_about(name).map(|event| &*event.reason);
-    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_earlier_removal_says_nothing_of_the_last_one() {
-        // D: the cloud controller deletes. R: the controller manager says that it is gone.
-        let table = [
-            ("", ""),
-            ("R", "R"),
-            ("DR", "DR"),
-            ("DRR", "R"),
-            ("DRD", "D"),
-            ("RDR", "DR"),
-            ("RD", "D"),
-            ("DRDR", "DR"),
-        ];
-        for (told, last) in table {
-            let event = |reason: char| NodeEvent {
-                node: NodeName::from("n"),
-                uid: None,
-                reason: if reason == 'D' { "DeletingNode".into() } else { "RemovingNode".into() },
-                message: "".into(),
-                reporter: "".into(),
-                stamped: None,
-            };
-            let events: Vec<NodeEvent> = told.chars().map(event).collect();
-            let events: Vec<&NodeEvent> = events.iter().collect();
-            let found: String =
-                last_removal(&events).iter().filter_map(|event| event.reason.chars().next()).collect();
-            assert_eq!(found, last, "{told}");
-        }
-    }
 }

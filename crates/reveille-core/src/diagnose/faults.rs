@@ -19,12 +19,12 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 
-use super::absence::Absence;
 use super::console::{self, NeverJoinedFacts};
 use super::gathered::{Gathered, console_counts};
 use super::network::membership::{self, PortNeed};
 use super::network::pairs::{self, PairNeed};
 use super::network::rules;
+use super::standing::Absence;
 use super::{hosting, route_faults};
 
 /// One fault, with what explains it and how long the controller waits before it acts on it.

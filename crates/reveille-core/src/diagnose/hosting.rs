@@ -17,8 +17,9 @@ use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 
-use super::absence::{Absence, Witness};
+use super::absence::Witness;
 use super::faults::{Fault, fault};
+use super::standing::Absence;
 
 /// What the provider says of it, if anything.
 pub fn of(seen: &Seen) -> Option<&Hosting> {

@@ -1,6 +1,7 @@
 //! Stage two: what has a problem, and why.
 //!
-//! `absence` judges whether one machine is a Ready Node, and `service` whether a Ready one serves. `network` compares
+//! `absence` judges whether one machine is a Ready Node, `service` whether a Ready one serves, and `vanished` what became of a
+//! Node that is no more; `standing` is their answer. `network` compares
 //! groups, ports and routes with what the pools need; `console` reads what a machine that never joined left on its console.
 //! `faults` puts them together into one list per subject, with what was `gathered` on purpose. All of it is reading:
 //! nothing here proposes or remembers.
@@ -14,5 +15,7 @@ pub mod hosting;
 pub mod network;
 pub mod route_faults;
 pub mod service;
+pub mod standing;
+pub mod vanished;
 pub mod way;
 pub mod witness;

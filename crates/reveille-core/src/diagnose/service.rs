@@ -22,15 +22,14 @@ use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::source::Trust;
 
-use super::absence::{Standing, Witness, absent, finding};
+use super::absence::{Witness, absent, finding};
+use super::standing::{Excuse, Standing};
 
 /// Its node is Ready. Is it in service?
 pub(super) fn judge_service(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     let Some((taint, until)) = starting_until(witness, seen, node) else { return Standing::Answers };
     if witness.now < until {
-        return Standing::Starting(Arc::from(format!(
-            "its node is Ready and still carries the startup taint {taint}"
-        )));
+        return Standing::Starting(taint.clone());
     }
     let since = node.tainted_since(taint).map_or(Span::ZERO, |at| witness.now.since(at));
     let fact = NodeFact::StartupTaint(taint.clone(), since);
@@ -55,7 +54,7 @@ fn starting_until<'a>(witness: Witness<'a>, seen: &Seen, node: &NodeSeen) -> Opt
 pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, sign: &str) -> Standing {
     let since = node.leaving_since().unwrap_or(witness.now);
     if removed_until(witness, seen, node).is_none_or(|until| witness.now < until) {
-        return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
+        return Standing::Excused(Excuse::NodeLeaves(Arc::from(sign)));
     }
     let fact = NodeFact::Leaving(Arc::from(sign), witness.now.since(since));
     let evidence = vec![witness.evidence(Source::Node(node.node.name.clone()), fact)];
@@ -68,7 +67,7 @@ pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, 
 pub(super) fn judge_left(witness: Witness<'_>, seen: &Seen, left: &Left) -> Standing {
     let sign = &left.sign;
     if witness.now < gone_until(witness, seen, left) {
-        return Standing::Excused(Arc::from(format!("its node was removed on purpose ({sign})")));
+        return Standing::Excused(Excuse::NodeLeft(sign.clone()));
     }
     let fact = MachineFact::NodeLeft { sign: sign.clone(), ago: witness.now.since(left.at) };
     let evidence = vec![witness.evidence(Source::Instance, fact)];

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::absence::{self, Standing};
 use crate::diagnose::faults::{self, Fault};
-use crate::diagnose::{hosting, service, witness};
+use crate::diagnose::standing::Standing;
+use crate::diagnose::{absence, hosting, service, witness};
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;

@@ -9,8 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnose::absence::{Absence, Standing};
 use crate::diagnose::hosting;
+use crate::diagnose::standing::{Absence, Standing};
 use crate::guard::{Guard, stands};
 use crate::model::hold::Scope;
 use crate::model::hosting::GroupPhase;

@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diagnose::{absence, hosting};
+use crate::diagnose::{hosting, vanished};
 use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName};
@@ -128,7 +128,7 @@ impl State {
         }
         // An event does not cancel the sign in the ledger: any client with the right to write events can say that a Node
         // was uncordoned.
-        let cordoned = || absence::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
+        let cordoned = || vanished::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
         let Some(sign) = seen.signs.removal.clone().or_else(cordoned) else {
             self.note_went_unwatched(key, &node);
             return false;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diagnose::absence::Standing;
+use crate::diagnose::standing::Standing;
 use crate::guard::{Guard, stands};
 use crate::model::hold::Hold;
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};

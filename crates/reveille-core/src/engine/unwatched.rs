@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnose::absence;
+use crate::diagnose::vanished;
 use crate::model::id::NodeName;
 use crate::model::incident::{FaultKind, MachineKey};
 use crate::model::time::{Span, Time};
@@ -167,7 +167,7 @@ impl State {
                 self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains(node);
             let stays = seen.pool().is_some() && !seen.goes();
             let is_signed = || {
-                seen.left.is_some() || signs.removal.is_some() || absence::was_cordoned(&self.cluster, node)
+                seen.left.is_some() || signs.removal.is_some() || vanished::was_cordoned(&self.cluster, node)
             };
             stays && is_seen && !is_told && !is_signed() && self.nodes_seen.seen_to_go.insert(key.clone())
         };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::agent::{AgentHold, HoldKind};
 use reveille_core::model::incident::FaultKind;

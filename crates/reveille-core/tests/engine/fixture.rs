@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::invariants::{self, Witnessed};
 use reveille_core::engine::{Restored, Start, State};

@@ -3,7 +3,7 @@
 //! An API server answers a list of nodes within milliseconds, Nova one of servers within seconds; and a watch lists its
 //! nodes once, not again and again. So each reading here comes once, and only proofs of life follow.
 
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Effect;
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::incident::FaultKind;

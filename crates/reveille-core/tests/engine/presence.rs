@@ -1,6 +1,6 @@
 //! Which machines are Ready, which are not, and in which way.
 
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Call;
 use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::instance::{Fault, InstanceState};

@@ -1,6 +1,6 @@
 //! Nodes that a person drains and deletes, and those that a controller deletes while they are cordoned.
 
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::{Excuse, Standing};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{Confidence, FaultKind};
@@ -39,8 +39,10 @@ fn cordoned_node_that_is_deleted_was_removed_on_purpose() {
     field.nodes.remove("i003");
     say(&mut field, "RemovingNode", "node-controller");
     field.run(Span::from_min(3));
-    let Standing::Excused(why) = field.standing("i003") else { panic!("{:?}", field.standing("i003")) };
-    assert!(why.contains("cordoned before it was deleted"), "{why}");
+    let Standing::Excused(Excuse::NodeLeft(sign)) = field.standing("i003") else {
+        panic!("{:?}", field.standing("i003"))
+    };
+    assert!(sign.contains("cordoned before it was deleted"), "{sign}");
     field.run(Span::from_min(180));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     assert!(field.case("i003", FaultKind::Vanished).is_none());

@@ -1,6 +1,6 @@
 //! Claims: whether one holds now, and what is true instead.
 
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Call;
 use reveille_core::event::PauseScope;
 use reveille_core::model::cause::Cause;
@@ -178,12 +178,15 @@ impl Claim {
             }
             Self::Present(_) => matches!(scene.standing(id), Some(Standing::Answers)),
             Self::Excused(_, text) => match scene.standing(id) {
-                Some(Standing::Excused(why) | Standing::Starting(why)) => why.contains(text.as_str()),
+                Some(standing @ (Standing::Excused(_) | Standing::Starting(_))) => {
+                    standing.to_string().contains(text.as_str())
+                }
                 _ => false,
             },
-            Self::CannotTell(_, text) => {
-                matches!(scene.standing(id), Some(Standing::CannotTell(why)) if why.contains(text.as_str()))
-            }
+            Self::CannotTell(_, text) => match scene.standing(id) {
+                Some(Standing::CannotTell(why)) => why.to_string().contains(text.as_str()),
+                _ => false,
+            },
             Self::Open(kind, _) => scene.cases(id).any(|case| case.incident.key.kind == *kind),
             Self::Closed(kind, _, verdict) => scene.drive.state().closed().any(|closed| {
                 of(&closed.incident, id) && closed.incident.key.kind == *kind && closed.verdict == *verdict
@@ -309,8 +312,8 @@ impl Claim {
                 match scene.standing(id) {
                     None => format!("Reveille does not know {name}"),
                     Some(Standing::Answers) => format!("{name} counts as present"),
-                    Some(Standing::Excused(why) | Standing::Starting(why)) => {
-                        format!("{name} is excused: {why}")
+                    Some(standing @ (Standing::Excused(_) | Standing::Starting(_))) => {
+                        format!("{name} is excused: {standing}")
                     }
                     Some(Standing::CannotTell(why)) => format!("nobody can tell about {name}: {why}"),
                     Some(Standing::Absent(absence)) => format!("{name} is absent as {}", absence.kind),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Effect;
 use reveille_core::engine::{State, invariants};
 use reveille_core::event::Event;

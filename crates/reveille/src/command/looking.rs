@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
-use reveille_core::diagnose::absence::Standing;
 use reveille_core::diagnose::faults::{self, Fault};
 use reveille_core::diagnose::gathered::{Gathered, hearing};
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Look;
 use reveille_core::event::Answer as Read;
 use reveille_core::model::incident::{FaultKind, Finding, MachineKey};

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::absence::{self, Standing};
+use reveille_core::diagnose::absence;
+use reveille_core::diagnose::standing::Standing;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -191,8 +192,8 @@ impl<'a> Machine<'a> {
     /// The problem in one line; empty when there is none.
     fn what(&self, desk: &Desk<'_>) -> String {
         match (&self.standing, self.root()) {
-            (Some(Standing::CannotTell(why)), _) => super::blind_words(desk, why),
-            (Some(Standing::Excused(why) | Standing::Starting(why)), _) => why.to_string(),
+            (Some(Standing::CannotTell(why)), _) => super::blind_words(desk, &why.to_string()),
+            (Some(standing @ (Standing::Excused(_) | Standing::Starting(_))), _) => standing.to_string(),
             (Some(Standing::Absent(absence)), root) => {
                 let finding =
                     root.and_then(|case| case.incident.findings.first()).unwrap_or(&absence.finding);

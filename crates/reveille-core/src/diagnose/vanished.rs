@@ -1,0 +1,115 @@
+//! What the cluster's events tell of a Node that is no more: which client removed it, how sure that is, and whether it was
+//! drained.
+//!
+//! ```text
+//!  events about the name ─▶ those of the last Node of that name ─▶ by the cloud controller, or by a person ─▶ Vanished
+//! ```
+//!
+//! That the Node is missing, and that it was this machine's, `absence` has found before. A removal that a sign announced is
+//! judged by `service`.
+
+use crate::model::cause::Cause;
+use crate::model::evidence::{NodeFact, Source, quoted};
+use crate::model::id::{NodeName, NodeUid};
+use crate::model::incident::{Confidence, FaultKind};
+use crate::model::node::NodeEvent;
+use crate::model::time::Span;
+use crate::observe::cluster::ClusterView;
+
+use super::absence::{Witness, absent, finding};
+use super::standing::Standing;
+
+/// The reason of the event by which a cloud controller says that it deletes a Node
+/// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
+const DELETING_NODE: &str = "DeletingNode";
+/// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
+const CORDONED: &str = "NodeNotSchedulable";
+/// The kubelet's word for the end of a cordon.
+const UNCORDONED: &str = "NodeSchedulable";
+
+/// `own` is the uid of the Node that the machine stood as, where this process saw it.
+pub(super) fn judge_vanished(
+    witness: Witness<'_>,
+    name: &NodeName,
+    own: Option<&NodeUid>,
+    due_after: Span,
+) -> Standing {
+    // The last Node of that name may have been another machine's: nothing that was said of it is about this one (seed 3107845).
+    let is_anothers = own.zip(witness.cluster.gone_uid(name)).is_some_and(|(own, gone)| own != gone);
+    let told = witness.cluster.events_about(name).filter(|event| !is_anothers && event.is_removal());
+    let told: Vec<&NodeEvent> = told.collect();
+    let told = last_removal(&told);
+    let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
+    // Without an event, a person is the cause that is left. Events about a Node that was not watched when it went may be about
+    // an earlier Node of its name.
+    let cause = match by_controller {
+        true => Cause::NodeDeletedByCloudController,
+        false => Cause::NodeDeletedByPerson,
+    };
+    let watched = witness.cluster.saw_go(name) && !is_anothers;
+    let confidence = match (told.is_empty() || !watched, by_controller) {
+        (true, _) => Confidence::Possible,
+        (false, true) => Confidence::Sure,
+        (false, false) => Confidence::Likely,
+    };
+    let mut finding = finding(cause, confidence, Vec::new());
+    for event in told.iter().rev().take(3) {
+        let fact = NodeFact::Event { message: quoted(&event.message), reporter: quoted(&event.reporter) };
+        finding.evidence.push(witness.evidence(Source::Event(event.reason.clone()), fact));
+    }
+    let gone = NodeFact::Gone { node: name.clone(), events_doubted: !watched && !told.is_empty() };
+    finding.evidence.push(witness.evidence(Source::Cluster, gone));
+    if witness.lease_is_fresh(name) {
+        finding.evidence.push(witness.evidence(Source::Lease, NodeFact::LeaseOutlives));
+    }
+    absent(FaultKind::Vanished, finding, Some(due_after), true)
+}
+
+/// The controller manager's word ends what is said about one object: what comes before an earlier one is about another.
+fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
+    let before = &told[..told.len().saturating_sub(1)];
+    let ended = before.iter().rposition(|event| &*event.reason == "RemovingNode");
+    &told[ended.map_or(0, |at| at + 1)..]
+}
+
+/// Whether the kubelet of this Node last said that it was cordoned. That outlives the Node for an hour, and tells of a drain
+/// that no list showed.
+pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
+    let told = cluster.events_about(name).map(|event| &*event.reason);
+    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_earlier_removal_says_nothing_of_the_last_one() {
+        // D: the cloud controller deletes. R: the controller manager says that it is gone.
+        let table = [
+            ("", ""),
+            ("R", "R"),
+            ("DR", "DR"),
+            ("DRR", "R"),
+            ("DRD", "D"),
+            ("RDR", "DR"),
+            ("RD", "D"),
+            ("DRDR", "DR"),
+        ];
+        for (told, last) in table {
+            let event = |reason: char| NodeEvent {
+                node: NodeName::from("n"),
+                uid: None,
+                reason: if reason == 'D' { "DeletingNode".into() } else { "RemovingNode".into() },
+                message: "".into(),
+                reporter: "".into(),
+                stamped: None,
+            };
+            let events: Vec<NodeEvent> = told.chars().map(event).collect();
+            let events: Vec<&NodeEvent> = events.iter().collect();
+            let found: String =
+                last_removal(&events).iter().filter_map(|event| event.reason.chars().next()).collect();
+            assert_eq!(found, last, "{told}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Judges each dirty machine once, and opens, refreshes or closes its incidents.
+//! Opens, refreshes and closes the incidents of a machine that was judged (`judging`).
 //!
 //! A fault that the controller sees opens an incident. When the controller sees the fault again, it refreshes the
 //! incident's findings. When the fault is no longer there, the incident closes after the machine has looked well for the
@@ -6,252 +6,26 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::faults::{self, Fault};
-use crate::diagnose::standing::Standing;
-use crate::diagnose::{absence, hosting, service, witness};
-use crate::effect::{Call, Look};
+use crate::diagnose::faults::Fault;
 use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::evidence::{Evidence, Line};
-use crate::model::id::{InstanceName, PoolName};
-use crate::model::incident::{FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
-use crate::model::instance::InstanceState;
+use crate::model::id::PoolName;
+use crate::model::incident::{FaultKind, Finding, Incident, IncidentKey, Subject};
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
-use crate::observe::cloud::{Seen, Unlisted};
-use crate::observe::remembered::Remembered;
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
 use crate::plan::{interlock, wishes};
 use crate::record::{Domain, Record, Verdict};
-use crate::remedies::{Reboot, ladder};
+use crate::remedies::ladder;
 
-use super::{Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
+use super::{Closed, RECURS_WITHIN, State, Wake, proofs};
 
-/// The engine asks again, after this, for an instance that its cloud denied by id while its Node is still there.
-const DENIED_AGAIN: Span = Span::from_min(2);
-/// The longest wait before that: a Node that a new instance has taken over names the denied one for as long as the new one
-/// lives.
-const DENIED_SELDOM: Span = Span::from_min(90);
 /// Evidence kept per finding: an incident stays small however much there is to quote.
 const EVIDENCE_MAX: usize = 12;
 
-/// The machine is shown as stopped, and our own stop and start of it says why.
-#[derive(Clone, Copy)]
-struct OurStop {
-    /// From then on it counts as stopped, if nothing else is read until then. `None`: another event ends the wait.
-    until: Option<Time>,
-}
-
 impl State {
-    pub(super) fn judge_dirty(&mut self) {
-        while let Some(key) = self.dirty.pop_first() {
-            match &key {
-                MachineKey::Instance(..) => self.judge_machine(&key),
-                MachineKey::Node(name) => self.judge_node_only(&key, &name.clone()),
-            }
-        }
-    }
-
-    /// How a machine stands now; asked by the roll as well.
-    pub fn standing(&self, key: &MachineKey) -> Option<Standing> {
-        let desk = self.desk();
-        let (cloud, seen) = desk.seen(key)?;
-        Some(absence::judge_instance(desk.witness(cloud), seen))
-    }
-
-    fn judge_machine(&mut self, key: &MachineKey) {
-        let desk = self.desk();
-        let Some((cloud, seen)) = desk.seen(key) else {
-            // After a restart, the ledger may name a machine that its cloud has not listed yet. Its state is unknown, so
-            // the controller closes no incident of it.
-            if self.out_of_sight.unseen().contains_key(key) {
-                let place = self.place_unseen(key);
-                self.tally.set(key, place);
-            } else if self.has_listed(key) {
-                self.forget(key, Verdict::SubjectGone);
-            } else {
-                // Its cloud's list is doubted. When that ends the machine is gone, or was never ours, and counts no more.
-                self.unsure.insert(key.clone());
-            }
-            return;
-        };
-        let standing = absence::judge_instance(desk.witness(cloud), seen);
-        // This holds also for an instance in ERROR: the client that drained its Node may have done so because of that (seed
-        // 3600191).
-        if matches!(standing, Standing::Absent(_)) && self.note_removed_unseen(key) {
-            return self.judge_machine(key);
-        }
-        let desk = self.desk();
-        let Some((cloud, seen)) = desk.seen(key) else { return };
-        let sighted = cloud.source.trust(self.now).is_given();
-        let mut faults: Vec<Fault> = Vec::new();
-        if let Standing::Absent(absence) = &standing {
-            faults.push(Fault::from(absence.clone()));
-        }
-        let steady = is_expected(&standing) && seen.unlisted.is_none();
-        if sighted && steady {
-            faults.extend(faults::of_machine(&self.roster, cloud, &self.cluster, seen, self.now));
-            if let Some((_, agent)) = self.agents.fresh(self.now, key) {
-                hosting::announced_to_agent(&agent.report, agent.heard, &mut faults);
-            }
-        }
-        // EC2 shows `stopping` and `stopped` while our own stop and start is being made: that is no fault of its own.
-        let state = seen.instance.state;
-        let our_stop = (state == InstanceState::Stopped).then(|| self.our_stop(key)).flatten();
-        let is_ours = our_stop.is_some();
-        faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
-        self.enrich(key, &mut faults);
-        let place = self.place(key, seen, &standing);
-        let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
-        let (label, pool) = (label(seen), seen.pool().cloned());
-        // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
-        let passing = is_ours
-            || matches!(standing, Standing::Excused(_))
-                && (state.is_leaving() || state == InstanceState::Building);
-        let (forget, wake) = self.watch_presence(key, seen, &standing);
-        self.tally.set(key, place);
-        self.note_fleet(key);
-        let settled = our_stop.and_then(|stop| stop.until);
-        if let Some(at) = wake.into_iter().chain(settled).min() {
-            self.timers.set(at, Wake::Machine(key.clone()));
-        }
-        if let Some(look) = forget.look {
-            let MachineKey::Instance(cloud, id) = key else { return };
-            self.reads.ask(look, LookFor::Missing(cloud.clone(), id.clone()));
-        }
-        if forget.gone {
-            self.forget(key, Verdict::SubjectGone);
-            return;
-        }
-        let blind = !sighted || matches!(standing, Standing::CannotTell(_));
-        if blind || passing {
-            // A machine that looked well while no list came is looked at again when sight returns: no timer is left for it. One
-            // that we stopped and started is pending for a moment, and may have joined again by then.
-            self.unsure.insert(key.clone());
-        }
-        let blind = if passing || (blind && !(sighted && steady)) {
-            Blind::Yes
-        } else if blind {
-            Blind::ToCluster
-        } else {
-            Blind::No
-        };
-        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
-        if let Some(node) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) {
-            self.incidents.note_joined_as(&node, key);
-        }
-        self.note_shown(key);
-        self.note_seen_to_go(key);
-        self.note_signs(key);
-        if let Some(value) = asked.and_then(|asks| asks.repair) {
-            self.hear_request(key, &standing, value);
-        }
-    }
-
-    /// A stop and start of it is under way: it is not answered, or was not read back, or what was read of the machine may be
-    /// older than the answer.
-    fn our_stop(&self, key: &MachineKey) -> Option<OurStop> {
-        let MachineKey::Instance(cloud, id) = key else { return None };
-        let settles_within = self.clouds.get(cloud).map_or(Span::ZERO, |view| view.settles_within);
-        let of = |case: &Case| {
-            let (_, flight) = self.book.flight_of(case.incident.id)?;
-            if !matches!(flight.call, Call::Reboot(Reboot { hard: true, .. })) {
-                return None;
-            }
-            let awaits_reading =
-                || self.reads.is_asked(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
-            match flight.phase {
-                Phase::Calling { .. } => Some(OurStop { until: None }),
-                // A listing is that much older than the answer. What is still stopped then was not started: EC2 may take minutes
-                // to stop a machine, and the call had ended before that.
-                Phase::Verifying { deadline, .. } => (self.now < deadline).then_some(OurStop { until: None }),
-                // One part of EC2 shows the launch, and another still shows `stopped`.
-                Phase::Proving { since, .. } if self.now.since(since) < settles_within => {
-                    Some(OurStop { until: Some(since + settles_within) })
-                }
-                Phase::Proving { .. } => awaits_reading().then_some(OurStop { until: None }),
-                Phase::Recording => None,
-            }
-        };
-        self.incidents.of(&Subject::Machine(key.clone())).find_map(of)
-    }
-
-    fn has_listed(&self, key: &MachineKey) -> bool {
-        match key {
-            MachineKey::Instance(cloud, _) => {
-                self.clouds.get(cloud).is_none_or(|view| view.is_known(self.now))
-            }
-            MachineKey::Node(_) => self.cluster.synced_once(),
-        }
-    }
-
-    /// What else must happen for a machine that is being proved gone, or whose state has a deadline.
-    fn watch_presence(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> (Presence, Option<Time>) {
-        let mut presence = Presence::default();
-        let deadlines = seen.pool().and_then(|pool| self.roster.pools.get(pool)).map(|pool| pool.deadlines);
-        let deadline = deadlines.and_then(|deadlines| match seen.instance.state {
-            InstanceState::Building => Some(seen.state_since + deadlines.build_within),
-            InstanceState::Deleting | InstanceState::Gone => Some(seen.state_since + deadlines.delete_within),
-            _ => None,
-        });
-        let witness = |cloud| self.desk().witness(cloud);
-        let cloud = self.desk().seen(key).map(|(cloud, _)| cloud);
-        let failed = cloud.and_then(|view| view.failed_reads(&seen.instance.id));
-        let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
-        let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
-        let mut wake = deadline.filter(|at| *at > self.now && excused);
-        // That its agent fell silent is news, and nothing else would say so.
-        let amiss = matches!(standing, Standing::Absent(_));
-        if let Some((_, agent)) = self.agents.fresh(self.now, key).filter(|_| amiss) {
-            let silent_at = self.now + self.agents.silent_in(self.now, agent);
-            wake = Some(wake.map_or(silent_at, |at| at.min(silent_at)));
-        }
-        if let Some(unlisted) = seen.unlisted {
-            if unlisted.is_gone() {
-                presence.gone = seen.nodes.is_empty();
-                // A node stands for what was denied: one of the two is wrong, and a listing of changes need not say which.
-                if let (false, Some(last), MachineKey::Instance(cloud, id)) =
-                    (presence.gone, unlisted.last_denial, key)
-                {
-                    let times = unlisted.denials.saturating_sub(Unlisted::DENIALS);
-                    let again = last + DENIED_AGAIN.doubled(times.into(), DENIED_SELDOM);
-                    let again = failed.map_or(again, |it| again.max(it.again(DENIED_AGAIN, DENIED_SELDOM)));
-                    if self.now >= again {
-                        presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
-                    }
-                    let again = again.max(self.now + Unlisted::APART);
-                    let long_gone = self.long_gone_at(key).filter(|at| *at > self.now);
-                    wake = Some(long_gone.map_or(again, |at| at.min(again)));
-                }
-            } else if let (Some(last), MachineKey::Instance(cloud, id)) = (unlisted.last_denial, key) {
-                let again = last + Unlisted::APART;
-                let again = failed.map_or(again, |it| again.max(it.again(Unlisted::APART, DENIED_AGAIN)));
-                if self.now >= again {
-                    presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
-                } else {
-                    wake = Some(again);
-                }
-            }
-        }
-        (presence, wake)
-    }
-
-    /// Findings that rest on evidence read on purpose replace the first guess.
-    fn enrich(&self, key: &MachineKey, faults: &mut [Fault]) {
-        for fault in faults {
-            let incident = IncidentKey { subject: Subject::Machine(key.clone()), kind: fault.kind };
-            let desk = self.desk();
-            if let (Some(case), Some((cloud, seen))) = (self.incidents.get(&incident), desk.seen(key)) {
-                faults::enrich(fault, &case.gathered, &self.roster, cloud, seen, self.now);
-            }
-            if let Some((_, agent)) = self.agents.latest(key) {
-                let silent = !self.agents.is_fresh(self.now, agent);
-                witness::hear(fault, &agent.report, agent.heard, silent);
-            }
-        }
-    }
-
     /// Brings the open incidents of a subject in line with the faults that are seen now.
     pub(super) fn settle_cases(
         &mut self,
@@ -555,35 +329,6 @@ impl State {
         let (_, seen) = desk.seen_of(&case.incident.key.subject)?;
         interlock::domain(&desk, case, seen)
     }
-
-    /// The machine is no more: everything about it closes, and the ledger may forget it.
-    fn forget(&mut self, key: &MachineKey, verdict: Verdict) {
-        for incident in self.incidents.keys_of(&Subject::Machine(key.clone())) {
-            self.close(&incident, verdict);
-        }
-        self.tally.set(key, None);
-        self.timers.clear(&Wake::Machine(key.clone()));
-        let MachineKey::Instance(cloud, id) = key else { return self.forget_for_good(key) };
-        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
-        self.let_go_of_nodes(&seen);
-        if let Some(joined) = &seen.joined {
-            self.incidents.note_joined_as(joined, key);
-        }
-        let at = self.now;
-        if seen.joined.is_some() || seen.pool().is_some() {
-            self.outbox.record(Record::Forgotten { at, machines: vec![key.clone()] });
-        }
-        self.depart(key.clone(), Remembered::of(&seen));
-    }
-}
-
-/// Of one that is taken away, or was taken out, nothing is missed, however long it is still there.
-fn is_expected(standing: &Standing) -> bool {
-    match standing {
-        Standing::Excused(_) => false,
-        Standing::Absent(absence) => absence.kind != FaultKind::StuckLeaving,
-        _ => true,
-    }
 }
 
 /// Whether it can be seen that a fault is over.
@@ -605,18 +350,6 @@ impl Blind {
             Self::Yes => true,
         }
     }
-}
-
-#[derive(Default)]
-struct Presence {
-    gone: bool,
-    look: Option<Look>,
-}
-
-/// The name of the machine for people: its instance's name, or its id where it has none.
-fn label(seen: &Seen) -> Arc<str> {
-    let name: &InstanceName = &seen.instance.name;
-    if name.as_str().is_empty() { seen.instance.id.shared() } else { name.shared() }
 }
 
 fn bounded(mut finding: Finding) -> Finding {

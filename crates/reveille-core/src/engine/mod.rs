@@ -1,8 +1,8 @@
 //! The one function of the control loop: `step(state, now, event) -> effects`.
 //!
 //! ```text
-//!  Event ─▶ sight (views change, machines become dirty)
-//!         ─▶ cases (each dirty machine is judged: incidents open, refresh, close)
+//!  Event ─▶ sight, links (views change, machines become dirty)
+//!         ─▶ judging, cases (each dirty machine is judged: incidents open, refresh, close)
 //!         ─▶ flights (each ripe case is decided: evidence, intent, call, fresh read, verdict)
 //!         ─▶ Effect
 //! ```
@@ -32,8 +32,11 @@ mod identity;
 mod incidents;
 mod inherited;
 pub mod invariants;
+mod judging;
+mod links;
 mod looks;
 mod memory;
+mod missing;
 mod newcomers;
 mod nodes_lost;
 mod nodes_only;
@@ -44,10 +47,12 @@ mod pauses;
 mod projects;
 mod proofs;
 mod queue;
+mod readback;
 mod reads;
 mod removals;
 mod requests;
 mod restore;
+mod retries;
 mod returns;
 mod rollouts;
 mod sight;

@@ -6,31 +6,26 @@
 //! machines, only the memory that they had joined comes back: the cluster and the clouds must say what they are now.
 //! `checkpoint` writes the records with which a rotated ledger begins.
 
+mod intents;
+mod machines;
 mod verdicts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
-use crate::model::attempt::{Attempt, Ending};
+use crate::model::attempt::Attempt;
 use crate::model::id::{IncidentId, IntentId};
-use crate::model::incident::{Asked, Incident, IncidentKey, MachineKey};
+use crate::model::incident::{Asked, Incident, IncidentKey};
 use crate::model::jump::Jump;
 use crate::model::roster::Roster;
-use crate::model::signs;
 use crate::model::time::{Span, Time};
-use crate::observe::cloud::Left;
-use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::Case;
-use crate::plan::others::Others;
-use crate::record::{Domain, Joined, Record, Verdict};
-use crate::remedies::{DeleteInstance, Rung, ladder};
+use crate::record::{Domain, Record, Verdict};
+use crate::remedies::Rung;
 
-use super::flights::may_be_allowed;
 use super::proofs::boots;
-use super::rollouts::Editions;
 use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -248,211 +243,6 @@ impl Replay {
         }
     }
 
-    /// What the ledger knows of machines, and of other clients that are at work on them, for the process that sees them
-    /// next.
-    fn take_machines(&mut self, record: Record) {
-        match record {
-            Record::OthersActed { at, pools, until, rollout: true, since, images, versions, .. } => {
-                let told = Editions {
-                    images: images.into_iter().collect(),
-                    versions: versions.into_iter().collect(),
-                };
-                let since = (at, since.unwrap_or(at).min(at));
-                for pool in pools {
-                    self.state.rollouts.remember(pool, until, since, told.clone());
-                }
-            }
-            Record::OthersActed { at, pools, until, what, since, .. } => {
-                let since = since.unwrap_or(at).min(at);
-                let others = Others { since, at, until, what };
-                pools.iter().for_each(|pool| self.state.others.note(pool, &others));
-            }
-            Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
-            Record::Joined { machines, .. } => {
-                for Joined { machine, node, pool } in machines {
-                    self.state.cluster.lost_together.remove(&machine);
-                    self.state.set_seen_to_go(&machine, false);
-                    let memory = self.state.out_of_sight.entry(machine);
-                    memory.node = Some(node);
-                    memory.pool = pool;
-                    (memory.left, memory.lost_together) = (None, false);
-                    // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
-                    memory.born = None;
-                }
-            }
-            Record::LostTogether { machines, .. } => machines.into_iter().for_each(|it| self.state.lose(it)),
-            Record::Born { at, machine } => {
-                let at = at.min(self.state.now);
-                self.state.out_of_sight.entry(machine).born = Some(at);
-            }
-            Record::Cordoned {
-                machine, cordoned, sign, paused, locked, apart, gone, missing_since, ..
-            } => {
-                self.state.set_seen_to_go(&machine, gone);
-                self.state.out_of_sight.set_fate(&machine, missing_since);
-                let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
-                let paused = paused || removal.as_deref() == Some(signs::PAUSE);
-                self.state.out_of_sight.entry(machine).signs = Signs { removal, paused, locked, apart };
-            }
-            Record::Left { at, machine, why } => {
-                let left = Left { at: at.min(self.state.now), sign: why };
-                self.state.out_of_sight.entry(machine).left = Some(Box::new(left));
-            }
-            Record::Traced { at, machine, trace, told } => {
-                let heard = told.as_ref().map(|told| told.hold.clone());
-                self.state.agents.remember(machine.clone(), heard);
-                self.state.traces.restore(machine, trace, told, at.min(self.state.now));
-            }
-            Record::Forgotten { machines, .. } => self.depart(machines, false),
-            Record::Departed { machines, disowned, .. } => self.depart(machines, disowned),
-            Record::Paused { at, scope, over } => self.state.pauses.take(at, scope, over),
-            Record::Returned { at, machines } => self.state.return_at(at, &machines),
-            _ => {}
-        }
-    }
-
-    /// These went out of sight. A disk that was full for a moment has this said again of those that had gone before, and what is
-    /// known of them stays: a person had taken the marks off a machine and drained its Node, and it was repaired once they put
-    /// the marks back.
-    fn depart(&mut self, machines: Vec<MachineKey>, disowned: bool) {
-        for key in machines {
-            let memory = std::mem::take(self.state.out_of_sight.entry(key.clone()));
-            // Of no pool any more, as when its marks were seen to be off.
-            let pool = memory.pool.clone().filter(|_| !disowned);
-            self.state.depart(key, Remembered { pool, disowned, ..memory });
-        }
-    }
-
-    /// A gap in our sight of the nodes was over then. What was being built before its last hour may have served in it, as for the
-    /// process that saw its end (`engine::unwatched`).
-    fn doubt_births(&mut self, since: Time, until: Time) {
-        if !State::was_long_gap(since, until) {
-            return;
-        }
-        for (_, memory) in self.state.out_of_sight.all_mut() {
-            let is_young = |at: &Time| !State::was_long_gap(*at, until);
-            memory.born = memory.born.filter(|at| memory.node.is_some() || is_young(at));
-        }
-    }
-
-    fn take_outcome(&mut self, at: Time, intent: IntentId, outcome: Outcome) {
-        if let Some(flight) = self.state.book.flights.get(&intent).cloned() {
-            // One that was answered late has two outcomes, and was one request.
-            if self
-                .state
-                .incidents
-                .attempt(&flight.key, intent)
-                .is_none_or(|attempt| attempt.ending.is_none())
-            {
-                self.state.book.count_requested(flight.rung);
-            }
-            if outcome.denies() {
-                self.state.book.not_deleted(&flight.call);
-                if let Some(counted) = &flight.counted {
-                    self.state.book.uncount_fault(counted);
-                }
-            }
-            if outcome.never_happened() && flight.rung.class().is_destructive() {
-                self.state.book.unbegin(at, flight.rung);
-            }
-            if matches!(outcome, Outcome::Failed { .. }) {
-                self.state.expect_late_reboot(&flight);
-                self.state.keep_place(&flight, at);
-                self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
-            }
-        }
-        let ending = Ending::Answered { at, outcome: outcome.clone() };
-        self.note(intent, |attempt| attempt.ending = Some(ending));
-        match outcome {
-            Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
-                self.awaits_effect(at, intent);
-            }
-            // What was refused for good is not asked again: the next rung.
-            Outcome::Refused { .. } if !self.state.book.flights.get(&intent).is_some_and(may_be_allowed) => {
-                self.failed(at, intent, u32::MAX);
-            }
-            // It did not happen at all: that says nothing of the remedy.
-            Outcome::Moved { .. }
-            | Outcome::Failed { .. }
-            | Outcome::NotSent { .. }
-            | Outcome::Denied { .. }
-            | Outcome::Limit { .. }
-            | Outcome::Refused { .. }
-            | Outcome::Fenced {} => self.failed(at, intent, 0),
-        }
-    }
-
-    fn take_intent(&mut self, record: Record) {
-        let state = &mut self.state;
-        match record {
-            Record::Intended { at, intent, incident, rung, call, before, domain, .. } => {
-                state.numbers.intent = state.numbers.intent.max(intent);
-                let Some(key) = self.keys.get(&incident).cloned() else { return };
-                let Some(step) = ladder(key.kind).get(usize::from(rung)).copied() else { return };
-                if step.class().is_destructive() {
-                    state.book.begin(at, step);
-                }
-                if let Call::DeleteInstance(DeleteInstance { instance, .. }) = &call {
-                    state.book.note_deleted(instance);
-                }
-                let phase = Phase::Recording;
-                let flight = Flight {
-                    incident,
-                    key: key.clone(),
-                    rung: step,
-                    call: call.clone(),
-                    before,
-                    domain,
-                    phase,
-                    counted: None,
-                };
-                // It is tried once more.
-                state.book.places.free(incident);
-                state.incidents.note_begun(&key, incident, intent);
-                state.book.flights.insert(intent, flight);
-                self.open_intents.insert(intent, key);
-                self.begun_again(incident, rung, &call);
-                self.with(incident, |found| {
-                    found.begin_attempt(intent, call, at);
-                });
-            }
-            Record::Dropped { at, intent, why } => {
-                if let Some(flight) = state.book.flights.remove(&intent) {
-                    state.book.not_deleted(&flight.call);
-                    if flight.rung.class().is_destructive() {
-                        state.book.unbegin(at, flight.rung);
-                    }
-                }
-                self.note(intent, |attempt| attempt.ending = Some(Ending::Dropped { at, why }));
-                self.open_intents.remove(&intent);
-            }
-            Record::Ended { at, intent, outcome } => self.take_outcome(at, intent, outcome),
-            Record::Judged { at, intent, held, text } => {
-                if let Some(flight) = state.book.undoubt(intent) {
-                    // Its call was answered as failed, and its machine went after all.
-                    self.open_intents.insert(intent, flight.key.clone());
-                    state.book.flights.insert(intent, flight);
-                }
-                if let Some(flight) = state.book.flights.get(&intent).filter(|_| held) {
-                    let (rung, incident) = (flight.rung, flight.incident);
-                    state.book.count_verified(rung);
-                    state.book.doubt_no_more(incident);
-                }
-                self.note(intent, |attempt| attempt.judge(at, held, text));
-                if held {
-                    self.held(at, intent);
-                } else {
-                    self.state.count_for_closed(intent);
-                    self.came_to_nothing(at, intent);
-                    self.cool_down(at, intent);
-                    let unmade = self.is_reboot(intent) && self.was_unmade(intent);
-                    self.failed(at, intent, u32::from(!unmade));
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn open(
         &mut self,
         at: Time,
@@ -475,22 +265,6 @@ impl Replay {
         let Some(key) = self.keys.get(&id) else { return };
         if let Some(case) = self.state.incidents.get_mut(key).filter(|case| case.incident.id == id) {
             change(&mut case.incident);
-        }
-    }
-
-    /// The same again after it had held: it did not stick, which is a try, once for each that held. A call that is denied for an
-    /// hour is made again and again, and is none.
-    fn begun_again(&mut self, id: IncidentId, rung: u8, call: &Call) {
-        let Some(case) = self.keys.get(&id).and_then(|key| self.state.incidents.get_mut(key)) else { return };
-        if case.incident.id != id {
-            return;
-        }
-        let held = |tried: &&Attempt| tried.held() && tried.call.is_same_change(call);
-        let held = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent);
-        if case.incident.rung != rung {
-            (case.incident.rung, case.incident.tries) = (rung, 0);
-        } else if held.is_some_and(|held| case.note_lapse(held)) {
-            case.incident.tries += 1;
         }
     }
 

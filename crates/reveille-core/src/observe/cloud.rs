@@ -473,7 +473,7 @@ impl CloudView {
     }
 
     pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
-        // One that is denied already is asked for at a pace of its own (`engine::cases`), not at each listing.
+        // One that is denied already is asked for at a pace of its own (`engine::judging`), not at each listing.
         if self.instances.get(id).is_none_or(|seen| !seen.is_gone()) {
             change.ask.insert(id.clone());
         }

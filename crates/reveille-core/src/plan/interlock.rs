@@ -6,6 +6,8 @@
 //! blocks the act.
 
 mod agents;
+mod correlated;
+mod released;
 
 use std::sync::Arc;
 
@@ -13,39 +15,30 @@ use crate::diagnose::hosting;
 use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
-use crate::model::attempt::Attempt;
-use crate::model::before::ActionMark;
+use crate::model::class::Class;
+use crate::model::hold::Hold;
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, PoolName, ZoneName};
+use crate::model::id::{CloudName, GroupId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
-use crate::model::outcome::Outcome;
-use crate::model::roster::{GroupRef, Limits, Mode, Pool};
-use crate::model::time::{ServiceTime, Span, Time};
+use crate::model::roster::{GroupRef, Mode, Pool};
+use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
-use crate::observe::cluster::ClusterView;
 use crate::observe::source::Trust;
-use crate::observe::tally::{Count, Tally};
 use crate::record::Domain;
-use crate::remedies::{NudgeGroup, Reboot, Rung};
+use crate::remedies::{NudgeGroup, Rung};
 
 use super::budget::UsedUp;
 use super::desk::{Case, Desk};
-use super::others::Others;
 use super::wishes;
-use crate::model::class::Class;
-use crate::model::hold::Hold;
-use crate::model::hold::Scope;
 
 pub(crate) use agents::{agents_lost, settling};
 pub use agents::{agents_outage, leases_say_otherwise};
-
-/// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
-const FLEET_DARK_PCT: u32 = 60;
-/// While it is unknown what became of a machine, a client may be deleting in its pool. After this time that blocks no other
-/// machine.
-const FATE_OPEN: Span = Span::from_min(60);
+use correlated::{correlated, fates};
+pub use correlated::{dark_fleet, dark_zone, most_are_away};
+use released::just_released;
+pub use released::reboot_never_ends;
 
 /// Everything that stands against this act now. Empty: it may happen.
 pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Hold> {
@@ -344,93 +337,6 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
     }
 }
 
-/// The cloud took our reboot and has not ended it within the time of a boot, and no other action is newer: its host is dead. Nova
-/// goes on naming the task for ever, and that held every further step for ever. Where a list showed it at rest since, this reboot
-/// is another's, also while the log cannot be read: it holds as long as it lasts, as every reboot of others.
-pub fn reboot_never_ends(desk: &Desk<'_>, case: &Case, seen: &Seen) -> bool {
-    let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject) else { return false };
-    let over = |patience| Some(cloud.listed_begun?.earlier_by(patience));
-    let over = desk.pool(seen).and_then(|pool| over(pool.deadlines.boot_patience()));
-    let (ours, others) = (case.gathered.own_boot, case.gathered.handled);
-    let is_newest = |at| others.is_none_or(|it| it < at) && !rested_after(desk, cloud, seen, at);
-    let is_over = ours.zip(over).is_some_and(|(at, over)| at <= over && is_newest(at));
-    seen.instance.state == InstanceState::Rebooting && is_over
-}
-
-/// Another client, or the cloud itself, worked on the machine until a moment ago, and the machine boots. An operator
-/// repaired a disk in a rescue, and found the machine deleted half a minute after the unrescue. Where the action on the
-/// machine failed, its operator is still at work. The list does not show a reboot between two listings, but the action log
-/// does: its time is compared with the cloud's own clock at its last full list. What a person had to themselves, by a lock, a
-/// pause or without its marks, has that time in whatever state it is: a machine whose reboot of ours never ended was deleted
-/// ten seconds after they unlocked it. Each ends with the time of a boot.
-fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
-    let patience = desk.pool(seen)?.deadlines.boot_patience();
-    // A guest that stood still while its disk was copied is back within seconds, and no copy holds it for longer than that.
-    if seen.instance.runs_freely()
-        && desk.now.since(seen.task_since) < desk.roster.timing.settle
-        && stands(Guard::JustReleased)
-    {
-        return Some(Hold::OtherActor("its cloud ended a task on it a moment ago".into()));
-    }
-    // A person who asks for a repair knows what was done before the request, and not what is done after it.
-    let asked = case.incident.asked.as_ref().filter(|_| case.incident.is_asked_for()).map(|asked| asked.at);
-    let is_new = |at: &Time| desk.now.since(*at) < patience && asked.is_none_or(|asked| asked < *at);
-    let let_go = desk.let_go.last(seen).filter(is_new);
-    let released = seen.released.filter(|at| is_new(at) && !is_after_ours(desk, case, cloud, seen, *at));
-    let begun = cloud.listed_begun.map(|begun| begun.earlier_by(patience));
-    let asked = asked.and_then(|asked| cloud.clock_at(asked));
-    let handled = case.gathered.handled.filter(|at| asked.is_none_or(|asked| asked < *at));
-    let handled = handled.zip(begun).is_some_and(|(at, begun)| at > begun);
-    let waits = let_go.is_some() || seen.instance.is_at_rest() && (released.is_some() || handled);
-    (waits && stands(Guard::JustReleased)).then(|| {
-        Hold::OtherActor(
-            format!(
-                "until a moment ago others had it in hand, or may have had, and a boot may take {patience}"
-            )
-            .into(),
-        )
-    })
-}
-
-/// It was given back after a reboot or start of ours, whose patience is in the incident: one that began within `patience` before,
-/// and after which the cloud shows nothing that others did. Two minutes after our power cycle, which no list showed, a person
-/// moved the machine to another host: that it ran again counted as ours, and it was deleted while it booted there. The log tells
-/// of what was tried under another incident as well. A second release after the same try is another's.
-///
-/// Where a list that began after the cloud had taken ours showed it at rest, what came after is another's: twelve minutes after
-/// our power cycle a person rebooted the machine, and while the log could not be read that counted as ours.
-fn is_after_ours(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, at: Time) -> bool {
-    let Some(patience) = desk.pool(seen).map(|pool| pool.deadlines.boot_patience()) else { return false };
-    let gathered = &case.gathered;
-    // EC2 shows nothing of a reboot in place: what a list shows there is another's stop and start.
-    let launches = matches!(gathered.newest_reboot, Some(ActionMark::Launch(_)));
-    let is_unseen = |call: &Call| launches && matches!(call, Call::Reboot(Reboot { hard: false, .. }));
-    let boots = |tried: &&Attempt| tried.may_boot() && !is_unseen(&tried.call);
-    let span = |tried: &Attempt| {
-        let is_taken = matches!(tried.outcome(), Some(Outcome::Accepted { .. }));
-        Some((cloud.clock_at(tried.at)?, cloud.clock_at(tried.ending.as_ref()?.at())?, is_taken))
-    };
-    let tried = case.incident.attempts.iter().filter(boots).filter_map(span);
-    let logged = gathered.own_boot.map(|at| (at, at, true));
-    let before = seen.released_before.max(desk.let_go.last(seen)).and_then(|at| cloud.clock_at(at));
-    let Some(at) = cloud.clock_at(at).filter(|_| seen.released_by_boot) else { return false };
-    let is_its = |(begun, ended, is_taken): (ServiceTime, ServiceTime, bool)| {
-        if is_taken && rested_after(desk, cloud, seen, ended) {
-            return false;
-        }
-        let is_near = begun <= at && at.earlier_by(patience) <= begun && before.is_none_or(|it| it < begun);
-        let handled = gathered.handled.is_some_and(|it| it > begun);
-        is_near && !handled && gathered.launched.is_none_or(|it| it <= ended)
-    };
-    tried.chain(logged).any(is_its)
-}
-
-/// A list that began well after this showed it at rest, before the last time that it was not.
-fn rested_after(desk: &Desk<'_>, cloud: &CloudView, seen: &Seen, taken: ServiceTime) -> bool {
-    let rested = seen.rested_at.and_then(|at| cloud.clock_at(at - desk.roster.timing.settle));
-    rested.is_some_and(|at| at > taken)
-}
-
 /// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node.
 pub(crate) fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
     let Some((cloud, _)) = Desk::instance_of(&case.incident.key.subject) else { return };
@@ -474,113 +380,6 @@ fn provider(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
                 holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
             }
         }
-    }
-}
-
-/// How many machines are silent, of how many, where that is most of the fleet: the network or the control plane, not machines.
-/// Their leases tell, or their Nodes, whose kubelets post no status: a list of leases may lack most of them (seed 5651788).
-pub fn dark_fleet(cluster: &ClusterView, all: Count) -> Option<(u32, u32)> {
-    let is_dark = |(silent, total): &(u32, u32)| *total >= 2 && silent * 100 >= FLEET_DARK_PCT * total;
-    [cluster.silence(), (all.unheard, all.total())].into_iter().find(is_dark)
-}
-
-/// Most of the machines are not Ready: they have a problem, have not joined yet, or cannot be seen. This also holds where
-/// no machine is late yet because all are new: too much is open to risk one more machine. A roster that tolerates as many
-/// problems at once is the exception: its author has said how much is too much.
-pub fn most_are_away(limits: &Limits, all: Count) -> bool {
-    let (total, away) = (all.total(), all.total() - all.present);
-    total >= 2 && away * 100 >= FLEET_DARK_PCT * total && away > limits.tolerated(total)
-}
-
-/// None of a zone's machines is Ready with a lease that is renewed: how many machines those are.
-///
-/// Zones of two clouds that have the same name are one zone where the clouds are projects of one region, and are otherwise
-/// unrelated ("nova" is Nova's default). No API tells which of the two is true. So a machine's zone is dark when that holds
-/// for all machines of that name, or for those of its own cloud.
-pub fn dark_zone(tally: &Tally, cloud: &CloudName, zone: &ZoneName) -> Option<Count> {
-    let (whole, own) = (tally.zone(zone), tally.zone_of(cloud, zone));
-    [whole, own].into_iter().find(|count| count.total() >= 2 && count.present == 0)
-}
-
-/// Many at once is another fault than each alone.
-fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
-    let Some(pool) = desk.pool(seen) else { return };
-    let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
-    if let Some(zone) = desk.zone(seen) {
-        if let Some(count) = dark_zone(desk.tally, &pool.cloud, &zone) {
-            holds.push(Hold::ZoneDark { zone: zone.clone(), machines: count.total() });
-        }
-        scopes.push(Scope::Zone(pool.cloud.clone(), zone));
-    }
-    agents_lost(desk, holds);
-    if let Some((silent, total)) = dark_fleet(desk.cluster, desk.tally.all()) {
-        holds.push(Hold::FleetDark { silent, total });
-    }
-    for (scope, count) in [
-        (format!("pool {}", pool.name), desk.tally.pool(&pool.name)),
-        ("the roster".to_owned(), desk.tally.all()),
-    ] {
-        if desk.roster.limits.are_too_many(count.amiss, count.total()) {
-            let (scope, tolerated) = (scope.into(), desk.roster.limits.tolerated(count.total()));
-            holds.push(Hold::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
-        }
-    }
-    let all = desk.tally.all();
-    let frozen = holds.iter().any(|hold| matches!(hold, Hold::FleetDark { .. } | Hold::Breaker { .. }));
-    if most_are_away(&desk.roster.limits, all) && !frozen {
-        holds.push(Hold::MostAway { away: all.total() - all.present, total: all.total() });
-    }
-    // When what was away comes back, its machines come back one after another.
-    for scope in scopes {
-        if let Some(left) = desk.freezes.left(desk.now, desk.roster.timing.settle, &scope) {
-            holds.push(Hold::Recovering { scope, left });
-        }
-    }
-    if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
-        holds.push(Hold::Rolling(pool.name.clone()));
-    }
-    // The controller may clean up what another client's deletion left behind; it does nothing else beside that client.
-    for others @ Others { at, until, what, .. } in desk.others.of(&pool.name) {
-        if rung != Rung::Cleanup && desk.now < *until && !others.never_rests(desk.now) {
-            holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
-        }
-    }
-}
-
-/// A machine of the pool has gone from the listing, and it is still unknown what became of it: a client may be deleting
-/// machines there.
-fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject).filter(|_| stands(Guard::OpenFate))
-    else {
-        return;
-    };
-    let lately = |since: Time| desk.now.since(since) < FATE_OPEN;
-    // An earlier process may have seen it go.
-    let missed = |id: &InstanceId, since: Time| {
-        let key = MachineKey::Instance(cloud.name.clone(), id.clone());
-        desk.open_fates.get(&key).map_or(since, |told| since.min(*told))
-    };
-    // One whose marks do not tell whose it is may be of any pool.
-    let beside = |id: &InstanceId, pool: Option<&PoolName>| {
-        pool.is_none_or(|pool| Some(pool) == seen.pool()) && !desk.book.deleted_by_us(id)
-    };
-    let went = |other: &&Seen| {
-        let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
-        let id = &other.instance.id;
-        unlisted.is_some_and(|unlisted| lately(missed(id, unlisted.since))) && beside(id, other.pool())
-    };
-    let missing = cloud.unlisted().find(went).map(|other| other.instance.name.as_str());
-    // It went before this process had its first listing (seed 324).
-    let missing = missing.or_else(|| {
-        let listed = cloud.first_listed().filter(|at| lately(*at))?;
-        let went =
-            |(id, pool): &(&InstanceId, Option<&PoolName>)| lately(missed(id, listed)) && beside(id, *pool);
-        desk.known_unseen(cloud).find(went).map(|(id, _)| id.as_str())
-    });
-    if let Some(name) = missing {
-        holds.push(Hold::OtherActor(
-            format!("{name} is missing from the cloud's list, and the reason is not known yet").into(),
-        ));
     }
 }
 

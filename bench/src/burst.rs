@@ -21,7 +21,7 @@ use reveille_core::model::time::Span;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::cycle::thread_cpu;
-use super::driver::engine_host::EngineHost;
+use super::driver::engine_host::{EngineHost, Input};
 use super::driver::ledger_store;
 use super::driver::ledger_writer::{Ack, LedgerWriter};
 use super::fleet::Fleet;
@@ -63,10 +63,10 @@ impl Bench {
         let mut events = VecDeque::from([event]);
         loop {
             let effects = if let Some(event) = events.pop_front() {
-                self.engine_host.take(now, event)
+                self.engine_host.take(now, Input::Event(event))
             } else if self.engine_host.unanswered() > 0 {
                 let ack = self.acks.blocking_recv().ok_or("the ledger's thread ended")?;
-                self.engine_host.acknowledge(now, ack)
+                self.engine_host.take(now, Input::Ack(ack))
             } else {
                 break;
             };

@@ -31,8 +31,6 @@ crate::guards! {
     SameCluster = "same-cluster",
     /// a machine whose lease is silent is away, whatever its Node is said to be
     SilentLeases = "silent-leases",
-    /// an empty or shrunken list of leases is not believed
-    ShrunkenLeases = "shrunken-leases",
     /// a machine whose log names a deletion that no list has shown is read before anything is done to it
     UnlistedDeletions = "unlisted-deletions",
     /// where no Node exists yet, nothing that can hurt is done

@@ -416,7 +416,7 @@ impl ClusterView {
         let ready: Vec<&NodeName> = ready.map(|(name, _)| name).collect();
         let lacks_too_many =
             self.leases.lacks_too_many(&list, has_nodes, &ready, |known| timing.may_lack(known));
-        if lacks_too_many && stands(Guard::ShrunkenLeases) && self.leases.doubt(now) {
+        if lacks_too_many && self.leases.doubt(now) {
             return false;
         }
         if !ready.is_empty() {

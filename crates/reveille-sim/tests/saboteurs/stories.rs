@@ -126,7 +126,6 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::ShrunkenServers
         | Guard::LostPorts
         | Guard::ShrunkenNodes
-        | Guard::ShrunkenLeases
         | Guard::DeniedById
         | Guard::SecondDenial
         | Guard::UnbrokenSight
@@ -279,13 +278,6 @@ fn observations(guard: Guard, seed: u64) -> Drive {
         // An etcd restored from the day before the cluster was made: no node, and no lease.
         Guard::ShrunkenNodes => {
             stage.at(min(2), Fault::NodesUnlisted(min(60)));
-        }
-        // Most of a fleet stands still while its Nodes are called Ready; then the list of leases, which tells, is empty.
-        Guard::ShrunkenLeases => {
-            stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
-            stage.at(min(2), Fault::NodeListStale(min(50)));
-            stage.at(min(2), Fault::ManySilent { share_pct: 75, lasts: min(45), every: s(1) });
-            stage.at(min(6), Fault::LeasesUnlisted(min(20)));
         }
         // The cell of a broken machine is down: lists lack it, and no answer denies it.
         Guard::DeniedById => {

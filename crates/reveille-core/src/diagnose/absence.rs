@@ -7,6 +7,8 @@
 //! The order of the questions matters and is the order of the code: presence in the cloud, ownership, the cloud's own
 //! state, then the Node. A question whose source cannot be believed ends in "cannot tell", never in "absent".
 
+pub mod vanished;
+
 use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, Fact, MachineFact, NodeFact, Source, quoted, shown};
@@ -23,8 +25,8 @@ use crate::observe::sharing::{Sharer, Views, contesting_among};
 use crate::observe::source::Trust;
 
 use super::standing::{Absence, Excuse, Standing, Unknown};
-use super::vanished::judge_vanished;
 use super::{hosting, service};
+use vanished::judge_vanished;
 
 /// What the API server writes on a Node that is being deleted. It stays for as long as a finalizer does.
 const DELETION_STAMP: &str = "metadata.deletionTimestamp";

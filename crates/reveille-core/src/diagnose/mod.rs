@@ -16,6 +16,5 @@ pub mod network;
 pub mod route_faults;
 pub mod service;
 pub mod standing;
-pub mod vanished;
 pub mod way;
 pub mod witness;

@@ -10,7 +10,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::diagnose::{hosting, vanished};
+use crate::diagnose::absence::vanished;
+use crate::diagnose::hosting;
 use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName};

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnose::vanished;
+use crate::diagnose::absence::vanished;
 use crate::model::id::NodeName;
 use crate::model::incident::{FaultKind, MachineKey};
 use crate::model::time::{Span, Time};

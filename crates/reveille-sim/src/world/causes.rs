@@ -127,7 +127,8 @@ impl World {
                 }
             }
         }
-        // Where its own Node is gone, a second one that names it is all that a client sees, and its kubelet is silent (seed 5800014).
+        // Where its own Node is gone, a second one that names it is all that a client sees, and its kubelet is silent (seed
+        // 5800014).
         if nodes.is_empty() && self.cluster.naming(id) > 0 {
             causes.insert(Cause::KubeletSilent);
         }

@@ -48,7 +48,8 @@ pub(crate) struct GroundTruth {
 pub(crate) enum Ours {
     /// Those that their owner keeps in a pool.
     Kept,
-    /// Those of them that carry the marks of their pool. Who gave a machine away has the say over when it is silent (seed 5751632).
+    /// Those of them that carry the marks of their pool. Who gave a machine away has the say over when it is silent (seed
+    /// 5751632).
     Marked,
 }
 

@@ -16,8 +16,8 @@ use crate::model::node::NodeEvent;
 use crate::model::time::Span;
 use crate::observe::cluster::ClusterView;
 
-use super::absence::{Witness, absent, finding};
-use super::standing::Standing;
+use super::{Witness, absent, finding};
+use crate::diagnose::standing::Standing;
 
 /// The reason of the event by which a cloud controller says that it deletes a Node
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).

@@ -20,7 +20,6 @@ use crate::model::roster::{Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::Seen;
 use crate::plan::others::{OTHERS_QUIET, Others};
-use crate::record::Record;
 
 use super::{LookFor, State};
 
@@ -81,18 +80,7 @@ impl State {
             return;
         }
         pools.iter().for_each(|pool| self.others.note(pool, &others));
-        let Others { at, until, what, .. } = others;
-        let record = Record::OthersActed {
-            at,
-            pools,
-            until,
-            what,
-            rollout: false,
-            since: None,
-            images: Vec::new(),
-            versions: Vec::new(),
-        };
-        self.outbox.record(record);
+        self.outbox.record(others.record(pools));
     }
 
     /// An instance went, and not through us. Of which pool it was is not known any more, so all of that cloud are left alone

@@ -412,8 +412,9 @@ impl ClusterView {
             names.iter().map(has_node).collect()
         };
         let is_ready = |seen: &NodeSeen| counts(seen) && !seen.lost && seen.node.ready == Ready::True;
-        let ready = nodes.iter().filter(|(_, seen)| self.leases.is_unproved() && is_ready(seen));
-        let ready: Vec<&NodeName> = ready.map(|(name, _)| name).collect();
+        // Looked through for the first lists of a process alone.
+        let unproved = self.leases.is_unproved().then(|| nodes.iter().filter(|(_, seen)| is_ready(seen)));
+        let ready: Vec<&NodeName> = unproved.into_iter().flatten().map(|(name, _)| name).collect();
         let lacks_too_many =
             self.leases.lacks_too_many(&list, has_nodes, &ready, |known| timing.may_lack(known));
         if lacks_too_many && self.leases.doubt(now) {

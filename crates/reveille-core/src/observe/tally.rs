@@ -152,11 +152,6 @@ impl Tally {
         self.count_silent(BTreeSet::new());
     }
 
-    /// The leases of some machines are silent.
-    pub fn is_any_silent(&self) -> bool {
-        !self.silent.is_empty()
-    }
-
     fn count_silent(&mut self, silent: BTreeSet<MachineKey>) {
         let changed: Vec<MachineKey> = self.silent.symmetric_difference(&silent).cloned().collect();
         let places = changed.into_iter().filter_map(|key| Some((self.places.get(&key)?.clone(), key)));

@@ -81,11 +81,11 @@ impl Others {
         }
     }
 
-    /// What restores this. The earlier records may be gone, and the hour at most counts from the first of them.
-    fn record(&self, pool: &PoolName) -> Record {
+    /// What restores this in these pools. The earlier records may be gone, and the hour at most counts from the first of them.
+    pub fn record(&self, pools: Vec<PoolName>) -> Record {
         let Self { since, at, until, what } = self.clone();
         let since = Some(since).filter(|since| *since < at);
-        let (pools, images, versions) = (vec![pool.clone()], Vec::new(), Vec::new());
+        let (images, versions) = (Vec::new(), Vec::new());
         Record::OthersActed { at, pools, until, what, rollout: false, since, images, versions }
     }
 
@@ -124,13 +124,13 @@ impl AtWork {
     pub fn tell(&mut self, pool: &PoolName, what: Arc<str>) -> Option<Record> {
         let others = self.deletions.get_mut(pool)?;
         others.what = what;
-        Some(others.record(pool))
+        Some(others.record(vec![pool.clone()]))
     }
 
     /// What restores this, for a rotated ledger.
     pub fn checkpoint(&self, at: Time) -> impl Iterator<Item = Record> {
         let all = self.deletions.iter().chain(&self.handovers).filter(move |(_, others)| at < others.until);
-        all.map(|(pool, others)| others.record(pool))
+        all.map(|(pool, others)| others.record(vec![pool.clone()]))
     }
 
     /// Their times go over a jump.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use reveille_core::effect::Call;
-use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use reveille_core::model::lease::Leases;
@@ -13,26 +12,10 @@ use reveille_core::model::time::Span;
 
 use super::beside::{Beside, restarted};
 use super::fixture::{CLOUD, Field, instance, node, roster};
-use super::steps::{min, roster_with, set, without_rejoin};
+use super::steps::{min, roster_with, run_with, set, without_rejoin};
 
 fn silence(field: &mut Field, ids: std::ops::Range<usize>) {
     field.silent.extend(ids.map(|number| format!("node-i{number:03}")));
-}
-
-/// Lets time pass with this list of leases at each step, or with none.
-fn run_with(field: &mut Field, span: Span, leases: Option<&Leases>) {
-    let end = field.now + span;
-    while field.now < end {
-        field.now = field.now + Span::from_s(10);
-        if (field.now.ms / 10_000) % 3 == 0 {
-            field.list_cloud();
-        }
-        field.sync_nodes();
-        if let Some(leases) = leases {
-            field.feed(Event::Cluster(ClusterFact::Leases(leases.clone())));
-        }
-        field.feed(Event::Cluster(ClusterFact::Alive));
-    }
 }
 
 /// The leases of five machines stand still, their Nodes are called Ready, and their cloud denies three of them, before or after.
@@ -144,7 +127,7 @@ fn empty_list_of_leases_ends_no_freeze_by_silent_leases() {
     set(&mut field, "i011", Ready::Unknown);
     field.run(min(40));
     assert_eq!(field.calls, []);
-    run_with(&mut field, min(5), Some(&Leases::default()));
+    run_with(&mut field, min(5), |_| Some(Leases::default()));
     assert_eq!(field.calls, []);
 }
 
@@ -160,7 +143,7 @@ fn leases_that_cannot_be_listed_any_more_freeze_nothing_for_good() {
     silence(&mut field, 11..12);
     field.run(min(2));
     set(&mut field, "i011", Ready::Unknown);
-    run_with(&mut field, min(12 * 60), None);
+    run_with(&mut field, min(12 * 60), |_| None);
     assert!(field.destructive_calls() > 0, "{}", field.held("i011", FaultKind::NotReady));
 }
 
@@ -379,6 +362,6 @@ fn fleet_whose_nodes_are_unknown_is_dark_although_no_lease_is_listed() {
     for n in 0..8 {
         set(&mut field, &format!("i{n:03}"), Ready::Unknown);
     }
-    run_with(&mut field, min(25), Some(&Leases::default()));
+    run_with(&mut field, min(25), |_| Some(Leases::default()));
     assert_eq!(field.calls, [], "{}", field.held("i009", FaultKind::NotReady));
 }

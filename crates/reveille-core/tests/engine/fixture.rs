@@ -15,7 +15,6 @@ use reveille_core::model::agent::*;
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::*;
-use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
@@ -380,18 +379,6 @@ impl Field {
             self.list_leases();
             self.feed(Event::Cluster(ClusterFact::Alive));
         }
-    }
-
-    pub fn list_leases(&mut self) {
-        self.renewals += 1;
-        let leases = self.nodes.iter().map(|(id, node)| {
-            let silent = node.ready != Ready::True && !self.renews.contains(id)
-                || self.silent.contains(&node.name.to_string());
-            (node.name.clone(), Renewal::nth(if silent { self.renewal_of_silent } else { self.renewals }))
-        });
-        let unlisted = self.unlisted_leases.iter().map(|name| (name.clone(), Renewal::nth(self.renewals)));
-        let leases = leases.chain(unlisted).collect();
-        self.feed(Event::Cluster(ClusterFact::Leases(leases)));
     }
 
     /// What the clock of the cloud shows.

@@ -1,45 +1,16 @@
 //! What lists of leases say that lack some, or that do not come any more.
 
-use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::NodeName;
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, set, without_rejoin};
-
-/// The leases as [`Field::list_leases`] lists them, without these machines'.
-fn leases_without(field: &mut Field, lacks: &[&str]) -> Leases {
-    field.renewals += 1;
-    let listed = field.nodes.iter().filter(|(id, _)| !lacks.contains(&id.as_str()));
-    let leases = listed.map(|(id, node)| {
-        let is_renewed = node.ready == Ready::True || field.renews.contains(id);
-        let is_silent = !is_renewed || field.silent.contains(&node.name.to_string());
-        (node.name.clone(), Renewal::nth(if is_silent { 0 } else { field.renewals }))
-    });
-    let unlisted = field.unlisted_leases.iter().filter(|name| !lacks.contains(&&name.as_str()[5..]));
-    let unlisted = unlisted.map(|name| (name.clone(), Renewal::nth(field.renewals)));
-    let leases: Vec<(NodeName, Renewal)> = leases.chain(unlisted).collect();
-    leases.into_iter().collect()
-}
+use super::steps::{made, min, run_with, set, without_rejoin};
 
 /// As [`Field::run`], with lists of leases that lack what this says for the number of the step.
 fn run_lacking<'a>(field: &mut Field, span: Span, lacks: impl Fn(usize) -> &'a [&'a str]) {
-    let end = field.now + span;
-    let mut step = 0;
-    while field.now < end {
-        field.now = field.now + Span::from_s(10);
-        if (field.now.ms / 10_000) % 3 == 0 {
-            field.list_cloud();
-        }
-        field.sync_nodes();
-        let leases = leases_without(field, lacks(step));
-        field.feed(Event::Cluster(ClusterFact::Leases(leases)));
-        field.feed(Event::Cluster(ClusterFact::Alive));
-        step += 1;
-    }
+    let mut steps = 0..;
+    run_with(field, span, |field| steps.next().map(|step| field.leases_without(lacks(step))));
 }
 
 /// Two machines are all of a zone, which is dark: the list of Nodes is old and calls one of them Ready, and its lease stands
@@ -122,18 +93,6 @@ fn empty_list_of_leases_is_not_believed_beside_ready_nodes_after_a_restart() {
     assert_eq!(field.calls, [], "{:?}", made(&field));
 }
 
-fn run_without_leases(field: &mut Field, span: Span) {
-    let end = field.now + span;
-    while field.now < end {
-        field.now = field.now + Span::from_s(10);
-        if (field.now.ms / 10_000) % 3 == 0 {
-            field.list_cloud();
-        }
-        field.sync_nodes();
-        field.feed(Event::Cluster(ClusterFact::Alive));
-    }
-}
-
 /// As `counted::leases_that_cannot_be_listed_any_more_freeze_nothing_for_good`, with nine of twelve leases that were silent
 /// at the last list, and not five: all Nodes but one are Ready for hours since, and the fleet stayed dark for good.
 #[test]
@@ -145,7 +104,7 @@ fn leases_that_cannot_be_listed_any_more_make_no_fleet_dark_for_good() {
         field.deaf = true;
         field.run(min(2));
         set(&mut field, "i011", Ready::Unknown);
-        run_without_leases(&mut field, min(12 * 60));
+        run_with(&mut field, min(12 * 60), |_| None);
         let held = field.held("i011", FaultKind::NotReady);
         assert!(field.destructive_calls() > 0, "{silent} silent: {held}");
     }
@@ -156,10 +115,10 @@ fn leases_that_cannot_be_listed_any_more_make_no_fleet_dark_for_good() {
 fn lease_of_the_last_list_of_leases_a_day_ago_is_not_fresh() {
     let mut field = Field::new(roster()).populate(12);
     field.run(min(20));
-    run_without_leases(&mut field, min(24 * 60));
+    run_with(&mut field, min(24 * 60), |_| None);
     set(&mut field, "i011", Ready::Unknown);
     field.deaf = true;
-    run_without_leases(&mut field, min(12 * 60));
+    run_with(&mut field, min(12 * 60), |_| None);
     assert!(field.destructive_calls() > 0, "{}", field.held("i011", FaultKind::NotReady));
 }
 

@@ -2,6 +2,9 @@
 
 use reveille_core::effect::Call;
 use reveille_core::engine::{Restored, State};
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::id::NodeName;
+use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::{Mode, Pool, Roster};
 use reveille_core::model::time::{Span, Time};
@@ -26,6 +29,44 @@ pub fn without_rejoin() -> Roster {
 
 pub fn set(field: &mut Field, id: &str, ready: Ready) {
     field.nodes.get_mut(id).unwrap().ready = ready;
+}
+
+impl Field {
+    pub fn list_leases(&mut self) {
+        let leases = self.leases_without(&[]);
+        self.feed(Event::Cluster(ClusterFact::Leases(leases)));
+    }
+
+    /// The next list of leases, which lacks those of these machines.
+    pub fn leases_without(&mut self, lacks: &[&str]) -> Leases {
+        self.renewals += 1;
+        let nodes = self.nodes.iter().filter(|(id, _)| !lacks.contains(&id.as_str()));
+        let leases = nodes.map(|(id, node)| {
+            let silent = node.ready != Ready::True && !self.renews.contains(id)
+                || self.silent.contains(&node.name.to_string());
+            (node.name.clone(), Renewal::nth(if silent { self.renewal_of_silent } else { self.renewals }))
+        });
+        let is_lacked =
+            |name: &NodeName| name.as_str().strip_prefix("node-").is_some_and(|id| lacks.contains(&id));
+        let unlisted = self.unlisted_leases.iter().filter(|name| !is_lacked(name));
+        leases.chain(unlisted.map(|name| (name.clone(), Renewal::nth(self.renewals)))).collect()
+    }
+}
+
+/// As [`Field::run`], with the list of leases that this makes for each step, or with none.
+pub fn run_with(field: &mut Field, span: Span, mut leases: impl FnMut(&mut Field) -> Option<Leases>) {
+    let end = field.now + span;
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        if (field.now.ms / 10_000) % 3 == 0 {
+            field.list_cloud();
+        }
+        field.sync_nodes();
+        if let Some(leases) = leases(field) {
+            field.feed(Event::Cluster(ClusterFact::Leases(leases)));
+        }
+        field.feed(Event::Cluster(ClusterFact::Alive));
+    }
 }
 
 /// What was called, for people.

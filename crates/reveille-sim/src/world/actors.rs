@@ -3,6 +3,7 @@
 //! They read the truth (or what they mistake for it) and change it, at their own pace. None of them knows the engine,
 //! and none of them is known to it but by what they leave behind: events on nodes, entries in logs of actions, taints.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reveille_core::model::cause::Cause;
@@ -329,8 +330,8 @@ impl World {
         self.said(event);
         let last = self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone());
         self.delete_node(name);
-        let registered: Vec<InstanceId> = self.registered_as(name).collect();
-        for id in last.into_iter().chain(registered) {
+        let machines: BTreeSet<InstanceId> = last.into_iter().chain(self.registered_as(name)).collect();
+        for id in machines {
             self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByCloudController);
             self.note_causes(&id);
         }

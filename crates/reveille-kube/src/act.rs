@@ -17,7 +17,7 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{NodeName, NodeUid, RequestId};
 use reveille_core::remedies::DeleteNode;
 
-use crate::failure::{Failure, Reached, span};
+use crate::failure::{Failure, Reached};
 use crate::look;
 use crate::paths;
 use crate::session::Question;
@@ -86,7 +86,7 @@ fn unread(name: &NodeName, failure: &Failure) -> Outcome {
         Arc::from(format!("cluster: node {name} is not deleted, since it cannot be read: {}", failure.cause));
     match failure.reached {
         Reached::Answered { code: 401 | 403, .. } => Outcome::Denied { text },
-        _ => Outcome::Failed { text, retry_after: failure.retry_after.map(span) },
+        _ => Outcome::Failed { text, retry_after: failure.retry_after.map(Into::into) },
     }
 }
 
@@ -96,7 +96,7 @@ fn request_id(headers: &HeaderMap) -> Option<RequestId> {
 
 fn outcome(name: &NodeName, failure: &Failure) -> Outcome {
     let text: Arc<str> = Arc::from(format!("cluster: cannot delete node {name}: {}", failure.cause));
-    let later = |text| Outcome::Failed { text, retry_after: failure.retry_after.map(span) };
+    let later = |text| Outcome::Failed { text, retry_after: failure.retry_after.map(Into::into) };
     match failure.reached {
         Reached::NotSent => later(text),
         Reached::Unanswered | Reached::TooLong => Outcome::Unknown { text },

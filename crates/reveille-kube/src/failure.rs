@@ -152,13 +152,8 @@ impl Failure {
             let seconds = next.as_millis().div_ceil(1000).max(1);
             text.push_str(&format!(" Next try in {seconds} s."));
         }
-        ReadError { kind: self.kind, text: Arc::from(text), retry_after: self.retry_after.map(span) }
+        ReadError { kind: self.kind, text: Arc::from(text), retry_after: self.retry_after.map(Span::from) }
     }
-}
-
-/// A duration in the core's words.
-pub(crate) fn span(duration: Duration) -> Span {
-    Span::from_ms(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// The first line of a text, cut to a quotation's length at a character's border.

@@ -32,7 +32,7 @@ impl Default for HotObjectHook {
 
 impl HotObjectHook {
     fn now(&self) -> Time {
-        Time::from_ms(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX))
+        Time::default() + self.since.elapsed().into()
     }
 
     /// The watch brought this node once more.

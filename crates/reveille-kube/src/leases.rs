@@ -55,10 +55,7 @@ pub(crate) async fn tell(cluster: &Shared, sender: &FactSender) -> Result<(), Cl
                 sender.tell(ClusterFact::Leases(last.leases.clone())).await?;
             }
             Err(failure) => {
-                cluster.liveness.broken();
-                let wait = backoff.failed(failure.retry_after);
-                sender.fail(failure.read_error("list node leases", Some(wait))).await?;
-                tokio::time::sleep(wait).await;
+                sender.put_off(&cluster.liveness, &mut backoff, "list node leases", &failure).await?;
                 ticks.reset_immediately();
             }
         }

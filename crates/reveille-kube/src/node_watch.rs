@@ -107,12 +107,8 @@ async fn report(
     what: &str,
     failure: &Failure,
 ) -> Result<(), Closed> {
-    cluster.liveness.broken();
     cluster.liveness.is_up(false);
-    let wait = backoff.failed(failure.retry_after);
-    sender.fail(failure.read_error(what, Some(wait))).await?;
-    tokio::time::sleep(wait).await;
-    Ok(())
+    sender.put_off(&cluster.liveness, backoff, what, failure).await
 }
 
 /// Watch after watch, until the place in history is lost.

@@ -40,10 +40,7 @@ pub(crate) async fn beat(cluster: &Shared, sender: &FactSender) -> Result<(), Cl
                 }
             }
             Err(failure) => {
-                cluster.liveness.broken();
-                let wait = backoff.failed(failure.retry_after);
-                sender.fail(failure.read_error("count nodes", Some(wait))).await?;
-                tokio::time::sleep(wait).await;
+                sender.put_off(&cluster.liveness, &mut backoff, "count nodes", &failure).await?;
                 ticks.reset_immediately();
             }
         }

@@ -6,6 +6,11 @@
 use reveille_core::effect::ReadError;
 use reveille_core::event::ClusterFact;
 use tokio::sync::mpsc::Sender;
+use tokio::time::sleep;
+
+use crate::backoff::Backoff;
+use crate::failure::Failure;
+use crate::liveness::Liveness;
 
 /// The receiver is gone: no task reads the facts any more.
 #[derive(Debug)]
@@ -31,6 +36,21 @@ impl FactSender {
     pub(crate) async fn fail(&self, error: ReadError) -> Result<(), Closed> {
         tracing::warn!("{}", error.text);
         self.tell(ClusterFact::Failed(error)).await
+    }
+
+    /// `what` failed: no earlier proof of life counts. Says so, and when the next try is, and waits until then.
+    pub(crate) async fn put_off(
+        &self,
+        liveness: &Liveness,
+        backoff: &mut Backoff,
+        what: &str,
+        failure: &Failure,
+    ) -> Result<(), Closed> {
+        liveness.broken();
+        let wait = backoff.failed(failure.retry_after);
+        self.fail(failure.read_error(what, Some(wait))).await?;
+        sleep(wait).await;
+        Ok(())
     }
 
     /// Hands over which cluster answers, or that it did not say so, which stands in the log as well.

@@ -39,13 +39,11 @@ impl RecentWrites {
         if matches!(*ask.method(), Method::GET | Method::HEAD) {
             return Ok(());
         }
-        let ms = i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX);
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        budget.spend(Time::from_ms(ms), &object(ask)).map_err(|spent| {
+        budget.spend(Time::default() + self.since.elapsed().into(), &object(ask)).map_err(|spent| {
             tracing::error!("cluster: {spent}");
-            let wait = std::time::Duration::from_millis(u64::try_from(spent.wait.ms).unwrap_or(0));
             let failure = Failure::new(ReadErrorKind::Throttled, Reached::NotSent, spent.to_string());
-            Failure { retry_after: Some(wait), ..failure }
+            Failure { retry_after: Some(spent.wait.into()), ..failure }
         })
     }
 }

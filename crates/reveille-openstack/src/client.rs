@@ -113,8 +113,8 @@ impl LoginError {
             ReadErrorKind::Unauthorized if matches!(self, Self::Refused { .. }) => HOLD_REFUSED,
             _ => HOLD_FAILED,
         };
-        let told = self.retry_after().and_then(|told| u64::try_from(told.ms).ok());
-        least.max(Duration::from_millis(told.unwrap_or_default()).min(HOLD_TOLD_MAX))
+        let told = self.retry_after().map_or(Duration::ZERO, Duration::from);
+        least.max(told.min(HOLD_TOLD_MAX))
     }
 }
 
@@ -142,9 +142,7 @@ impl Failure for LoginError {
     fn retry_after(&self) -> Option<Span> {
         match self {
             Self::Refused { source, .. } => source.retry_after,
-            Self::TokensRefused { wait } => {
-                Some(Span::from_ms(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
-            }
+            Self::TokensRefused { wait } => Some((*wait).into()),
             _ => None,
         }
     }

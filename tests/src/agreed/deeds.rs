@@ -71,10 +71,6 @@ pub(super) fn touches_others(happenings: &[Happening], kind: Kind) -> bool {
     })
 }
 
-fn time(span: Span) -> Duration {
-    Duration::from_millis(u64::try_from(span.ms).unwrap_or_default())
-}
-
 impl Stage<'_> {
     /// Makes it happen.
     pub(super) fn happen(&mut self, what: &Happens) -> Result<()> {
@@ -213,7 +209,7 @@ impl Stage<'_> {
             self.proxy.disarm("nodes-watch-gone")?;
         }
         let Some(lasts) = fault.lasts() else { return Ok(()) };
-        let over = Instant::now() + time(lasts);
+        let over = Instant::now() + Duration::from(lasts);
         self.lifts.extend(armed.into_iter().map(|lie| (over, lie)));
         if self.deaf {
             self.lifts.push((over, "api-hang".to_owned()));
@@ -257,7 +253,7 @@ impl Stage<'_> {
             let arguments = if fault.ends_with("slow") { json!({"ms": HELD_UP_MS}) } else { json!({}) };
             self.proxy.arm(fault, arguments)?;
         }
-        self.dying = Some(Dying { faults: faults.to_vec(), down: time(down), rises_at: None });
+        self.dying = Some(Dying { faults: faults.to_vec(), down: down.into(), rises_at: None });
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use reveille_core::model::id::PortId;
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::model::time::Span;
 use reveille_sim::scenario::{Happening, Happens};
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::layout::Layout;
@@ -191,7 +192,7 @@ fn part(rig: &Rig, router: &str, file: &File) -> Result<Part> {
     let roster = kind.place(given::roster(&prefix, &layout, router)?, rig)?;
     let made = given::fleet(rig, &prefix, &layout)?;
     let neighbours = given::neighbours(rig, &prefix, &layout)?;
-    let lasts = Duration::from_millis(u64::try_from(scenario.ends().ms).unwrap_or_default());
+    let lasts = Duration::from(scenario.ends());
     let guests = made.into_iter().map(Guest::joined).collect();
     let name = file.name.clone();
     Ok(Part { name, kind, happenings, layout, lasts, expected, prefix, roster, guests, neighbours })
@@ -282,7 +283,7 @@ impl Stage<'_> {
         happenings.sort_by_key(|happening| happening.at);
         let mut due = happenings.into_iter().peekable();
         loop {
-            let passed_ms = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+            let passed_ms = Span::from(begun.elapsed()).ms;
             while let Some(happening) = due.next_if(|next| next.at.ms <= passed_ms) {
                 if let Happens::Starts { names, pool, .. } = &happening.what {
                     *self.started.entry(pool.to_string()).or_default() += names.len();

@@ -31,6 +31,8 @@ crate::guards! {
     SameCluster = "same-cluster",
     /// a machine whose lease is silent is away, whatever its Node is said to be
     SilentLeases = "silent-leases",
+    /// while the lists of leases that come cannot be true, nothing that can hurt is done
+    BelievedLeases = "believed-leases",
     /// a machine whose log names a deletion that no list has shown is read before anything is done to it
     UnlistedDeletions = "unlisted-deletions",
     /// where no Node exists yet, nothing that can hurt is done
@@ -79,6 +81,8 @@ crate::guards! {
     JustReleased = "just-released",
     /// a machine that came right by itself gives no credit to an act
     OwnProof = "own-proof",
+    /// who joins is the successor of no replacement that began later
+    LaterReplacement = "later-replacement",
     /// a credential that lacks a right ends no repair, and is no reason for a harsher one
     RightsReturn = "rights-return",
     /// an intent without an outcome is read back after a restart, not forgotten

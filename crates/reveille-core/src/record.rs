@@ -149,6 +149,9 @@ pub enum Record {
         pool: PoolName,
         /// Who.
         machine: MachineKey,
+        /// The newest repair of then: it is the successor of none that began later.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<IntentId>,
     },
     /// A newcomer of this pool answers after its dwell: what was counted against the pool is over.
     FaultsForgiven {

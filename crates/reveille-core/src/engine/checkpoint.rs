@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::model::attempt::{Ending, Readback};
+use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::signs;
 use crate::model::time::Time;
@@ -15,7 +16,7 @@ use crate::plan::budget::{Counted, Phase, Tried, Width};
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
-use super::newcomers::Newcomer;
+use super::newcomers::{Arrival, Newcomer};
 use super::{Closed, JOINED_MAX, Numbers, State};
 
 impl State {
@@ -50,12 +51,19 @@ impl State {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
             records.push(Record::FaultSeen { at, pool, instance, fault });
         }
-        for (pool, Newcomer { at, machine }) in self.newcomers.witnesses().chain(self.newcomers.successors())
+        let arrived = |at: Time, pool: &PoolName, machine: &MachineKey, after: IntentId| Record::Arrived {
+            at,
+            pool: pool.clone(),
+            machine: machine.clone(),
+            after: Some(after),
+        };
+        for (pool, Newcomer { at, machine, after }) in
+            self.newcomers.witnesses().chain(self.newcomers.successors())
         {
-            records.push(Record::Arrived { at: *at, pool: pool.clone(), machine: machine.clone() });
+            records.push(arrived(*at, pool, machine, *after));
         }
-        for (machine, pool) in &self.arrived {
-            records.push(Record::Arrived { at, pool: pool.clone(), machine: machine.clone() });
+        for (machine, Arrival { pool, after }) in &self.arrived {
+            records.push(arrived(at, pool, machine, *after));
         }
         for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });

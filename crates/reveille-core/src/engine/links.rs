@@ -17,6 +17,7 @@ use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
 
+use super::newcomers::Newcomer;
 use super::{JOINED_MAX, State};
 
 impl State {
@@ -153,7 +154,6 @@ impl State {
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;
         let machine = link.machine();
-        let in_question = self.resumed && self.incidents.has_open(&machine);
         let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         else {
             return;
@@ -163,12 +163,8 @@ impl State {
             Whose::Pool(pool) if comes_new => Some(pool.clone()),
             _ => None,
         };
-        // Neither the ledger nor an incident names the machine: it was made while no process was looking.
-        let made_meanwhile = self.resumed && seen.joined.is_none() && !in_question;
-        let arrives = ready && !seen.was_ready && (seen.born_in_sight || made_meanwhile);
-        let arrival = seen.pool().filter(|_| arrives).cloned();
         let is_first = ready && !seen.was_ready && (seen.born_in_sight || seen.made_meanwhile);
-        let witness_of = seen.pool().filter(|_| is_first).cloned();
+        let arrival = seen.pool().filter(|_| is_first).cloned();
         seen.was_ready |= ready;
         // A second Node that names the machine and does not answer is not its coming back.
         let is_back = ready || seen.joined.as_ref().is_none_or(|joined| joined == name);
@@ -184,12 +180,11 @@ impl State {
             seen.joined = Some(name.clone());
         }
         if let Some(pool) = newcomer_of {
-            self.newcomers.add(&pool, self.now, machine.clone());
+            let (at, after) = (self.now, self.numbers.intent);
+            self.newcomers.add(&pool, Newcomer { at, machine: machine.clone(), after });
         }
         if let Some(pool) = arrival {
             self.note_arrival(&machine, &pool);
-        }
-        if let Some(pool) = witness_of {
             self.note_witness(pool, machine.clone());
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.

@@ -70,7 +70,7 @@ use serde::{Deserialize, Serialize};
 use crate::effect::Effect;
 use crate::event::{Command, Event};
 use crate::model::hold::Scope;
-use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName};
+use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
@@ -152,7 +152,7 @@ pub struct State {
     /// Machines that were seen being born, and became Ready for the first time.
     newcomers: Newcomers,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
-    arrived: BTreeMap<MachineKey, PoolName>,
+    arrived: BTreeMap<MachineKey, newcomers::Arrival>,
     routes: RouteMemory,
     out_of_sight: OutOfSight,
     nodes_seen: unwatched::NodesSeen,

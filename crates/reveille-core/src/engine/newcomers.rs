@@ -17,7 +17,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::id::PoolName;
+use crate::guard::{Guard, stands};
+use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
@@ -37,6 +38,23 @@ const NEWCOMERS_MAX: usize = 256;
 pub(super) struct Newcomer {
     pub(super) at: Time,
     pub(super) machine: MachineKey,
+    /// The newest repair of then.
+    pub(super) after: IntentId,
+}
+
+/// A machine that joined, and what it may prove of repairs of earlier processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    pub(super) pool: PoolName,
+    /// The newest repair of then: it is the successor of none that began later.
+    pub(super) after: IntentId,
+}
+
+impl Arrival {
+    /// It may be the successor that this replacement of the pool waits for.
+    pub(super) fn may_follow(&self, pool: &PoolName, replacement: IntentId) -> bool {
+        self.pool == *pool && (replacement <= self.after || !stands(Guard::LaterReplacement))
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -49,13 +67,13 @@ pub(super) struct Newcomers {
 
 impl Newcomers {
     /// A machine of the pool that was seen being born is Ready for the first time.
-    pub(super) fn add(&mut self, pool: &PoolName, at: Time, machine: MachineKey) {
-        push(self.of.entry(pool.clone()).or_default(), Newcomer { at, machine });
+    pub(super) fn add(&mut self, pool: &PoolName, newcomer: Newcomer) {
+        push(self.of.entry(pool.clone()).or_default(), newcomer);
     }
 
     /// A machine of the pool, against which something is counted, is Ready for the first time.
-    pub(super) fn add_witness(&mut self, pool: &PoolName, at: Time, machine: MachineKey) {
-        push(self.witnesses.entry(pool.clone()).or_default(), Newcomer { at, machine });
+    pub(super) fn add_witness(&mut self, pool: &PoolName, newcomer: Newcomer) {
+        push(self.witnesses.entry(pool.clone()).or_default(), newcomer);
     }
 
     /// The pool's count of failures starts, or ends. Machines that joined before that prove nothing about machines that
@@ -101,7 +119,7 @@ impl Newcomers {
     pub(super) fn over(&mut self, jump: Jump) {
         let Self { of, witnesses } = self;
         let all = of.values_mut().chain(witnesses.values_mut()).flatten();
-        jump.counts(all.map(|Newcomer { at, machine: _ }| at));
+        jump.counts(all.map(|Newcomer { at, machine: _, after: _ }| at));
     }
 }
 
@@ -135,25 +153,35 @@ impl State {
     /// A machine of this pool is Ready for the first time: where something is counted against the pool, or a replacement waits
     /// for its successor, that is kept in the ledger until it has answered for its dwell.
     pub(super) fn note_witness(&mut self, pool: PoolName, machine: MachineKey) {
-        let at = self.now;
+        let (at, after) = (self.now, self.numbers.intent);
         if self.book.has_faults(&pool) {
-            self.newcomers.add_witness(&pool, at, machine.clone());
+            self.newcomers.add_witness(&pool, Newcomer { at, machine: machine.clone(), after });
         }
         let is_awaited = self.book.flights.values().any(|flight| awaits_successor(flight, &pool));
         if self.book.has_faults(&pool) || is_awaited {
-            self.outbox.record(Record::Arrived { at, pool, machine });
+            self.outbox.record(Record::Arrived { at, pool, machine, after: Some(after) });
         }
     }
 
     /// The same, as the ledger tells it. It answers for its dwell in our sight, or proves nothing.
-    pub(super) fn recall_arrival(&mut self, pool: PoolName, machine: MachineKey) {
+    pub(super) fn recall_arrival(&mut self, pool: PoolName, machine: MachineKey, after: IntentId) {
         if self.book.has_faults(&pool) {
-            self.newcomers.add_witness(&pool, self.now, machine.clone());
+            self.newcomers.add_witness(&pool, Newcomer { at: self.now, machine: machine.clone(), after });
         }
         // While the ledger is read, a call of which no verdict is known yet looks as if it was never made.
         if self.book.flights.values().any(|flight| replaces_one_of(flight, &pool)) {
-            self.arrived.insert(machine, pool);
+            self.arrived.insert(machine, Arrival { pool, after });
         }
+    }
+
+    /// Nothing rests on who arrived while no replacement of the pool waits for its successor.
+    pub(super) fn forget_arrivals(&mut self) {
+        if !stands(Guard::LaterReplacement) {
+            return;
+        }
+        let book = &self.book;
+        let is_awaited = |pool: &PoolName| book.flights.values().any(|flight| replaces_one_of(flight, pool));
+        self.arrived.retain(|_, arrival| is_awaited(&arrival.pool));
     }
 
     /// The failures of a pool are over once one of its witnesses is Ready after its dwell. The controller forgets witnesses
@@ -165,6 +193,7 @@ impl State {
         }
         let (book, newcomers) = (&self.book, &mut self.newcomers);
         newcomers.of.retain(|pool, _| book.flights.values().any(|flight| awaits_successor(flight, pool)));
+        self.forget_arrivals();
     }
 
     fn review_faults(&mut self, pool: &PoolName) {

@@ -25,6 +25,7 @@ use crate::plan::desk::Case;
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung};
 
+use super::newcomers::Arrival;
 use super::{State, Wake};
 
 impl State {
@@ -186,7 +187,7 @@ impl State {
             // Others that came back prove nothing of the successor: one that was made since must be among those who answer, and
             // one newcomer is the successor of one.
             let helped = match inherited {
-                true => take_one(&mut arrived, &domain.pool),
+                true => take_one(&mut arrived, &domain.pool, *intent),
                 false => self.newcomers.next_since(&domain.pool, *since, &mut taken, &self.tally),
             };
             if helped {
@@ -206,7 +207,7 @@ impl State {
         }
         for (intent, domain) in proved {
             match self.book.flights.remove(&intent).map(|flight| flight.phase) {
-                Some(Phase::Proving { inherited: true, .. }) => self.credit_arrival(&domain.pool),
+                Some(Phase::Proving { inherited: true, .. }) => self.credit_arrival(&domain.pool, intent),
                 Some(Phase::Proving { since, .. }) => {
                     self.newcomers.credit(&domain.pool, since, &self.tally);
                 }
@@ -230,24 +231,23 @@ impl State {
         };
         let inherited = self.book.flights.range(..=self.inherited);
         if inherited.map(|(_, flight)| flight).any(unproved) {
-            self.arrived.insert(machine.clone(), pool.clone());
+            let after = self.numbers.intent;
+            self.arrived.insert(machine.clone(), Arrival { pool: pool.clone(), after });
         }
     }
 
-    /// How many of a pool arrived, and answer.
-    fn arrived_and_well(&self) -> BTreeMap<PoolName, u32> {
-        let mut well = BTreeMap::new();
-        for (machine, pool) in &self.arrived {
-            if self.tally.is_present(machine) {
-                *well.entry(pool.clone()).or_default() += 1;
-            }
-        }
-        well
+    /// Who arrived, and answers.
+    fn arrived_and_well(&self) -> Vec<Arrival> {
+        let well = self.arrived.iter().filter(|(machine, _)| self.tally.is_present(machine));
+        well.map(|(_, arrival)| arrival.clone()).collect()
     }
 
     /// Each that arrived is the successor of one.
-    fn credit_arrival(&mut self, pool: &PoolName) {
-        let one = self.arrived.iter().find(|(machine, of)| *of == pool && self.tally.is_present(machine));
+    fn credit_arrival(&mut self, pool: &PoolName, replacement: IntentId) {
+        let may_follow = |(machine, arrival): &(&MachineKey, &Arrival)| {
+            arrival.may_follow(pool, replacement) && self.tally.is_present(machine)
+        };
+        let one = self.arrived.iter().filter(may_follow).min_by_key(|(_, arrival)| arrival.after);
         if let Some(machine) = one.map(|(machine, _)| machine.clone()) {
             self.arrived.remove(&machine);
         }
@@ -283,8 +283,10 @@ pub(super) fn boots(flight: &Flight) -> bool {
     flight.rung.class() == Class::Reboot && matches!(flight.phase, Phase::Proving { .. })
 }
 
-fn take_one(arrived: &mut BTreeMap<PoolName, u32>, pool: &PoolName) -> bool {
-    let Some(left) = arrived.get_mut(pool).filter(|left| **left > 0) else { return false };
-    *left -= 1;
+/// The oldest that may be the successor: an older replacement leaves the others to those after it.
+fn take_one(arrived: &mut Vec<Arrival>, pool: &PoolName, replacement: IntentId) -> bool {
+    let may_follow = arrived.iter().enumerate().filter(|(_, arrival)| arrival.may_follow(pool, replacement));
+    let Some((place, _)) = may_follow.min_by_key(|(_, arrival)| arrival.after) else { return false };
+    arrived.swap_remove(place);
     true
 }

@@ -214,7 +214,10 @@ impl Replay {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }
             }
-            Record::Arrived { pool, machine, .. } => self.state.recall_arrival(pool, machine),
+            Record::Arrived { pool, machine, after, .. } => {
+                let after = after.unwrap_or(self.state.numbers.intent);
+                self.state.recall_arrival(pool, machine, after);
+            }
             Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
             Record::Counted { repair, requested, verified, .. } => {
                 // A repair that this version does not have is not shown by it either.
@@ -319,6 +322,7 @@ impl Replay {
             || !self.keys.is_empty()
             || state.incidents.closed().next().is_some();
         state.inherited = state.numbers.intent;
+        state.forget_arrivals();
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);

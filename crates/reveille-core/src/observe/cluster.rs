@@ -433,7 +433,7 @@ impl ClusterView {
         self.leases.forget_old(now)
     }
 
-    /// Since this process began, leases were listed, and no list can be true.
+    /// Leases are listed, and the lists cannot be true.
     pub fn is_blind_to_leases(&self, now: Time) -> bool {
         self.leases.hides_leases(now)
     }

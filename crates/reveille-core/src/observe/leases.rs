@@ -46,8 +46,8 @@ pub(super) struct LeaseBook {
     bereft: BTreeMap<NodeName, Time>,
     /// A list of this process was held against Nodes that are Ready.
     is_proved: bool,
-    /// When the first of the lists came that are not believed.
-    doubted_since: Option<Time>,
+    /// When the first and the last of the lists came that are not believed.
+    doubted: Option<(Time, Time)>,
 }
 
 /// A lease that the last list lacks, as it was listed last.
@@ -71,7 +71,7 @@ impl Default for LeaseBook {
             lacked: BTreeMap::new(),
             bereft: BTreeMap::new(),
             is_proved: false,
-            doubted_since: None,
+            doubted: None,
         }
     }
 }
@@ -88,7 +88,7 @@ impl LeaseBook {
         is_known: impl Fn(&NodeName) -> bool,
     ) {
         let before = std::mem::replace(&mut self.listed_at, now);
-        self.doubted_since = None;
+        self.doubted = None;
         let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
         if self.names == *list.names() {
             self.names = list.names().clone();
@@ -214,8 +214,8 @@ impl LeaseBook {
         let is_empty = self.names.is_empty() && self.lacked.is_empty();
         let is_old = !is_empty && self.listed(now) > LEASES_LAST;
         if is_old {
-            let (listed_at, doubted_since) = (self.listed_at, self.doubted_since);
-            *self = Self { listed_at, doubted_since, ..Self::default() };
+            let (listed_at, doubted) = (self.listed_at, self.doubted);
+            *self = Self { listed_at, doubted, ..Self::default() };
         }
         is_old
     }
@@ -224,7 +224,8 @@ impl LeaseBook {
     pub(super) fn go_back_to(&mut self, now: Time) {
         let lacked = self.lacked.values_mut().flat_map(|lease| [&mut lease.changed_at, &mut lease.listed_at]);
         let times = self.changed_at.iter_mut().chain(lacked).chain(self.bereft.values_mut());
-        for at in times.chain(&mut self.doubted_since) {
+        let doubted = self.doubted.iter_mut().flat_map(|(since, last)| [since, last]);
+        for at in times.chain(doubted) {
             *at = (*at).min(now);
         }
         self.listed_at = self.listed_at.min(now);
@@ -233,7 +234,7 @@ impl LeaseBook {
     /// Its times go over a jump: a doubt lasts as long as it is watched. A lease that was renewed ahead of now has its whole
     /// time again ([`Self::go_back_to`]).
     pub(super) fn over(&mut self, jump: Jump) {
-        jump.counts(&mut self.doubted_since);
+        jump.counts(self.doubted.iter_mut().flat_map(|(since, last)| [since, last]));
     }
 
     /// Whether this list lacks more leases than `may_lack` allows of so many: of nodes that are there and had one, or, for the
@@ -273,12 +274,14 @@ impl LeaseBook {
     /// A list is not believed. False where the doubt has lasted for so long that it is believed all the same: there are kubelets
     /// that keep no leases.
     pub(super) fn doubt(&mut self, now: Time) -> bool {
-        now.since(*self.doubted_since.get_or_insert(now)) <= LEASES_LAST
+        let since = self.doubted.map_or(now, |(since, _)| since);
+        self.doubted = Some((since, now));
+        now.since(since) <= LEASES_LAST
     }
 
-    /// No list of this process is believed yet, and one was doubted lately: a machine may have renewed its lease.
+    /// The lists that come are not believed: a machine may have renewed its lease since the last one that was.
     pub(super) fn hides_leases(&self, now: Time) -> bool {
-        !self.is_proved && self.doubted_since.is_some_and(|at| now.since(at) <= LEASES_LAST)
+        self.doubted.is_some_and(|(_, last)| now.since(last) <= LEASES_LAST)
     }
 
     /// How many nodes had a silent lease at the last list, of how many that had one.

@@ -135,3 +135,16 @@ fn empty_list_of_leases_is_believed_after_half_an_hour() {
     run_lacking(&mut field, min(10), |_| &all);
     assert!(!field.calls.is_empty(), "{}", field.held("i011", FaultKind::NotReady));
 }
+
+/// A machine joins while the list of Nodes is old, so that its lease alone tells. In the same minutes a restored store loses the
+/// Nodes of most others, and their leases are collected: no list of leases is believed, and the last one that was knows nothing of
+/// the new machine. It serves, and was rebooted (seed 5809872).
+#[test]
+fn lease_that_only_lists_show_that_are_not_believed_is_looked_for() {
+    let mut field = Field::new(without_rejoin()).populate(10);
+    field.run(min(5));
+    field.add_machine("new", false);
+    field.unlisted_leases = vec!["node-new".into()];
+    run_lacking(&mut field, min(120), |_| &["i000", "i001", "i002", "i003", "i004", "i005"]);
+    assert_eq!(field.calls, [], "{:?}", made(&field));
+}

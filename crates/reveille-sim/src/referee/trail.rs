@@ -111,7 +111,11 @@ impl Referee {
                 | Outcome::Moved { .. }
                 | Outcome::Refused { .. }
         );
-        intent.came_to_nothing = moved_on || intent.denied;
+        // What is gone, or not there, is not deleted by us. With a credential of another project it is there all the same
+        // (seed 5805980).
+        let not_by_us =
+            matches!((outcome, &intent.call), (Outcome::AlreadySo { .. }, Call::DeleteInstance(_)));
+        intent.came_to_nothing = moved_on || intent.denied || not_by_us;
         if intent.denied {
             // What was forbidden was not done: it may be asked for again for as long as the fault lasts.
             let call = intent.call.clone();

@@ -7,7 +7,7 @@
 use reveille_core::event::{Pause, PauseScope};
 use reveille_core::guard::Guard;
 use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
-use reveille_core::model::id::{InstanceId, ZoneName};
+use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::signs::REPAIR_NOW;
 use reveille_core::model::time::Span;
@@ -183,6 +183,8 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
         Guard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
         Guard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
+        Guard::BelievedLeases => hunted(include_str!("../seeds/5809872.txt")),
+        Guard::LaterReplacement => joined_before(seed),
         Guard::SilentLeases => hunted(include_str!("../seeds/3271897.txt")),
         Guard::OpenFate => deleted_beside_a_person(seed),
         Guard::LogAgain => rebooted_by_a_person(seed),
@@ -197,6 +199,23 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::FreedRoom
         | Guard::Futile => budgets(guard, seed),
     }
+}
+
+/// Two machines join while one replacement waits for its successor. Hours later all that its pool makes fails, and the process dies
+/// when it deletes the first of those.
+fn joined_before(seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12));
+    let pool: PoolName = "workers".into();
+    let launch = |trouble| Fault::Launch { pool: pool.clone(), trouble };
+    let calls = |count: usize| move |drive: &Drive| drive.world.calls().len() >= count;
+    stage.at(s(10), launch(Some(Trouble::BuildFails)));
+    stage.drive.run_until(min(60), calls(1));
+    stage.at(s(30), launch(None));
+    stage.drive.run_for(min(90));
+    stage.at(s(10), Fault::BadImage(pool.clone(), Some(Trouble::BuildFails)));
+    stage.at(s(20), launch(Some(Trouble::BuildFails)));
+    stage.drive.mishap_in(s(15), Mishap::CrashAt(CrashPoint::BeforeDone, s(90)));
+    stage.run(min(5 * 60))
 }
 
 /// An operator has a broken machine in a rescue for long enough that it is due, repairs it, and lets it boot.

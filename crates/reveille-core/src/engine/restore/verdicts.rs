@@ -91,7 +91,8 @@ impl Replay {
         if flight.rung == Rung::Replace {
             // A successor joined, which proves no other: whatever was wrong with those before it is over.
             let arrived = &mut self.state.arrived;
-            let successor = arrived.iter().find(|(_, of)| **of == domain.pool);
+            let may_follow = arrived.iter().filter(|(_, arrival)| arrival.may_follow(&domain.pool, intent));
+            let successor = may_follow.min_by_key(|(_, arrival)| arrival.after);
             if let Some(successor) = successor.map(|(machine, _)| machine.clone()) {
                 arrived.remove(&successor);
             }

@@ -516,11 +516,8 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
                 proved
             }
         ),
-        (at(), id(PoolName::new), machine()).prop_map(|(at, pool, machine)| Record::Arrived {
-            at,
-            pool,
-            machine
-        }),
+        (at(), id(PoolName::new), machine(), option::of(any::<u64>().prop_map(IntentId)))
+            .prop_map(|(at, pool, machine, after)| Record::Arrived { at, pool, machine, after }),
         (at(), id(PoolName::new)).prop_map(|(at, pool)| Record::FaultsForgiven { at, pool }),
         (at(), id(PoolName::new), id(InstanceId::new), text())
             .prop_map(|(at, pool, instance, fault)| Record::FaultSeen { at, pool, instance, fault }),

@@ -399,7 +399,12 @@ pub(super) fn every_kind() -> Vec<Record> {
     );
     records.extend(widths());
     records.extend([
-        Record::Arrived { at: AT, pool: PoolName::from("workers"), machine: machine() },
+        Record::Arrived {
+            at: AT,
+            pool: PoolName::from("workers"),
+            machine: machine(),
+            after: Some(IntentId(7)),
+        },
         Record::FaultsForgiven { at: AT, pool: PoolName::from("workers") },
         Record::FaultSeen {
             at: AT,

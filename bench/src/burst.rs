@@ -109,7 +109,7 @@ impl Bench {
     }
 
     fn open(&self) -> usize {
-        self.engine_host.state().desk().cases.len()
+        self.engine_host.state().context().cases.len()
     }
 
     fn end(self) -> Result<(), Box<dyn Error>> {

@@ -159,7 +159,7 @@ impl Fleet {
 
     /// The listing that the engine has last seen, shared with it: what the adapter hands over while nothing changes.
     pub(crate) fn relisted(&self) -> Event {
-        let view = &self.state.desk().clouds[&self.shared.cloud];
+        let view = &self.state.context().clouds[&self.shared.cloud];
         let ports = view
             .instances
             .iter()
@@ -179,7 +179,7 @@ impl Fleet {
     /// Every instance and every port differs from what the engine has last seen; texts that did not change are shared with it,
     /// as the adapter shares them.
     pub(crate) fn overturned(&self) -> Event {
-        let known = &self.state.desk().clouds[&self.shared.cloud].instances;
+        let known = &self.state.context().clouds[&self.shared.cloud].instances;
         let mut snapshot = self.snapshot(&|_| true);
         for fresh in &mut snapshot.instances {
             let known = &known[&fresh.id];

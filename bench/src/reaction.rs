@@ -180,10 +180,10 @@ fn wait_until(fleet: &mut Fleet, until: Time) {
 
 /// Faults for which something is under way or held back with its reason: nothing is waited for any more.
 fn count_decided(fleet: &Fleet) -> usize {
-    let desk = fleet.state.desk();
-    let decided = desk.cases.values().filter(|case| {
+    let context = fleet.state.context();
+    let decided = context.cases.values().filter(|case| {
         let machine = matches!(case.incident.key.subject, Subject::Machine(MachineKey::Instance(..)));
-        let next = decide(&desk, case).next;
+        let next = decide(&context, case).next;
         machine
             && case.incident.key.kind == FaultKind::NotReady
             && matches!(next, Next::UnderWay(_) | Next::Held { .. } | Next::Ask(_))

@@ -9,7 +9,7 @@ use reveille_core::model::id::NodeName;
 use reveille_core::model::time::Time;
 
 use crate::effect::Effect;
-use crate::model::{Flight, FlightId, PeerAnswer};
+use crate::model::{Operation, OperationId, PeerAnswer};
 use crate::turn::Turn;
 
 /// At most this many peers wait for an answer; the agent does not answer the others.
@@ -18,35 +18,35 @@ const WAITING_MAX: usize = 64;
 /// Peers that wait for an answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answering {
-    flight: Option<Flight>,
-    waiting: Vec<(NodeName, FlightId)>,
+    operation: Option<Operation>,
+    waiting: Vec<(NodeName, OperationId)>,
 }
 
 impl Answering {
-    pub(crate) fn asked(&mut self, turn: &mut Turn<'_>, from: NodeName, ask: FlightId) {
+    pub(crate) fn asked(&mut self, turn: &mut Turn<'_>, from: NodeName, ask: OperationId) {
         // A peer that asks twice waits once, for the answer to its newer question.
         self.waiting.retain(|(peer, _)| *peer != from);
         if self.waiting.len() == WAITING_MAX {
             return;
         }
         self.waiting.push((from, ask));
-        if self.flight.is_none() {
-            let flight = turn.fly(turn.settings.api_timeout);
-            turn.out.push(Effect::ReadOrders(flight.id, turn.settings.api_timeout));
-            self.flight = Some(flight);
+        if self.operation.is_none() {
+            let operation = turn.fly(turn.settings.api_timeout);
+            turn.out.push(Effect::ReadOrders(operation.id, turn.settings.api_timeout));
+            self.operation = Some(operation);
         }
     }
 
     pub(crate) fn read(
         &mut self,
         turn: &mut Turn<'_>,
-        flight: FlightId,
+        operation: OperationId,
         orders: Option<&BTreeSet<NodeName>>,
     ) {
-        if self.flight.is_none_or(|known| known.id != flight) {
+        if self.operation.is_none_or(|known| known.id != operation) {
             return;
         }
-        self.flight = None;
+        self.operation = None;
         for (to, ask) in std::mem::take(&mut self.waiting) {
             let answer = match orders {
                 None => PeerAnswer::LostToo,
@@ -58,8 +58,8 @@ impl Answering {
     }
 
     pub(crate) fn advance(&mut self, turn: &mut Turn<'_>) {
-        if let Some(flight) = self.flight.filter(|flight| turn.is_over(*flight)) {
-            self.read(turn, flight.id, None);
+        if let Some(operation) = self.operation.filter(|operation| turn.is_over(*operation)) {
+            self.read(turn, operation.id, None);
         }
     }
 
@@ -69,6 +69,6 @@ impl Answering {
     }
 
     pub(crate) fn moments(&self) -> impl Iterator<Item = Time> {
-        self.flight.map(|flight| flight.until).into_iter()
+        self.operation.map(|operation| operation.until).into_iter()
     }
 }

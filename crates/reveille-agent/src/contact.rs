@@ -14,7 +14,7 @@ use reveille_core::model::id::{NodeName, ZoneName};
 use reveille_core::model::time::{Span, Time};
 
 use crate::effect::{Effect, Report};
-use crate::model::{Flight, FlightId, PeerAnswer};
+use crate::model::{Operation, OperationId, PeerAnswer};
 use crate::peers;
 use crate::settings::Settings;
 use crate::turn::Turn;
@@ -26,7 +26,7 @@ const ASK_AGAIN_MAX: Span = Span::from_min(5);
 /// What the agent knows about the API server and the peers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contact {
-    check: Option<Flight>,
+    check: Option<Operation>,
     next_check_at: Option<Time>,
     failed: u32,
     answered: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Contact {
 
 #[derive(Clone, Debug)]
 struct Round {
-    flight: Flight,
+    operation: Operation,
     asked: Vec<(NodeName, bool)>,
     answers: BTreeMap<NodeName, PeerAnswer>,
 }
@@ -102,8 +102,8 @@ impl Contact {
         (self.rounds, self.next_round_at, self.asked_until, self.verdict) = (0, None, None, None);
     }
 
-    pub(crate) fn checked(&mut self, turn: &mut Turn<'_>, flight: FlightId, silent: bool) {
-        if self.check.is_none_or(|check| check.id != flight) {
+    pub(crate) fn checked(&mut self, turn: &mut Turn<'_>, operation: OperationId, silent: bool) {
+        if self.check.is_none_or(|check| check.id != operation) {
             return;
         }
         self.check = None;
@@ -130,18 +130,18 @@ impl Contact {
     pub(crate) fn answered(
         &mut self,
         turn: &mut Turn<'_>,
-        flight: FlightId,
+        operation: OperationId,
         peer: NodeName,
         answer: PeerAnswer,
     ) {
-        if let Some(round) = self.round.as_mut().filter(|round| round.flight.id == flight)
+        if let Some(round) = self.round.as_mut().filter(|round| round.operation.id == operation)
             && round.asked.iter().any(|(asked, _)| *asked == peer)
         {
             // The first answer of a peer counts; a second answer of the same peer is not a second voice.
             round.answers.entry(peer).or_insert(answer);
             return;
         }
-        if let Some(round) = self.judged.as_mut().filter(|round| round.flight.id == flight)
+        if let Some(round) = self.judged.as_mut().filter(|round| round.operation.id == operation)
             && round.asked.iter().any(|(asked, _)| *asked == peer)
         {
             round.answers.entry(peer).or_insert(answer);
@@ -165,9 +165,9 @@ impl Contact {
             self.fail(turn);
         }
         if self.check.is_none() && self.next_check_at.is_none_or(|at| at <= turn.now) {
-            let flight = turn.fly(turn.settings.api_timeout);
-            turn.out.push(Effect::CheckApi(flight.id, turn.settings.api_timeout));
-            self.check = Some(flight);
+            let operation = turn.fly(turn.settings.api_timeout);
+            turn.out.push(Effect::CheckApi(operation.id, turn.settings.api_timeout));
+            self.check = Some(operation);
             self.next_check_at = Some(turn.now + turn.settings.check_every.max(turn.settings.api_timeout));
         }
         self.close_round(turn);
@@ -188,22 +188,22 @@ impl Contact {
         }
         let most = turn.settings.peers_asked as usize;
         let chosen = peers::choose(own, zone, &self.peers, most, self.rounds);
-        let flight = turn.fly(turn.settings.peer_timeout);
-        turn.out.push(Effect::AskPeers(flight.id, chosen.clone(), turn.settings.peer_timeout));
+        let operation = turn.fly(turn.settings.peer_timeout);
+        turn.out.push(Effect::AskPeers(operation.id, chosen.clone(), turn.settings.peer_timeout));
         let inside = |peer: &NodeName| peers::is_inside(zone, self.peers.get(peer).and_then(Option::as_ref));
         let asked = chosen.into_iter().map(|peer| (peer.clone(), inside(&peer))).collect();
         // The next round begins without a verdict.
         self.verdict = None;
-        self.asked_until = Some(flight.until);
+        self.asked_until = Some(operation.until);
         self.judged = None;
-        self.round = Some(Round { flight, asked, answers: BTreeMap::new() });
+        self.round = Some(Round { operation, asked, answers: BTreeMap::new() });
     }
 
     fn close_round(&mut self, turn: &mut Turn<'_>) {
         let Some(round) = &self.round else { return };
         let voices = round.voices();
         let all = round.answers.len() == round.asked.len();
-        if all || verdict::is_clear(&voices) || turn.is_over(round.flight) {
+        if all || verdict::is_clear(&voices) || turn.is_over(round.operation) {
             self.judged = self.round.take();
             self.conclude(turn, verdict::judge(&voices));
         }
@@ -223,9 +223,9 @@ impl Contact {
 
     /// Everything that is waited for or due.
     pub(crate) fn moments(&self) -> impl Iterator<Item = Time> {
-        let flights = [self.check, self.round.as_ref().map(|round| round.flight)];
+        let operations = [self.check, self.round.as_ref().map(|round| round.operation)];
         let idle = self.check.is_none().then_some(self.next_check_at).flatten();
         let next = self.round.is_none().then_some(self.next_round_at).flatten();
-        flights.into_iter().flatten().map(|flight| flight.until).chain(idle).chain(next)
+        operations.into_iter().flatten().map(|operation| operation.until).chain(idle).chain(next)
     }
 }

@@ -10,7 +10,7 @@ use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
 
 use crate::memory::Memory;
-use crate::model::{FlightId, PeerAnswer};
+use crate::model::{OperationId, PeerAnswer};
 use crate::rejoin::{Hold, Rung};
 use crate::safety::Unable;
 use crate::settings::Warning;
@@ -20,33 +20,33 @@ use crate::verdict::{Ground, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Check the API server, under the pinned CA.
-    CheckApi(FlightId, Span),
+    CheckApi(OperationId, Span),
     /// Ask each of these peers once whether it reaches the API server and whether the API holds an order for this
     /// machine.
-    AskPeers(FlightId, Vec<NodeName>, Span),
+    AskPeers(OperationId, Vec<NodeName>, Span),
     /// Read the orders in the API.
-    ReadOrders(FlightId, Span),
+    ReadOrders(OperationId, Span),
     /// Tell a peer the answer to its question. The agent does not wait for it.
     AnswerPeer {
         /// The peer.
         to: NodeName,
         /// The number of the peer's question.
-        ask: FlightId,
+        ask: OperationId,
         /// The answer.
         answer: PeerAnswer,
     },
     /// Read this machine's Node and try the kubelet's credentials.
-    Inspect(FlightId, Span),
+    Inspect(OperationId, Span),
     /// Open the watchdog with this timeout, or close it properly.
-    SetWatchdog(FlightId, Option<Span>, Span),
+    SetWatchdog(OperationId, Option<Span>, Span),
     /// Read the watchdog back.
-    ReadWatchdog(FlightId, Span),
+    ReadWatchdog(OperationId, Span),
     /// Feed the watchdog. The agent does not wait for it.
     FeedWatchdog,
     /// Make this the durable memory.
-    Record(FlightId, Memory, Span),
+    Record(OperationId, Memory, Span),
     /// Change this machine. One at a time, and only after the memory of it is durable.
-    Act(FlightId, Verb, Span),
+    Act(OperationId, Verb, Span),
     /// Tell operators and the controller. The agent does not wait for it.
     Report(Report),
     /// Send a tick at this time at the latest. A newer wake-up replaces the older one.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reveille_core::model::agent::Ask;
 use reveille_core::model::id::{NodeName, ZoneName};
 
-use crate::model::{FlightId, Inspection, Machine, Outcome, PeerAnswer, WatchdogSeen};
+use crate::model::{Inspection, Machine, OperationId, Outcome, PeerAnswer, WatchdogSeen};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub enum Event {
     /// The API server was checked, under the pinned CA. Any answer counts as an answer, a refusal too.
     ApiChecked {
         /// The number of the check.
-        flight: FlightId,
+        operation: OperationId,
         /// The reason why the API server did not answer, if it did not.
         silent: Option<Arc<str>>,
     },
     /// A peer answered a question about this machine. The agent learns from the deadline that a peer did not answer.
     PeerAnswered {
         /// The number of the round.
-        flight: FlightId,
+        operation: OperationId,
         /// The peer.
         peer: NodeName,
         /// The answer.
@@ -41,42 +41,42 @@ pub enum Event {
         /// The peer.
         from: NodeName,
         /// The peer's number for the question, which the answer repeats.
-        ask: FlightId,
+        ask: OperationId,
     },
     /// The orders in the API, or the reason why they could not be read.
     OrdersRead {
         /// The number of the reading.
-        flight: FlightId,
+        operation: OperationId,
         /// The machines that are ordered to go down.
         orders: Result<BTreeSet<NodeName>, Arc<str>>,
     },
     /// The process inspected the Node and its credentials.
     Inspected {
         /// The number of the inspection.
-        flight: FlightId,
+        operation: OperationId,
         /// What was found.
         found: Inspection,
     },
     /// The process set the watchdog, or failed to. The agent reads its state back afterwards.
     WatchdogSet {
         /// The number of the setting.
-        flight: FlightId,
+        operation: OperationId,
         /// How it ended.
         outcome: Outcome,
     },
     /// The process read the watchdog back.
     WatchdogRead {
         /// The number of the reading.
-        flight: FlightId,
+        operation: OperationId,
         /// The watchdog's state.
         found: WatchdogSeen,
     },
     /// The memory that the agent handed over is durable.
-    Recorded(FlightId),
+    Recorded(OperationId),
     /// An act ended.
     Done {
         /// The number of the act.
-        flight: FlightId,
+        operation: OperationId,
         /// How.
         outcome: Outcome,
     },

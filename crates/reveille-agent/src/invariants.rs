@@ -28,7 +28,7 @@ use crate::effect::{Effect, Report, Verb};
 use crate::event::Event;
 use crate::memory::DAY;
 use crate::model::{
-    Credentials, Device, FlightId, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome,
+    Credentials, Device, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, OperationId, Outcome,
     PeerAnswer, Role, WatchdogSeen,
 };
 use crate::settings::Settings;
@@ -72,7 +72,7 @@ enum Armed {
 /// The peers that the agent asked, and the first answer of each.
 #[derive(Clone, Debug, Default)]
 struct Asked {
-    flight: FlightId,
+    operation: OperationId,
     peers: Vec<NodeName>,
     answers: BTreeMap<NodeName, PeerAnswer>,
 }
@@ -81,7 +81,7 @@ struct Asked {
 #[derive(Clone, Debug)]
 pub struct Witness {
     settings: Settings,
-    in_flight: BTreeMap<Kind, (FlightId, Time)>,
+    in_flight: BTreeMap<Kind, (OperationId, Time)>,
     heard_at: Option<Time>,
     wake_at: Option<Time>,
     machine: Option<Machine>,
@@ -175,15 +175,15 @@ impl Witness {
             Event::PeersListed(peers) => {
                 self.known_peers = peers.keys().filter(|peer| **peer != self.name).cloned().collect();
             }
-            Event::ApiChecked { flight, silent } if self.lands(Kind::Check, *flight) => {
+            Event::ApiChecked { operation, silent } if self.lands(Kind::Check, *operation) => {
                 self.api_answers = silent.is_none();
                 if self.api_answers {
                     self.asked = None;
                     self.in_flight.remove(&Kind::Peers);
                 }
             }
-            Event::PeerAnswered { flight, peer, answer } => {
-                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.flight == *flight)
+            Event::PeerAnswered { operation, peer, answer } => {
+                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.operation == *operation)
                     && asked.peers.contains(peer)
                 {
                     let first = *asked.answers.entry(peer.clone()).or_insert(*answer);
@@ -194,7 +194,7 @@ impl Witness {
                     }
                 }
             }
-            Event::Inspected { flight, found } if self.lands(Kind::Inspection, *flight) => {
+            Event::Inspected { operation, found } if self.lands(Kind::Inspection, *operation) => {
                 let same = self.found.as_ref().is_some_and(|before| before.credentials == found.credentials);
                 let before = if same { self.stale_in_a_row } else { 0 };
                 self.stale_in_a_row = if may_be_stale(&found.credentials) { before + 1 } else { 0 };
@@ -209,20 +209,20 @@ impl Witness {
                 self.ordered = true;
                 self.leaving = self.leaving.filter(|how| *how != Leaving::Removed);
             }
-            Event::OrdersRead { flight, .. } => drop(self.lands(Kind::Orders, *flight)),
-            Event::WatchdogSet { flight, .. } => drop(self.lands(Kind::WatchdogSet, *flight)),
-            Event::WatchdogRead { flight, found } if self.lands(Kind::WatchdogRead, *flight) => {
+            Event::OrdersRead { operation, .. } => drop(self.lands(Kind::Orders, *operation)),
+            Event::WatchdogSet { operation, .. } => drop(self.lands(Kind::WatchdogSet, *operation)),
+            Event::WatchdogRead { operation, found } if self.lands(Kind::WatchdogRead, *operation) => {
                 self.armed = match found {
                     WatchdogSeen::Armed(timeout) => Some(Armed::Bites(*timeout, now)),
                     WatchdogSeen::Disarmed => Some(Armed::No),
                     WatchdogSeen::CannotTell => None,
                 };
             }
-            Event::Recorded(flight) if self.lands(Kind::Record, *flight) => {
+            Event::Recorded(operation) if self.lands(Kind::Record, *operation) => {
                 // One act; a reset and its join are two acts.
                 self.covered = if self.reset_recorded { 2 } else { 1 };
             }
-            Event::Done { flight, outcome } if self.lands(Kind::Act, *flight) => {
+            Event::Done { operation, outcome } if self.lands(Kind::Act, *operation) => {
                 // A reboot that the system refused does not happen: the agent has to feed the watchdog again.
                 self.rebooting_until = self.rebooting_until.filter(|_| *outcome == Outcome::Done);
             }
@@ -245,8 +245,8 @@ impl Witness {
     }
 
     /// The answer belongs to an effect in flight.
-    fn lands(&mut self, kind: Kind, flight: FlightId) -> bool {
-        let lands = self.in_flight.get(&kind).is_some_and(|(known, _)| *known == flight);
+    fn lands(&mut self, kind: Kind, operation: OperationId) -> bool {
+        let lands = self.in_flight.get(&kind).is_some_and(|(known, _)| *known == operation);
         if lands {
             self.in_flight.remove(&kind);
         }
@@ -282,7 +282,7 @@ impl Witness {
                 ensure(!peers.contains(&self.name), 3, || "it asks itself".to_owned())?;
                 let once: BTreeSet<&NodeName> = peers.iter().collect();
                 ensure(once.len() == peers.len(), 3, || "a peer is asked twice in a round".to_owned())?;
-                self.asked = Some(Asked { flight: *id, peers: peers.clone(), answers: BTreeMap::new() });
+                self.asked = Some(Asked { operation: *id, peers: peers.clone(), answers: BTreeMap::new() });
                 Ok(())
             }
             Effect::ReadOrders(id, within) => self.flies(now, Kind::Orders, *id, *within),
@@ -328,7 +328,7 @@ impl Witness {
         }
     }
 
-    fn flies(&mut self, now: Time, kind: Kind, id: FlightId, within: Span) -> Checked {
+    fn flies(&mut self, now: Time, kind: Kind, id: OperationId, within: Span) -> Checked {
         let bounded = within > Span::ZERO && within <= Span::from_min(60);
         ensure(bounded, 4, || format!("{kind:?} is waited for {within}"))?;
         let twice = self.in_flight.insert(kind, (id, now + within));

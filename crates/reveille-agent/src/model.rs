@@ -11,13 +11,13 @@ use reveille_core::model::time::{Span, Time};
 
 /// The number of an effect; its answer carries the number back, so that the agent recognises a late answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct FlightId(pub u64);
+pub struct OperationId(pub u64);
 
 /// An effect that the agent waits for, until a time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flight {
+pub struct Operation {
     /// The effect's number.
-    pub id: FlightId,
+    pub id: OperationId,
     /// After this time the effect counts as not answered.
     pub until: Time,
 }

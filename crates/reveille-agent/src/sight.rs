@@ -7,7 +7,7 @@
 use reveille_core::model::time::{Span, Time};
 
 use crate::effect::Effect;
-use crate::model::{Credentials, Flight, FlightId, Inspection, Leaving, NodeSeen};
+use crate::model::{Credentials, Inspection, Leaving, NodeSeen, Operation, OperationId};
 use crate::turn::Turn;
 
 /// The time limit of an inspection: a few requests, each with its own deadline.
@@ -16,11 +16,11 @@ const INSPECT_WITHIN: Span = Span::from_s(20);
 /// The last inspection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
-    flight: Option<Flight>,
+    operation: Option<Operation>,
     next_at: Option<Time>,
     found: Option<Inspection>,
     /// The number of the inspection that `found` comes from.
-    read: FlightId,
+    read: OperationId,
     readings: u32,
     absent: u32,
     leaving: Option<Leaving>,
@@ -66,22 +66,22 @@ impl Sight {
     }
 
     /// An inspection that was asked for after that one has a result.
-    pub(crate) fn is_newer_than(&self, asked: FlightId) -> bool {
+    pub(crate) fn is_newer_than(&self, asked: OperationId) -> bool {
         self.found.is_some() && self.read > asked
     }
 
     /// Makes the next inspection due now. Returns the number that its result will be newer than.
-    pub(crate) fn want_anew(&mut self, turn: &Turn<'_>) -> FlightId {
+    pub(crate) fn want_anew(&mut self, turn: &Turn<'_>) -> OperationId {
         self.next_at = Some(turn.now);
         // An inspection that is already under way was asked for before.
-        self.flight.map_or(self.read, |flight| flight.id)
+        self.operation.map_or(self.read, |operation| operation.id)
     }
 
-    pub(crate) fn inspected(&mut self, turn: &Turn<'_>, id: FlightId, found: Inspection) {
-        if self.flight.is_none_or(|flight| flight.id != id) {
+    pub(crate) fn inspected(&mut self, turn: &Turn<'_>, id: OperationId, found: Inspection) {
+        if self.operation.is_none_or(|operation| operation.id != id) {
             return;
         }
-        (self.flight, self.read) = (None, id);
+        (self.operation, self.read) = (None, id);
         let same = self.found.as_ref().is_some_and(|before| before.credentials == found.credentials);
         self.readings = if same { self.readings.saturating_add(1) } else { 1 };
         let unregistered = found.node == NodeSeen::Absent && found.credentials == Credentials::Accepted;
@@ -94,15 +94,15 @@ impl Sight {
     }
 
     pub(crate) fn advance(&mut self, turn: &mut Turn<'_>, reaches: bool) {
-        if self.flight.is_some_and(|flight| turn.is_over(flight)) {
-            (self.flight, self.found) = (None, None);
+        if self.operation.is_some_and(|operation| turn.is_over(operation)) {
+            (self.operation, self.found) = (None, None);
             (self.readings, self.absent, self.ready_since) = (0, 0, None);
         }
         let due = self.next_at.is_none_or(|at| at <= turn.now);
-        if reaches && self.flight.is_none() && due {
-            let flight = turn.fly(INSPECT_WITHIN);
-            turn.out.push(Effect::Inspect(flight.id, INSPECT_WITHIN));
-            self.flight = Some(flight);
+        if reaches && self.operation.is_none() && due {
+            let operation = turn.fly(INSPECT_WITHIN);
+            turn.out.push(Effect::Inspect(operation.id, INSPECT_WITHIN));
+            self.operation = Some(operation);
             self.next_at = Some(turn.now + turn.settings.inspect_every);
         }
     }
@@ -113,8 +113,8 @@ impl Sight {
     }
 
     pub(crate) fn moments(&self, reaches: bool) -> impl Iterator<Item = Time> {
-        let waited = self.flight.map(|flight| flight.until);
-        let next = self.next_at.filter(|_| reaches && self.flight.is_none());
+        let waited = self.operation.map(|operation| operation.until);
+        let next = self.next_at.filter(|_| reaches && self.operation.is_none());
         waited.into_iter().chain(next)
     }
 }

@@ -69,7 +69,7 @@ pub struct State {
     told_spent: bool,
     told_unable: Option<Option<Unable>>,
     warnings: Vec<Warning>,
-    last_flight: u64,
+    last_operation: u64,
     stepped_at: Option<Time>,
     wake_at: Option<Time>,
 }
@@ -97,7 +97,7 @@ impl State {
             told_spent: false,
             told_unable: None,
             warnings: start.warnings,
-            last_flight: 0,
+            last_operation: 0,
             stepped_at: None,
             wake_at: None,
         }
@@ -106,7 +106,8 @@ impl State {
     /// Takes an event in and returns the effects.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         let settings = *self.config.settings();
-        let mut turn = Turn { now, settings: &settings, out: Vec::new(), last_flight: self.last_flight };
+        let mut turn =
+            Turn { now, settings: &settings, out: Vec::new(), last_operation: self.last_operation };
         for warning in std::mem::take(&mut self.warnings) {
             turn.report(Report::Raised(warning));
         }
@@ -125,7 +126,7 @@ impl State {
             turn.out.extend(wake.map(Effect::WakeAt));
         }
         self.wake_at = wake;
-        self.last_flight = turn.last_flight;
+        self.last_operation = turn.last_operation;
         turn.out
     }
 
@@ -181,16 +182,22 @@ impl State {
                 self.machine = Some(machine);
             }
             Event::PeersListed(peers) => self.contact.know(&self.name, peers),
-            Event::ApiChecked { flight, silent } => self.contact.checked(turn, flight, silent.is_some()),
-            Event::PeerAnswered { flight, peer, answer } => self.contact.answered(turn, flight, peer, answer),
+            Event::ApiChecked { operation, silent } => {
+                self.contact.checked(turn, operation, silent.is_some())
+            }
+            Event::PeerAnswered { operation, peer, answer } => {
+                self.contact.answered(turn, operation, peer, answer)
+            }
             Event::PeerAsked { from, ask } => self.answering.asked(turn, from, ask),
-            Event::OrdersRead { flight, orders } => self.answering.read(turn, flight, orders.as_ref().ok()),
-            Event::Inspected { flight, found } => self.sight.inspected(turn, flight, found),
-            Event::WatchdogSet { flight, outcome } => self.watchdog.was_set(turn, flight, &outcome),
-            Event::WatchdogRead { flight, found } => self.watchdog.was_read(turn, flight, found),
-            Event::Recorded(flight) => self.work_answered(flight, true),
-            Event::Done { flight, outcome } => {
-                self.work_answered(flight, outcome == crate::model::Outcome::Done);
+            Event::OrdersRead { operation, orders } => {
+                self.answering.read(turn, operation, orders.as_ref().ok())
+            }
+            Event::Inspected { operation, found } => self.sight.inspected(turn, operation, found),
+            Event::WatchdogSet { operation, outcome } => self.watchdog.was_set(turn, operation, &outcome),
+            Event::WatchdogRead { operation, found } => self.watchdog.was_read(turn, operation, found),
+            Event::Recorded(operation) => self.work_answered(operation, true),
+            Event::Done { operation, outcome } => {
+                self.work_answered(operation, outcome == crate::model::Outcome::Done);
             }
             Event::Ordered => self.take_order(),
             Event::Planned => self.take_plan(),

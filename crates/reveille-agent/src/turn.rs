@@ -10,7 +10,7 @@
 use reveille_core::model::time::{Span, Time};
 
 use crate::effect::{Effect, Report};
-use crate::model::{Flight, FlightId};
+use crate::model::{Operation, OperationId};
 use crate::settings::Settings;
 
 /// One step: its time, and its effects.
@@ -19,18 +19,18 @@ pub(crate) struct Turn<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) out: Vec<Effect>,
     /// The number of the newest effect that the agent waits for.
-    pub(crate) last_flight: u64,
+    pub(crate) last_operation: u64,
 }
 
 impl Turn<'_> {
     /// Registers an effect that the agent waits for, no longer than this.
-    pub(crate) fn fly(&mut self, within: Span) -> Flight {
-        self.last_flight += 1;
-        Flight { id: FlightId(self.last_flight), until: self.now + within }
+    pub(crate) fn fly(&mut self, within: Span) -> Operation {
+        self.last_operation += 1;
+        Operation { id: OperationId(self.last_operation), until: self.now + within }
     }
 
-    pub(crate) fn is_over(&self, flight: Flight) -> bool {
-        flight.until <= self.now
+    pub(crate) fn is_over(&self, operation: Operation) -> bool {
+        operation.until <= self.now
     }
 
     pub(crate) fn report(&mut self, report: Report) {

@@ -12,7 +12,7 @@
 use reveille_core::model::time::{Span, Time};
 
 use crate::effect::{Effect, Report};
-use crate::model::{Device, Flight, FlightId, Outcome, WatchdogSeen};
+use crate::model::{Device, Operation, OperationId, Outcome, WatchdogSeen};
 use crate::turn::Turn;
 
 /// The time limit for setting a device, and for reading it.
@@ -32,9 +32,9 @@ enum Stage {
     #[default]
     Unproved,
     /// The agent asked for this state.
-    Setting(Flight, Option<Span>),
+    Setting(Operation, Option<Span>),
     /// The agent set this state, and is reading it back.
-    Reading(Flight, Option<Span>),
+    Reading(Operation, Option<Span>),
     /// The agent read back the state that it set.
     Proved(Option<Span>),
 }
@@ -67,24 +67,24 @@ impl Watchdog {
             || (matches!(self.stage, Stage::Proved(None)) && self.wanted.is_none())
     }
 
-    pub(crate) fn was_set(&mut self, turn: &mut Turn<'_>, id: FlightId, outcome: &Outcome) {
-        let Stage::Setting(flight, to) = self.stage else { return };
-        if flight.id != id {
+    pub(crate) fn was_set(&mut self, turn: &mut Turn<'_>, id: OperationId, outcome: &Outcome) {
+        let Stage::Setting(operation, to) = self.stage else { return };
+        if operation.id != id {
             return;
         }
         match outcome {
             Outcome::Done => {
-                let flight = turn.fly(DEVICE_WITHIN);
-                turn.out.push(Effect::ReadWatchdog(flight.id, DEVICE_WITHIN));
-                self.stage = Stage::Reading(flight, to);
+                let operation = turn.fly(DEVICE_WITHIN);
+                turn.out.push(Effect::ReadWatchdog(operation.id, DEVICE_WITHIN));
+                self.stage = Stage::Reading(operation, to);
             }
             Outcome::Failed(_) => self.fail(turn),
         }
     }
 
-    pub(crate) fn was_read(&mut self, turn: &mut Turn<'_>, id: FlightId, found: WatchdogSeen) {
-        let Stage::Reading(flight, to) = self.stage else { return };
-        if flight.id != id {
+    pub(crate) fn was_read(&mut self, turn: &mut Turn<'_>, id: OperationId, found: WatchdogSeen) {
+        let Stage::Reading(operation, to) = self.stage else { return };
+        if operation.id != id {
             return;
         }
         let proved = match found {
@@ -129,14 +129,17 @@ impl Watchdog {
     ) {
         if device != Some(Device::Usable) {
             // A request of a moment ago may still be answered.
-            let waits = |flight: Flight| !turn.is_over(flight);
-            if !matches!(self.stage, Stage::Setting(flight, _) | Stage::Reading(flight, _) if waits(flight)) {
+            let waits = |operation: Operation| !turn.is_over(operation);
+            if !matches!(self.stage, Stage::Setting(operation, _) | Stage::Reading(operation, _) if waits(operation))
+            {
                 *self = Self::default();
             }
             return;
         }
         match self.stage {
-            Stage::Setting(flight, _) | Stage::Reading(flight, _) if turn.is_over(flight) => self.fail(turn),
+            Stage::Setting(operation, _) | Stage::Reading(operation, _) if turn.is_over(operation) => {
+                self.fail(turn)
+            }
             _ => {}
         }
         if wanted != self.wanted {
@@ -150,9 +153,9 @@ impl Watchdog {
             Stage::Setting(..) | Stage::Reading(..) => false,
         };
         if idle {
-            let flight = turn.fly(DEVICE_WITHIN);
-            turn.out.push(Effect::SetWatchdog(flight.id, self.wanted, DEVICE_WITHIN));
-            self.stage = Stage::Setting(flight, self.wanted);
+            let operation = turn.fly(DEVICE_WITHIN);
+            turn.out.push(Effect::SetWatchdog(operation.id, self.wanted, DEVICE_WITHIN));
+            self.stage = Stage::Setting(operation, self.wanted);
             if self.wanted.is_some() {
                 self.feed_within(turn, self.wanted);
             }
@@ -181,7 +184,7 @@ impl Watchdog {
 
     pub(crate) fn moments(&self, feeds: bool) -> impl Iterator<Item = Time> {
         let waited = match self.stage {
-            Stage::Setting(flight, _) | Stage::Reading(flight, _) => Some(flight.until),
+            Stage::Setting(operation, _) | Stage::Reading(operation, _) => Some(operation.until),
             Stage::Unproved => self.again_at,
             Stage::Proved(_) => None,
         };

@@ -9,9 +9,9 @@
 
 use serde_json::Value;
 
+use crate::counts::{Client, Entry};
 use crate::object::{Object, Resource};
 use crate::stamp::Stamp;
-use crate::tally::{Client, Entry};
 
 /// Characters kept of a name that a client gives itself.
 const NAME_MAX: usize = 120;
@@ -63,7 +63,7 @@ fn is_trial(uri: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Tally;
+    use crate::counts::Counts;
     use serde_json::json;
 
     fn line(nth: u32, stage: &str, verb: &str, agent: &str, address: &str, code: u16) -> String {
@@ -76,15 +76,15 @@ mod tests {
 
     #[test]
     fn two_agents_with_one_identity_are_told_by_their_addresses() {
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         for nth in 0..120 {
             let address = if nth % 2 == 0 { "10.0.0.1" } else { "10.0.0.2" };
             for stage in ["RequestReceived", "ResponseComplete"] {
                 let entry = entry(&line(nth, stage, "update", "agent/1", address, 200));
-                entry.into_iter().for_each(|entry| tally.take(entry));
+                entry.into_iter().for_each(|entry| counts.take(entry));
             }
         }
-        let hot = tally.hot();
+        let hot = counts.hot();
         let [one] = hot.as_slice() else { panic!("{hot:?}") };
         assert_eq!(one.writes, 120);
         let by: Vec<_> = one.by.iter().map(|(client, writes)| (client.addresses.as_str(), *writes)).collect();

@@ -1,14 +1,14 @@
 //! Verdicts from a log that an operator gave us: audit log, or the API server's own.
 //!
 //! ```text
-//!  Tally ─▶ hot ─▶ Verdict, with the writers where the log names them
+//!  Counts ─▶ hot ─▶ Verdict, with the writers where the log names them
 //! ```
 
 use reveille_core::model::time::Time;
 
 use crate::class;
+use crate::counts::{Client, Counted, Counts};
 use crate::machine::Machine;
-use crate::tally::{Client, Counted, Tally};
 use crate::verdict::{Heat, Rate, Subject, Suspect, Verdict, Witness};
 
 /// Verdicts of one log.
@@ -17,8 +17,8 @@ const VERDICTS_MAX: usize = 20;
 const WRITES_MIN: u64 = 10;
 
 /// What is hot in this log.
-pub fn verdicts(tally: &Tally, by: Witness, now: Time) -> Vec<Verdict> {
-    let mut hot = tally.hot();
+pub fn verdicts(counts: &Counts, by: Witness, now: Time) -> Vec<Verdict> {
+    let mut hot = counts.hot();
     hot.truncate(VERDICTS_MAX);
     hot.into_iter().map(|counted| verdict(counted, by, now)).collect()
 }

@@ -9,9 +9,9 @@
 //! Six such lines are one PUT. Only the aggregator's handler counts: whatever comes to the server passes it first, and once.
 //! The log names no writer.
 
+use crate::counts::Entry;
 use crate::object::Object;
 use crate::stamp::Stamp;
-use crate::tally::Entry;
 
 /// The write that this line tells of, if it tells of one.
 pub fn entry(line: &str) -> Option<Entry> {
@@ -41,7 +41,7 @@ fn stamp(head: &str) -> Option<Stamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Tally;
+    use crate::counts::Counts;
     use reveille_core::model::time::Span;
 
     /// One PUT at verbosity 5, in the order in which it goes through the servers.
@@ -54,9 +54,9 @@ mod tests {
         let [one] = entries.as_slice() else { panic!("{entries:?}") };
         assert_eq!(one.object.to_string(), "nodes.management.cattle.io c-x2x8k/machine-h46dc");
         assert!(one.at.is_some());
-        let mut tally = Tally::without_year();
-        tally.take(one.clone());
-        let hot = tally.hot();
+        let mut counts = Counts::without_year();
+        counts.take(one.clone());
+        let hot = counts.hot();
         assert_eq!((hot.len(), hot[0].writes, hot[0].over, hot[0].share), (1, 1, Span::ZERO, 100));
     }
 
@@ -67,14 +67,14 @@ mod tests {
                 "I{stamp}  1 handler.go:153] kube-aggregator: PUT \"/api/v1/nodes/a\" satisfied by gorestful with webservice /api/v1"
             )
         };
-        let mut tally = Tally::without_year();
+        let mut counts = Counts::without_year();
         for (date, second) in
             [("1231 23:59:", 58), ("1231 23:59:", 59), ("0101 00:00:", 0), ("0101 00:00:", 1)]
         {
-            tally.take(entry(&line(&format!("{date}{second:02}.000000"))).unwrap());
+            counts.take(entry(&line(&format!("{date}{second:02}.000000"))).unwrap());
         }
-        assert_eq!(tally.hot()[0].over, Span::from_s(3));
-        assert_eq!(tally.hot()[0].writes, 4);
+        assert_eq!(counts.hot()[0].over, Span::from_s(3));
+        assert_eq!(counts.hot()[0].writes, 4);
     }
 
     #[test]
@@ -105,10 +105,13 @@ mod tests {
             );
             entry(&line).unwrap()
         };
-        let mut tally = Tally::without_year();
-        (0..100).for_each(|nth| tally.take(put(if nth % 5 < 2 { 0 } else { nth }, nth * 10)));
-        let hot: Vec<_> =
-            tally.hot().into_iter().map(|counted| (counted.object.name.to_string(), counted.share)).collect();
+        let mut counts = Counts::without_year();
+        (0..100).for_each(|nth| counts.take(put(if nth % 5 < 2 { 0 } else { nth }, nth * 10)));
+        let hot: Vec<_> = counts
+            .hot()
+            .into_iter()
+            .map(|counted| (counted.object.name.to_string(), counted.share))
+            .collect();
         assert_eq!(hot, [("n0".to_owned(), 40)]);
     }
 }

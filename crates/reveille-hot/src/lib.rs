@@ -5,7 +5,7 @@
 //!  list: generation, age ──────────────────┤            ┌▶ Follow ─▶ versions ─▶ differ, managed ─▶ flips ─▶ class
 //!  /metrics, twice ─▶ metrics ─▶ storms ───┼▶ state ─▶ case ─────────────────────────────────────────────▶ Verdict
 //!  audit log ─▶ audit ─┐                   │
-//!  klog ─────▶ klog ───┴▶ tally ─▶ files ──┘            budget: our own writes
+//!  klog ─────▶ klog ───┴▶ counts ─▶ files ──┘            budget: our own writes
 //! ```
 //!
 //! Pure, as the engine is: `State::step(now, event) → effects`. The caller that performs the effects holds the connections. Each
@@ -22,6 +22,7 @@ pub mod bucket;
 pub mod budget;
 mod case;
 pub mod class;
+pub mod counts;
 pub mod differ;
 pub mod event;
 pub mod files;
@@ -37,7 +38,6 @@ pub mod settings;
 pub mod stamp;
 mod state;
 mod storms;
-pub mod tally;
 pub mod verdict;
 
 pub use budget::Budget;

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reveille_agent::account::Account;
 use reveille_agent::effect::{Effect, Report, Verb};
-use reveille_agent::model::{FlightId, Machine, NodeSeen, Outcome, PeerAnswer, WatchdogSeen};
+use reveille_agent::model::{Machine, NodeSeen, OperationId, Outcome, PeerAnswer, WatchdogSeen};
 use reveille_agent::{Config, Event, Start, State};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
@@ -84,7 +84,7 @@ pub struct Driver<T> {
     memory: MemoryFile,
     circle: Option<Arc<Circle>>,
     /// Peers that wait for this machine's own check of the API server.
-    questions: BTreeMap<FlightId, oneshot::Sender<PeerAnswer>>,
+    questions: BTreeMap<OperationId, oneshot::Sender<PeerAnswer>>,
     last_question: u64,
     machine: Option<Machine>,
     /// The last inspection found the Node Ready.
@@ -243,7 +243,7 @@ impl<T: Tokens + 'static> Driver<T> {
     fn peer_asks(&mut self, question: Question) -> Event {
         self.questions.retain(|_, reply| !reply.is_closed());
         self.last_question += 1;
-        let ask = FlightId(self.last_question);
+        let ask = OperationId(self.last_question);
         self.questions.insert(ask, question.reply);
         Event::PeerAsked { from: question.from, ask }
     }
@@ -258,23 +258,23 @@ impl<T: Tokens + 'static> Driver<T> {
         match effect {
             Effect::Report(report) => return Some(Said::Report(report)),
             Effect::WakeAt(at) => self.wake_at = Some(at),
-            Effect::Record(flight, memory, _) => match self.memory.write(&memory) {
-                Ok(()) => self.answer(Event::Recorded(flight)),
+            Effect::Record(operation, memory, _) => match self.memory.write(&memory) {
+                Ok(()) => self.answer(Event::Recorded(operation)),
                 // There is no answer: the step after the deadline treats the write as failed.
                 Err(failure) => return Some(Said::MemoryFailed(failure.to_string())),
             },
-            Effect::CheckApi(flight, within) => self.check_api(flight, within),
-            Effect::Inspect(flight, within) => {
+            Effect::CheckApi(operation, within) => self.check_api(operation, within),
+            Effect::Inspect(operation, within) => {
                 let inspector = Arc::clone(&self.inspector);
                 self.spawn(async move {
                     let found = timeout(within.into(), inspector.inspect()).await.ok()?;
-                    let event = Event::Inspected { flight, found: found.inspection.clone() };
+                    let event = Event::Inspected { operation, found: found.inspection.clone() };
                     Some(Inner::Both(event, Said::Found(Box::new(found))))
                 });
             }
-            Effect::Act(flight, verb, within) => self.act(flight, verb, within),
-            Effect::ReadOrders(flight, within) => self.read_orders(flight, within),
-            Effect::AskPeers(flight, peers, within) => self.ask_peers(flight, peers, within),
+            Effect::Act(operation, verb, within) => self.act(operation, verb, within),
+            Effect::ReadOrders(operation, within) => self.read_orders(operation, within),
+            Effect::AskPeers(operation, peers, within) => self.ask_peers(operation, peers, within),
             Effect::AnswerPeer { ask, answer, .. } => {
                 if let Some(reply) = self.questions.remove(&ask) {
                     // A peer that closed the connection needs no answer.
@@ -282,31 +282,31 @@ impl<T: Tokens + 'static> Driver<T> {
                 }
             }
             // The machine reports that there is no watchdog.
-            Effect::SetWatchdog(flight, ..) => {
+            Effect::SetWatchdog(operation, ..) => {
                 let outcome = Outcome::Failed("there is no watchdog".into());
-                self.answer(Event::WatchdogSet { flight, outcome });
+                self.answer(Event::WatchdogSet { operation, outcome });
             }
-            Effect::ReadWatchdog(flight, _) => {
-                self.answer(Event::WatchdogRead { flight, found: WatchdogSeen::CannotTell });
+            Effect::ReadWatchdog(operation, _) => {
+                self.answer(Event::WatchdogRead { operation, found: WatchdogSeen::CannotTell });
             }
             Effect::FeedWatchdog => {}
         }
         None
     }
 
-    fn check_api(&mut self, flight: FlightId, within: Span) {
+    fn check_api(&mut self, operation: OperationId, within: Span) {
         let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
         self.spawn(async move {
             let silent = look(&inspector, circle.as_deref(), within).await;
             let why = silent.as_ref().map(|unanswered| Arc::from(unanswered.why.as_str()));
-            let event = Event::ApiChecked { flight, silent: why };
+            let event = Event::ApiChecked { operation, silent: why };
             Some(Inner::Both(event, Said::Api(silent)))
         });
     }
 
     /// Checks whether this machine reaches the API server, for peers that ask. No order to go down is ever in the API:
     /// the check reads only that it answers. Of many questions at one moment, one makes a check.
-    fn read_orders(&mut self, flight: FlightId, within: Span) {
+    fn read_orders(&mut self, operation: OperationId, within: Span) {
         let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
         self.spawn(async move {
             let answers = match circle.as_ref().and_then(|circle| circle.saw_just_now()) {
@@ -314,22 +314,22 @@ impl<T: Tokens + 'static> Driver<T> {
                 None => look(&inspector, circle.as_deref(), within).await.is_none(),
             };
             let orders = if answers { Ok(BTreeSet::new()) } else { Err("the API server is silent".into()) };
-            Some(Inner::Event(Event::OrdersRead { flight, orders }))
+            Some(Inner::Event(Event::OrdersRead { operation, orders }))
         });
     }
 
-    fn ask_peers(&mut self, flight: FlightId, peers: Vec<NodeName>, within: Span) {
+    fn ask_peers(&mut self, operation: OperationId, peers: Vec<NodeName>, within: Span) {
         let Some(circle) = self.circle.clone() else { return };
         for peer in peers {
             let circle = Arc::clone(&circle);
             self.spawn(async move {
                 let answer = circle.ask(&peer, within.into()).await?;
-                Some(Inner::Event(Event::PeerAnswered { flight, peer, answer }))
+                Some(Inner::Event(Event::PeerAnswered { operation, peer, answer }))
             });
         }
     }
 
-    fn act(&mut self, flight: FlightId, verb: Verb, within: Span) {
+    fn act(&mut self, operation: OperationId, verb: Verb, within: Span) {
         let (hands, inspector) = (Arc::clone(&self.hands), Arc::clone(&self.inspector));
         let sender = self.sender.clone();
         self.spawn(async move {
@@ -349,12 +349,12 @@ impl<T: Tokens + 'static> Driver<T> {
             let (done, ()) = tokio::join!(act, pass_on);
             drop(acting);
             let why = match done {
-                Ok(Ok(())) => return Some(Inner::Event(Event::Done { flight, outcome: Outcome::Done })),
+                Ok(Ok(())) => return Some(Inner::Event(Event::Done { operation, outcome: Outcome::Done })),
                 Ok(Err(failure)) => failure.to_string(),
                 Err(_) => format!("it took longer than {} s", within.ms / 1000),
             };
             let outcome = Outcome::Failed(why.as_str().into());
-            Some(Inner::Both(Event::Done { flight, outcome }, Said::Undone(verb, why)))
+            Some(Inner::Both(Event::Done { operation, outcome }, Said::Undone(verb, why)))
         });
     }
 

@@ -53,7 +53,7 @@ fn drawn_up(snapshot: &FinalSnapshot) -> Account {
 
 fn standing(snapshot: &FinalSnapshot) -> Standing {
     let state = snapshot.drive.state();
-    let desk = state.desk();
+    let context = state.context();
     let mut standing = Standing::default();
     for (name, id) in snapshot.machines() {
         let stands = state.standing(&MachineKey::Instance(CLOUD.into(), id));
@@ -67,14 +67,14 @@ fn standing(snapshot: &FinalSnapshot) -> Standing {
         };
         standing.machines.insert(name, word.to_owned());
     }
-    let clouds = desk.clouds.values().map(|cloud| (cloud.name.to_string(), &cloud.source));
-    for (name, source) in clouds.chain([("cluster".to_owned(), &desk.cluster.source)]) {
-        if let Trust::No(why) = source.trust(desk.now) {
+    let clouds = context.clouds.values().map(|cloud| (cloud.name.to_string(), &cloud.source));
+    for (name, source) in clouds.chain([("cluster".to_owned(), &context.cluster.source)]) {
+        if let Trust::No(why) = source.trust(context.now) {
             standing.doubts.insert(name, why.to_string());
         }
     }
-    for case in desk.cases.values() {
-        let decision = decide(&desk, case);
+    for case in context.cases.values() {
+        let decision = decide(&context, case);
         let prospect = match decision.next {
             Next::Act { .. } | Next::Wait { .. } | Next::Gather(_) | Next::UnderWay(_) | Next::Well => {
                 Prospect::GoesOn

@@ -15,7 +15,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::State;
 use crate::effect::{Effect, Report, UNDONE, Verb};
-use crate::model::{Credentials, FlightId, NodeSeen, Role};
+use crate::model::{Credentials, NodeSeen, OperationId, Role};
 use crate::rejoin::Rung;
 use crate::steps::{Step, Task};
 use crate::turn::Turn;
@@ -38,7 +38,7 @@ pub(crate) struct Work {
 struct Wait {
     until: Time,
     /// The effect's number; for an inspection: the number that its result has to be newer than.
-    id: FlightId,
+    id: OperationId,
     ended: Option<bool>,
     since: Time,
     /// For a verification: the Node existed.
@@ -85,7 +85,7 @@ impl State {
         self.is_rebooting() && self.work.as_ref().is_some_and(|work| work.bites)
     }
 
-    pub(crate) fn work_answered(&mut self, id: FlightId, done: bool) {
+    pub(crate) fn work_answered(&mut self, id: OperationId, done: bool) {
         let step = self.work.as_ref().and_then(Work::step);
         let answered = matches!(step, Some(Step::Record | Step::Settle | Step::Do(_) | Step::Reboot));
         if let Some(wait) = self.work.as_mut().and_then(|work| work.wait.as_mut())
@@ -277,8 +277,8 @@ impl State {
 
     fn begin_step(&mut self, turn: &mut Turn<'_>, step: Step) {
         let span = step.within(turn.settings);
-        let flight = turn.fly(span);
-        let mut id = flight.id;
+        let operation = turn.fly(span);
+        let mut id = operation.id;
         match step {
             Step::Disarm | Step::Verify => {}
             Step::Look => id = self.sight.want_anew(turn),
@@ -317,7 +317,7 @@ impl State {
         }
         if let Some(work) = &mut self.work {
             work.wait =
-                Some(Wait { until: flight.until, id, ended: None, since: turn.now, was_there: false });
+                Some(Wait { until: operation.until, id, ended: None, since: turn.now, was_there: false });
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille_agent::effect::Verb;
 use reveille_agent::invariants::Witness;
 use reveille_agent::model::{
-    Credentials, Device, FlightId, Inspection, Leaving, Machine, NodeSeen, Outcome, PeerAnswer, Role,
+    Credentials, Device, Inspection, Leaving, Machine, NodeSeen, OperationId, Outcome, PeerAnswer, Role,
     WatchdogSeen,
 };
 use reveille_agent::{Effect, Event, Memory, Report, Settings, Start, State};
@@ -127,44 +127,46 @@ impl Bench {
 
     fn serve(&mut self, effect: Effect) -> Option<Event> {
         match effect {
-            Effect::CheckApi(flight, _) => {
+            Effect::CheckApi(operation, _) => {
                 let silent = (!self.around.api).then(|| "connection refused".into());
-                Some(Event::ApiChecked { flight, silent })
+                Some(Event::ApiChecked { operation, silent })
             }
-            Effect::AskPeers(flight, peers, _) => {
+            Effect::AskPeers(operation, peers, _) => {
                 for peer in peers {
                     if let Some(answer) = self.around.peers[&peer].1 {
-                        self.hear(Event::PeerAnswered { flight, peer, answer });
+                        self.hear(Event::PeerAnswered { operation, peer, answer });
                     }
                 }
                 None
             }
-            Effect::ReadOrders(flight, _) => {
+            Effect::ReadOrders(operation, _) => {
                 let orders = if self.around.api { Ok(BTreeSet::new()) } else { Err("no answer".into()) };
-                Some(Event::OrdersRead { flight, orders })
+                Some(Event::OrdersRead { operation, orders })
             }
-            Effect::Inspect(flight, _) => Some(Event::Inspected { flight, found: self.around.found.clone() }),
-            Effect::SetWatchdog(flight, to, _) => {
+            Effect::Inspect(operation, _) => {
+                Some(Event::Inspected { operation, found: self.around.found.clone() })
+            }
+            Effect::SetWatchdog(operation, to, _) => {
                 if self.around.device_obeys {
                     self.around.watchdog = to;
                 }
-                Some(Event::WatchdogSet { flight, outcome: Outcome::Done })
+                Some(Event::WatchdogSet { operation, outcome: Outcome::Done })
             }
-            Effect::ReadWatchdog(flight, _) => {
+            Effect::ReadWatchdog(operation, _) => {
                 let found = self.around.watchdog.map_or(WatchdogSeen::Disarmed, WatchdogSeen::Armed);
-                Some(Event::WatchdogRead { flight, found })
+                Some(Event::WatchdogRead { operation, found })
             }
-            Effect::Record(flight, memory, _) => {
+            Effect::Record(operation, memory, _) => {
                 if !self.around.disk {
                     return None;
                 }
                 self.memory = memory;
-                Some(Event::Recorded(flight))
+                Some(Event::Recorded(operation))
             }
-            Effect::Act(flight, verb, _) => {
+            Effect::Act(operation, verb, _) => {
                 self.acts.push((self.now, verb));
                 let outcome = (self.around.works)(&mut self.around, verb);
-                Some(Event::Done { flight, outcome })
+                Some(Event::Done { operation, outcome })
             }
             Effect::Report(report) => {
                 self.reports.push((self.now, report));
@@ -226,6 +228,6 @@ impl Bench {
     }
 }
 
-pub const fn flight(number: u64) -> FlightId {
-    FlightId(number)
+pub const fn operation(number: u64) -> OperationId {
+    OperationId(number)
 }

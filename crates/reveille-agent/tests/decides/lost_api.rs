@@ -8,7 +8,7 @@ use reveille_agent::{Effect, Event, Memory, Settings};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::Span;
 
-use crate::fixture::{Bench, flight, machine};
+use crate::fixture::{Bench, machine, operation};
 
 const HOUR: Span = Span::from_min(60);
 
@@ -97,7 +97,7 @@ fn what_answers_while_the_intent_is_written_stops_the_reboot() {
     let (mut bench, record) = about_to_reboot(Bench::with_peers(6, 2));
     bench.around.api = true;
     let id = bench.check_asked();
-    bench.hear(Event::ApiChecked { flight: id, silent: None });
+    bench.hear(Event::ApiChecked { operation: id, silent: None });
     bench.run(Span::from_s(8));
     bench.hear(Event::Recorded(record));
     bench.run(HOUR);
@@ -107,7 +107,7 @@ fn what_answers_while_the_intent_is_written_stops_the_reboot() {
 
 /// An agent that is sure that only its machine is cut off: it is writing its intent, and the function also returns the
 /// number of that write.
-fn about_to_reboot(mut bench: Bench) -> (Bench, reveille_agent::model::FlightId) {
+fn about_to_reboot(mut bench: Bench) -> (Bench, reveille_agent::model::OperationId) {
     bench.run(Span::from_min(1));
     bench.peers_say(None, None);
     (bench.around.api, bench.around.disk) = (false, false);
@@ -120,19 +120,19 @@ fn about_to_reboot(mut bench: Bench) -> (Bench, reveille_agent::model::FlightId)
 }
 
 impl Bench {
-    fn memory_asked(&self) -> Option<reveille_agent::model::FlightId> {
+    fn memory_asked(&self) -> Option<reveille_agent::model::OperationId> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::Record(id, ..) => Some(*id),
             _ => None,
         })
     }
 
-    fn check_asked(&self) -> reveille_agent::model::FlightId {
+    fn check_asked(&self) -> reveille_agent::model::OperationId {
         let checks = self.effects.iter().rev().find_map(|effect| match effect {
             Effect::CheckApi(id, _) => Some(*id),
             _ => None,
         });
-        checks.unwrap_or(flight(0))
+        checks.unwrap_or(operation(0))
     }
 }
 
@@ -186,10 +186,10 @@ fn a_peer_hears_what_was_read_for_it_and_never_a_guess() {
         });
         all.collect()
     };
-    bench.hear(Event::PeerAsked { from: "w-2".into(), ask: flight(900) });
+    bench.hear(Event::PeerAsked { from: "w-2".into(), ask: operation(900) });
     assert_eq!(answers(&bench), [PeerAnswer::NoOrder]);
     bench.around.api = false;
-    bench.hear(Event::PeerAsked { from: "w-2".into(), ask: flight(901) });
+    bench.hear(Event::PeerAsked { from: "w-2".into(), ask: operation(901) });
     assert_eq!(answers(&bench), [PeerAnswer::NoOrder, PeerAnswer::LostToo]);
 }
 
@@ -268,7 +268,7 @@ fn a_peer_that_speaks_twice_is_believed_the_first_time() {
     }
     let asked = round(&bench).unwrap();
     let say = |bench: &mut Bench, peer: &str, answer| {
-        bench.hear(Event::PeerAnswered { flight: asked, peer: peer.into(), answer });
+        bench.hear(Event::PeerAnswered { operation: asked, peer: peer.into(), answer });
     };
     for peer in ["w-2", "w-3"] {
         say(&mut bench, peer, PeerAnswer::LostToo);
@@ -309,7 +309,7 @@ fn a_second_answer_to_a_reboot_feeds_no_watchdog_that_is_to_bite() {
         _ => None,
     });
     let before = bench.effects.len();
-    bench.hear(Event::Done { flight: asked.unwrap(), outcome: Outcome::Failed("no".into()) });
+    bench.hear(Event::Done { operation: asked.unwrap(), outcome: Outcome::Failed("no".into()) });
     bench.run(Span::from_min(1));
     assert!(!bench.effects[before..].contains(&Effect::FeedWatchdog), "{}", bench.all_said());
 }
@@ -322,7 +322,7 @@ fn a_voice_that_comes_late_may_keep_a_reboot_from_happening() {
         _ => None,
     });
     bench.hear(Event::PeerAnswered {
-        flight: round.unwrap(),
+        operation: round.unwrap(),
         peer: "w-2".into(),
         answer: PeerAnswer::LostToo,
     });

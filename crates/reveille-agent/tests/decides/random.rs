@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 use reveille_agent::effect::Verb;
 use reveille_agent::invariants::{Violation, Witness};
 use reveille_agent::model::{
-    Credentials, Device, FlightId, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome,
+    Credentials, Device, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, OperationId, Outcome,
     PeerAnswer, Role, WatchdogSeen,
 };
 use reveille_agent::{Effect, Event, Memory, Settings, Start, State};
@@ -169,10 +169,10 @@ impl Run {
         let fails = |mood: u32| mood.is_multiple_of(11);
         let outcome = if fails(mood) { Outcome::Failed("no".into()) } else { Outcome::Done };
         match effect {
-            Effect::CheckApi(flight, _) => {
-                vec![Event::ApiChecked { flight: *flight, silent: (mood % 3 == 1).then(|| "x".into()) }]
+            Effect::CheckApi(operation, _) => {
+                vec![Event::ApiChecked { operation: *operation, silent: (mood % 3 == 1).then(|| "x".into()) }]
             }
-            Effect::AskPeers(flight, peers, _) => {
+            Effect::AskPeers(operation, peers, _) => {
                 let all = [
                     None,
                     None,
@@ -184,19 +184,23 @@ impl Run {
                 let answer = |(place, peer): (usize, &NodeName)| {
                     let odd = mood.is_multiple_of(5) && place == 0;
                     let answer = if odd { pick(&all, mood / 7) } else { usual };
-                    answer.map(|answer| Event::PeerAnswered { flight: *flight, peer: peer.clone(), answer })
+                    answer.map(|answer| Event::PeerAnswered {
+                        operation: *operation,
+                        peer: peer.clone(),
+                        answer,
+                    })
                 };
                 peers.iter().enumerate().filter_map(answer).collect()
             }
-            Effect::ReadOrders(flight, _) => {
+            Effect::ReadOrders(operation, _) => {
                 let orders = if fails(mood) { Err("x".into()) } else { Ok(BTreeSet::new()) };
-                vec![Event::OrdersRead { flight: *flight, orders }]
+                vec![Event::OrdersRead { operation: *operation, orders }]
             }
-            Effect::Inspect(flight, _) => {
-                vec![Event::Inspected { flight: *flight, found: inspection(mood / 2) }]
+            Effect::Inspect(operation, _) => {
+                vec![Event::Inspected { operation: *operation, found: inspection(mood / 2) }]
             }
-            Effect::SetWatchdog(flight, ..) => vec![Event::WatchdogSet { flight: *flight, outcome }],
-            Effect::ReadWatchdog(flight, _) => {
+            Effect::SetWatchdog(operation, ..) => vec![Event::WatchdogSet { operation: *operation, outcome }],
+            Effect::ReadWatchdog(operation, _) => {
                 let last = self.answered.iter().rev().find_map(|effect| match effect {
                     Effect::SetWatchdog(_, to, _) => Some(*to),
                     _ => None,
@@ -206,13 +210,13 @@ impl Run {
                     Some(timeout) => WatchdogSeen::Armed(timeout),
                     None => WatchdogSeen::Disarmed,
                 };
-                vec![Event::WatchdogRead { flight: *flight, found }]
+                vec![Event::WatchdogRead { operation: *operation, found }]
             }
-            Effect::Record(flight, memory, _) => {
+            Effect::Record(operation, memory, _) => {
                 self.memory = memory.clone();
-                vec![Event::Recorded(*flight)]
+                vec![Event::Recorded(*operation)]
             }
-            Effect::Act(flight, ..) => vec![Event::Done { flight: *flight, outcome }],
+            Effect::Act(operation, ..) => vec![Event::Done { operation: *operation, outcome }],
             _ => Vec::new(),
         }
     }
@@ -263,7 +267,7 @@ impl Run {
                 }
                 for event in events {
                     let event = match event {
-                        Event::Recorded(FlightId(id)) if stale => Event::Recorded(FlightId(id + 1)),
+                        Event::Recorded(OperationId(id)) if stale => Event::Recorded(OperationId(id + 1)),
                         event => event,
                     };
                     self.hear(event)?;
@@ -299,8 +303,10 @@ impl Run {
             } else {
                 peers()
             })),
-            _ => self
-                .hear(Event::PeerAsked { from: pick(&["w-2", "w-3"], number / 9).into(), ask: FlightId(7) }),
+            _ => self.hear(Event::PeerAsked {
+                from: pick(&["w-2", "w-3"], number / 9).into(),
+                ask: OperationId(7),
+            }),
         }
     }
 

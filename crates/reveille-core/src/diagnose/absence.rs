@@ -9,7 +9,6 @@
 
 pub mod vanished;
 
-use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, Fact, MachineFact, NodeFact, Source, quoted, shown};
 use crate::model::id::NodeName;
@@ -23,6 +22,7 @@ use crate::observe::cloud::{CloudView, Seen, Whose};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 use crate::observe::sharing::{Sharer, Views, contesting_among};
 use crate::observe::source::Trust;
+use crate::safeguard::{Safeguard, stands};
 
 use super::standing::{Absence, Excuse, Standing, Unknown};
 use super::{hosting, service};
@@ -164,7 +164,7 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
 /// Is it ours, and only ours? Do two nodes claim it?
 fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
     let cause = match seen.claim {
-        Whose::Pool(_) if seen.nodes.len() > 1 && stands(Guard::Contested) => {
+        Whose::Pool(_) if seen.nodes.len() > 1 && stands(Safeguard::Contested) => {
             let fact = NodeFact::SameInstance(shown(seen.nodes.iter().cloned()));
             let evidence = vec![witness.evidence(Source::Nodes, fact)];
             let finding = finding(Cause::DuplicateNode, Confidence::Sure, evidence);
@@ -396,7 +396,7 @@ fn judge_contested(witness: Witness<'_>, seen: &Seen, sharers: &[Sharer<'_>]) ->
     // That a lease falls silent is no event, so that only Ready counts here; before an act its lease counts as well.
     let answers = |name: &NodeName| witness.cluster.answers(name);
     let sharer = taken_over(seen, sharers).or_else(|| contesting_among(sharers, answers))?;
-    stands(Guard::SharedIdentity).then(|| contested_by(witness, sharer))
+    stands(Safeguard::SharedIdentity).then(|| contested_by(witness, sharer))
 }
 
 /// The Node that the machine joined as is linked to another machine now. The machine has not lost a Node of its own, and after a
@@ -411,7 +411,7 @@ fn taken_over<'s, 'a>(seen: &Seen, sharers: &'s [Sharer<'a>]) -> Option<&'s Shar
 /// was rebooted).
 fn judge_usurped(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Standing> {
     let writer = witness.views.writer(&seen.instance.id, &node.node);
-    let writer = writer.filter(|_| stands(Guard::SharedIdentity))?;
+    let writer = writer.filter(|_| stands(Safeguard::SharedIdentity))?;
     let (node, ready, instance) =
         (node.node.name.clone(), node.node.ready == Ready::True, writer.instance.id.clone());
     Some(duplicate(witness, NodeFact::OthersUuid { node, ready, instance }))

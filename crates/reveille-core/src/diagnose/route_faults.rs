@@ -8,7 +8,6 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, NetworkFact, Source, shown};
 use crate::model::id::{CloudName, InstanceId, RouterId};
@@ -19,6 +18,7 @@ use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, Link, NodeSeen};
+use crate::safeguard::{Safeguard, stands};
 
 use super::faults::{Fault, fault};
 use super::network::routes::{self, Addresses, Hop, LimitOutlook, RouteHolder, RouteReport};
@@ -63,7 +63,7 @@ impl RouteView<'_> {
         let router = self.roster.network.router.as_ref();
         let legs =
             |(name, _): &(CloudName, RouterId)| self.clouds.get(name).is_some_and(CloudView::has_any_port);
-        router.is_none_or(legs) || !stands(Guard::LostPorts)
+        router.is_none_or(legs) || !stands(Safeguard::LostPorts)
     }
 
     /// A node of the cluster is a listed machine's, or there is no node at all. Otherwise clouds and cluster speak of different
@@ -94,7 +94,7 @@ impl RouteView<'_> {
             let apart = settles.map_or(AGREE_APART, |settles| settles.max(AGREE_APART));
             since.is_some_and(|since| begun.is_some_and(|begun| begun >= *since + apart))
         };
-        let agreed = self.clouds.values().all(again) || !stands(Guard::SecondListing);
+        let agreed = self.clouds.values().all(again) || !stands(Safeguard::SecondListing);
         if self.can_prove_dead() && agreed { Hop::Dead } else { Hop::Unproven }
     }
 

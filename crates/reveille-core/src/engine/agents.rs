@@ -83,7 +83,7 @@ impl State {
             return;
         }
         let Some(stage) =
-            self.desk().seen(machine).map(|(_, seen)| crate::diagnose::way::shown(&self.cluster, seen))
+            self.context().seen(machine).map(|(_, seen)| crate::diagnose::way::shown(&self.cluster, seen))
         else {
             return;
         };

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use crate::diagnose::faults::Fault;
-use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::evidence::{Evidence, Line};
 use crate::model::id::PoolName;
@@ -15,12 +14,13 @@ use crate::model::incident::{FaultKind, Finding, Incident, IncidentKey, Subject}
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::plan::budget::Phase;
-use crate::plan::desk::Case;
-use crate::plan::{interlock, wishes};
+use crate::plan::context::Case;
+use crate::plan::{annotations, interlock};
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::ladder;
+use crate::safeguard::{Safeguard, stands};
 
-use super::{Closed, RECURS_WITHIN, State, Wake, proofs};
+use super::{Closed, RECURS_WITHIN, State, Wake, verification};
 
 /// Evidence kept per finding: an incident stays small however much there is to quote.
 const EVIDENCE_MAX: usize = 12;
@@ -108,7 +108,7 @@ impl State {
         if let Some(until) = kept_until {
             self.outbox.record(Record::Kept { at, incident: id, until });
         }
-        if tries >= self.roster.timing.tries && stands(Guard::TriesEnd) {
+        if tries >= self.roster.timing.tries && stands(Safeguard::TriesEnd) {
             incident.given_up = true;
             let why = Arc::from("it was mended and came back too often");
             self.outbox.record(Record::GivenUp { at, incident: id, why });
@@ -224,29 +224,31 @@ impl State {
             self.timers.set(over, Wake::Case(key.clone()));
             return;
         }
-        let flight = self.book.flight_of(case.incident.id);
+        let operation = self.book.operation_of(case.incident.id);
         let is_awaited = |phase: &Phase| match phase {
             Phase::Proving { .. } => false,
             // Nothing that could be read by now shows its effect: the machine came right without it.
             Phase::Verifying { deadline, .. } => now < *deadline,
             Phase::Recording | Phase::Calling { .. } => true,
         };
-        if flight.is_some_and(|(_, flight)| is_awaited(&flight.phase)) {
+        if operation.is_some_and(|(_, operation)| is_awaited(&operation.phase)) {
             // A listing came before the fresh read of our own call. Until that read is in, the controller cannot tell
-            // whether the instance went through another client. Every operation (flight) ends by its own deadline.
+            // whether the instance went through another client. Every operation (operation) ends by its own deadline.
             self.timers.set(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
             return;
         }
-        let waits =
-            self.incidents.get(key).is_some_and(|case| wishes::unconfirmed(&self.desk(), case).is_some());
+        let waits = self
+            .incidents
+            .get(key)
+            .is_some_and(|case| annotations::unconfirmed(&self.context(), case).is_some());
         if waits {
             self.prove_unconfirmed(key);
             self.outlast(key, over);
             return;
         }
         let Some(case) = self.incidents.get(key) else { return };
-        let flight = self.book.flight_of(case.incident.id);
-        let is_ours = flight.is_none_or(|(_, flight)| proofs::earned(case, flight));
+        let operation = self.book.operation_of(case.incident.id);
+        let is_ours = operation.is_none_or(|(_, operation)| verification::earned(case, operation));
         let mended = is_ours && case.incident.attempts.iter().any(Attempt::held);
         self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
     }
@@ -268,7 +270,7 @@ impl State {
     /// The pool that an open incident is charged to, as the roster has it: the one that its machine is in now. One that was moved
     /// to a pool of slow machines boots as slowly as those.
     pub(super) fn pool_of(&self, key: &IncidentKey) -> Option<&Pool> {
-        let is_in = self.desk().seen_of(&key.subject).and_then(|(_, seen)| seen.pool());
+        let is_in = self.context().seen_of(&key.subject).and_then(|(_, seen)| seen.pool());
         let charged = || self.incidents.get(key)?.incident.pool.as_ref();
         self.roster.pools.get(is_in.or_else(charged)?)
     }
@@ -309,7 +311,7 @@ impl State {
             return;
         }
         let at = self.now;
-        let is_unwell = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
+        let is_unwell = |other: &&Case| annotations::unconfirmed(&self.context(), other).is_none();
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
         let busy = self.incidents.open().values().filter(is_unwell).any(of);
         if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain, at) {
@@ -325,9 +327,9 @@ impl State {
     }
 
     pub(super) fn domain_of(&self, case: &Case) -> Option<Domain> {
-        let desk = self.desk();
-        let (_, seen) = desk.seen_of(&case.incident.key.subject)?;
-        interlock::domain(&desk, case, seen)
+        let context = self.context();
+        let (_, seen) = context.seen_of(&case.incident.key.subject)?;
+        interlock::domain(&context, case, seen)
     }
 }
 

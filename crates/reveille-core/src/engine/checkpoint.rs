@@ -152,26 +152,27 @@ impl State {
         records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
         for attempt in &incident.attempts {
             let doubted = self.book.doubted().find(|(intent, _)| *intent == attempt.intent);
-            let doubted = doubted.map(|(_, flight)| flight);
-            let Some(flight) = self.book.flights.get(&attempt.intent).or(doubted) else {
+            let doubted = doubted.map(|(_, operation)| operation);
+            let Some(operation) = self.book.operations.get(&attempt.intent).or(doubted) else {
                 records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
                 continue;
             };
             let rungs = ladder(incident.key.kind);
-            let rung = rungs.iter().position(|rung| *rung == flight.rung);
+            let rung = rungs.iter().position(|rung| *rung == operation.rung);
             records.push(Record::Intended {
                 at: attempt.at,
                 intent: attempt.intent,
                 incident: id,
                 rung: rung.map_or(incident.rung, |rung| rung as u8),
                 fence: self.start.fence,
-                call: flight.call.clone(),
-                before: flight.before.clone(),
-                domain: flight.domain.clone(),
+                call: operation.call.clone(),
+                before: operation.before.clone(),
+                domain: operation.domain.clone(),
             });
             let intent = attempt.intent;
             // The answer takes it back, and it counts again if the machine goes after all.
-            if let Some(Counted { pool, instance, fault }) = doubted.and_then(|flight| flight.counted.clone())
+            if let Some(Counted { pool, instance, fault }) =
+                doubted.and_then(|operation| operation.counted.clone())
             {
                 records.push(Record::FaultSeen { at: attempt.at, pool, instance, fault });
             }
@@ -182,7 +183,7 @@ impl State {
             }
             if let Some(Readback { at, held, text }) = attempt.readback.clone() {
                 // Its time to be proved is counted from then, by what was watched.
-                let at = if let Phase::Proving { since, .. } = flight.phase { since } else { at };
+                let at = if let Phase::Proving { since, .. } = operation.phase { since } else { at };
                 records.push(Record::Judged { at, intent, held, text });
             }
             if attempt.logged_as.is_some() {

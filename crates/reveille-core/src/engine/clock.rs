@@ -14,9 +14,9 @@
 //!
 //! What becomes of each time stands beside its owner, in a function `over` (`model::jump`).
 
-use crate::guard::{Guard, stands};
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
+use crate::safeguard::{Safeguard, stands};
 
 use super::{State, Wake};
 
@@ -37,7 +37,7 @@ impl State {
             self.move_back(by);
             self.tell_jump(before);
         }
-        if (gap || back.is_some()) && stands(Guard::UnbrokenSight) {
+        if (gap || back.is_some()) && stands(Safeguard::UnbrokenSight) {
             self.cluster.source.restart_sight(now);
             self.agents.restart_sight(now);
             for cloud in self.clouds.values_mut() {
@@ -52,7 +52,7 @@ impl State {
         }
         if back.is_some() {
             self.go_back_to(now);
-        } else if gap && stands(Guard::UnbrokenSight) {
+        } else if gap && stands(Safeguard::UnbrokenSight) {
             self.go_on_from(before, now);
         }
     }
@@ -78,7 +78,7 @@ impl State {
         let jump = Jump::Gap { before, now };
         self.over(jump);
         self.doubt_births_before(before);
-        self.timers.move_those(|why, _| matches!(why, Wake::Flight(_)), |at| jump.ends([at]));
+        self.timers.move_those(|why, _| matches!(why, Wake::Operation(_)), |at| jump.ends([at]));
         self.tell_jump(before);
     }
 
@@ -89,7 +89,7 @@ impl State {
         let has_incidents = !self.incidents.is_empty();
         let has_others = !self.others.is_empty() || !self.rollouts.rolling().is_empty();
         let has_open_fates = !self.pauses.let_go().is_empty() || !self.out_of_sight.open_fates().is_empty();
-        let has_begun = book.begun().next().is_some() || !book.flights.is_empty();
+        let has_begun = book.begun().next().is_some() || !book.operations.is_empty();
         // After a gap all else is as before. A clock that was set back is rare, and then each time in the ledger is another one.
         if has_incidents || has_others || has_open_fates || has_begun || self.now < before {
             let numbered = self.numbered(Some(before));
@@ -118,7 +118,7 @@ impl State {
         self.reads.move_back(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
         let theirs =
-            |why: &Wake, _| matches!(why, Wake::Flight(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
+            |why: &Wake, _| matches!(why, Wake::Operation(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
         self.timers.move_those(theirs, |at| jump.stands([at]));
     }
 

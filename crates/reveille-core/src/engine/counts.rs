@@ -1,7 +1,7 @@
 //! Counts which machines have a problem, and where, and what that freezes.
 //!
 //! ```text
-//!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
+//!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Counts ─┬─▶ too many of a pool, or of all ─┐
 //!  leases ─▶ silent, whatever its Node is said to be ─────────────────┴─▶ a zone, or the fleet, is dark ──┴─▶ Freezes
 //! ```
 //!
@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::hosting;
 use crate::diagnose::standing::{Absence, Standing};
-use crate::guard::{Guard, stands};
-use crate::model::hold::Scope;
+use crate::model::blocker::Scope;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::NodeName;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -21,9 +20,10 @@ use crate::model::node::Ready;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::{Link, NodeSeen};
-use crate::observe::tally::{Count, Place, Rank};
-use crate::plan::desk::Case;
+use crate::observe::counts::{Count, Place, Rank};
+use crate::plan::context::Case;
 use crate::plan::interlock;
+use crate::safeguard::{Safeguard, stands};
 
 use super::State;
 
@@ -37,14 +37,14 @@ impl State {
     /// Where the machine is counted, and as what.
     pub(super) fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
         let pool = seen.pool()?.clone();
-        let desk = self.desk();
-        let was_amiss = || self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
+        let context = self.context();
+        let was_amiss = || self.counts.place(key).is_some_and(|place| place.rank == Rank::Amiss);
         let is_denied_lately = || !self.is_taken_away(seen) && !self.is_long_gone(key);
-        let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
+        let serves = || context.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
         let rank = match standing {
             Standing::Answers => Rank::Present,
-            // Its cloud denies it, or shows it no more, and it serves. Where its lease is silent, the tally counts it as away.
+            // Its cloud denies it, or shows it no more, and it serves. Where its lease is silent, the counts counts it as away.
             Standing::CannotTell(_) if self.answers_itself(key, seen) => Rank::Present,
             // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
             // failed read would end a freeze (seed 3300706).
@@ -71,19 +71,20 @@ impl State {
                 _ => Rank::Amiss,
             },
         };
-        let goes = seen.goes() && stands(Guard::GoingUncounted);
+        let goes = seen.goes() && stands(Safeguard::GoingUncounted);
         let is_unknown = |name: &NodeName| {
             self.cluster.nodes.get(name).is_some_and(|node| node.node.ready == Ready::Unknown)
         };
         let unheard = !seen.nodes.is_empty() && seen.nodes.iter().all(is_unknown);
-        Some(Place { pool, zone: desk.zone(seen), rank, goes, unheard })
+        Some(Place { pool, zone: context.zone(seen), rank, goes, unheard })
     }
 
     /// One of its Nodes is Ready, and no other machine runs under that: one that was made again under its name, in another zone,
     /// says nothing of its own (seeds 5600181, 5650373).
     fn answers_itself(&self, key: &MachineKey, seen: &Seen) -> bool {
-        let desk = self.desk();
-        let is_own = |node: &NodeSeen| desk.views().runs_on(&node.node).is_none_or(|machine| machine == *key);
+        let context = self.context();
+        let is_own =
+            |node: &NodeSeen| context.views().runs_on(&node.node).is_none_or(|machine| machine == *key);
         let nodes = || seen.nodes.iter().filter(|name| self.cluster.answers(name));
         self.cluster.source.trust(self.now).is_given()
             && nodes().filter_map(|name| self.cluster.nodes.get(name)).any(is_own)
@@ -146,7 +147,7 @@ impl State {
     /// fifteen machines of no pool that their owner shut down.
     pub(super) fn note_fleet(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
-        let leaves = self.tally.place(key).is_none_or(|place| place.rank == Rank::Leaving);
+        let leaves = self.counts.place(key).is_none_or(|place| place.rank == Rank::Leaving);
         let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
         for name in seen.into_iter().flat_map(|seen| &seen.nodes) {
             self.cluster.set_left_over(name, leaves);
@@ -164,32 +165,32 @@ impl State {
     /// What is frozen because too many are away, and what recovers from that: where machines come back one after another,
     /// those that are still away come back as well.
     pub(super) fn review_freezes(&mut self) {
-        let zones = &self.tally;
+        let zones = &self.counts;
         self.freezes.retain(self.roster.pools.len() + zones.zones().count() + 1, |scope| match scope {
             Scope::Zone(cloud, zone) => zones.zone_of(cloud, zone).total() > 0,
             Scope::Pool(_) | Scope::Roster => true,
         });
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
         let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
-        let (back, tally) = (self.tally.take_back(), &self.tally);
+        let (back, counts) = (self.counts.take_back(), &self.counts);
         let away = |is_in: &dyn Fn(&Place) -> bool| {
-            tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
+            counts.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
         };
         for name in self.roster.pools.keys() {
-            let count = tally.pool(name);
+            let count = counts.pool(name);
             if count.total() > 0 {
                 let away = || away(&|place| place.pool == *name);
                 self.freezes.review(now, settle, Scope::Pool(name.clone()), too_many(count), &back, away);
             }
         }
-        for (cloud, zone) in tally.zones() {
-            let frozen = interlock::dark_zone(tally, cloud, zone).is_some();
+        for (cloud, zone) in counts.zones() {
+            let frozen = interlock::dark_zone(counts, cloud, zone).is_some();
             // Also those of other clouds: where it is one zone, they come back together.
             let away = || away(&|place| place.zone.as_ref() == Some(zone));
             let scope = Scope::Zone(cloud.clone(), zone.clone());
             self.freezes.review(now, settle, scope, frozen, &back, away);
         }
-        let all = tally.all();
+        let all = counts.all();
         if all.total() > 0 {
             let frozen = too_many(all)
                 || interlock::dark_fleet(&self.cluster, all).is_some()
@@ -204,10 +205,10 @@ impl State {
     pub(super) fn review_silent(&mut self) {
         if self.cluster.silent_leases() == 0 && self.out_of_sight.unseen().is_empty() {
             self.cluster.count_silence(None);
-            return self.tally.set_silent(BTreeSet::new());
+            return self.counts.set_silent(BTreeSet::new());
         }
         let silent_after = self.roster.timing.lease_silent_after;
-        let views = self.desk().views();
+        let views = self.context().views();
         let unseen =
             self.out_of_sight.unseen().iter().filter_map(|(key, memory)| Some((memory.node.as_ref()?, key)));
         let unseen: BTreeMap<&NodeName, &MachineKey> = unseen.collect();
@@ -226,19 +227,19 @@ impl State {
             }
         }
         let counts =
-            |key: &MachineKey| self.tally.place(key).is_some_and(|place| place.rank != Rank::Leaving);
+            |key: &MachineKey| self.counts.place(key).is_some_and(|place| place.rank != Rank::Leaving);
         machines.retain(|key, _| counts(key));
         let total = machines.len() as u32;
         machines.retain(|_, is_silent| *is_silent);
         self.cluster.count_silence(Some((machines.len() as u32, total)));
-        self.tally.set_silent(machines.into_keys().collect());
+        self.counts.set_silent(machines.into_keys().collect());
     }
 
     /// Where leases cannot be listed any more, what the last list said does not count for good.
     pub(super) fn review_unlisted_leases(&mut self) {
         if self.cluster.forget_old_leases(self.now) {
             self.cluster.count_silence(None);
-            self.tally.forget_silent();
+            self.counts.forget_silent();
         }
     }
 }

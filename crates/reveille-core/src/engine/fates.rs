@@ -55,7 +55,7 @@ impl State {
             self.out_of_sight.open_fates().keys().filter(here).filter(|key| !is_open(key)).cloned().collect();
         for key in over {
             self.out_of_sight.set_fate(&key, None);
-            let signs = self.desk().seen(&key).map(|(_, seen)| seen.signs.clone());
+            let signs = self.context().seen(&key).map(|(_, seen)| seen.signs.clone());
             if let Some(signs) = signs {
                 self.outbox.record(self.signed(key, signs));
             }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::time::{Span, Time};
-use crate::plan::desk::Case;
+use crate::plan::context::Case;
 use crate::plan::others::OTHERS_HOLD;
 
 use super::State;

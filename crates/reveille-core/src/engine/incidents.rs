@@ -18,7 +18,7 @@ use crate::model::id::{IncidentId, IntentId, NodeName};
 use crate::model::incident::{FaultKind, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::jump::Jump;
 use crate::model::time::Time;
-use crate::plan::desk::Case;
+use crate::plan::context::Case;
 use crate::record::Verdict;
 
 /// Incidents that are over and still remembered for `incidents` and for "it came back".

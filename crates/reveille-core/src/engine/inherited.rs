@@ -2,15 +2,15 @@
 //! time for which a person may look at it.
 
 use crate::effect::Call;
-use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::id::IntentId;
 use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
 use crate::model::time::Time;
 use crate::observe::source::Trust;
-use crate::plan::budget::{Flight, Phase};
+use crate::plan::budget::{Operation, Phase};
 use crate::record::Verdict;
 use crate::remedies::ladder;
+use crate::safeguard::{Safeguard, stands};
 
 use super::{Closed, RECURS_WITHIN, State};
 
@@ -121,7 +121,7 @@ impl State {
         let closed = closed.filter(|closed| closed.incident.key.subject == key.subject);
         let mut lately = closed.map(|closed| &closed.incident).chain(open);
         let may = lately.any(|incident| incident.attempts.iter().any(late));
-        (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
+        (may && stands(Safeguard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
     }
 
     /// The open incidents of the same subject.
@@ -171,34 +171,34 @@ impl State {
 
     /// A call was on its way when its incident closed and this one of the same key opened, which counted it as a try in vain.
     /// Where it turns out that nothing was made, that was none: a power cycle that was never sent had the machine deleted.
-    pub(super) fn count_again(&mut self, flight: &Flight) {
-        let Some(case) = self.incidents.get(&flight.key).filter(|case| case.incident.attempts.is_empty())
+    pub(super) fn count_again(&mut self, operation: &Operation) {
+        let Some(case) = self.incidents.get(&operation.key).filter(|case| case.incident.attempts.is_empty())
         else {
             return;
         };
-        let before = self.incidents.closed().rev().find(|closed| closed.incident.key == flight.key);
+        let before = self.incidents.closed().rev().find(|closed| closed.incident.key == operation.key);
         let goes_on =
-            |closed: &&Closed| closed.incident.id == flight.incident && closed.verdict.leaves_the_fault();
+            |closed: &&Closed| closed.incident.id == operation.incident && closed.verdict.leaves_the_fault();
         let Some(before) = before.filter(goes_on) else { return };
         let (rung, tries) = self.goes_on_from(&before.incident);
         if (rung, tries) >= (case.incident.rung, case.incident.tries) {
             return;
         }
-        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&operation.key) else { return };
         (case.incident.rung, case.incident.tries, case.incident.given_up) = (rung, tries, false);
-        self.ripe.insert(flight.key.clone());
-        self.record_ladder(&flight.key);
+        self.ripe.insert(operation.key.clone());
+        self.record_ladder(&operation.key);
     }
 
     /// Until when the reboot that is under way for this incident may show its effect.
     pub(super) fn boots_until(&self, incident: &Incident) -> Option<Time> {
-        let (_, flight) = self.book.flight_of(incident.id)?;
-        if !matches!(flight.call, Call::Reboot(_) | Call::Start(_)) {
+        let (_, operation) = self.book.operation_of(incident.id)?;
+        if !matches!(operation.call, Call::Reboot(_) | Call::Start(_)) {
             return None;
         }
-        match flight.phase {
+        match operation.phase {
             Phase::Recording => None,
-            Phase::Calling { since } => Some(since + self.patience(flight)),
+            Phase::Calling { since } => Some(since + self.patience(operation)),
             Phase::Verifying { deadline, unseen_until } => Some(deadline.max(unseen_until)),
             Phase::Proving { deadline, .. } => Some(deadline),
         }

@@ -7,8 +7,8 @@
 //! history (3, 4, 7) are checked for their trace in the state: episodes have starts of their own, timers are never older
 //! than sight, and no intent is repeated while one is under way.
 //!
-//! The checks read the views directly and do not ask the interlocks again: a check that called the guard it checks would
-//! pass with the guard broken. The file of each repair holds what must hold of its call alone (`Act::check`).
+//! The checks read the views directly and do not ask the interlocks again: a check that called the safeguard it checks would
+//! pass with the safeguard broken. The file of each repair holds what must hold of its call alone (`Act::check`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use crate::model::id::{IntentId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 pub use crate::model::violation::Violation;
 use crate::model::violation::ensure;
+use crate::plan::context::Case;
 use crate::plan::decide::{Next, decide};
-use crate::plan::desk::Case;
 use crate::record::Record;
 
 use super::waits::WaitFor;
@@ -65,7 +65,7 @@ pub fn check_touched(state: &State, effects: &[Effect], witnessed: &mut Witnesse
             check_case(state, key, case)?;
         }
     }
-    check_flights(state)
+    check_operations(state)
 }
 
 fn check_effects(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Result<(), Violation> {
@@ -94,7 +94,7 @@ fn check_effects(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -
                 })?;
                 ensure(state.start.acting, 12, || format!("{call}: a dry run acts"))?;
                 ensure(state.leading, 9, || format!("{call}: another process leads"))?;
-                call.check(&state.desk())?;
+                call.check(&state.context())?;
             }
             _ => {}
         }
@@ -122,7 +122,7 @@ pub fn check_state(state: &State) -> Result<(), Violation> {
     for (key, case) in state.incidents.open() {
         check_case(state, key, case)?;
     }
-    check_flights(state)
+    check_operations(state)
 }
 
 fn check_case(state: &State, key: &IncidentKey, case: &Case) -> Result<(), Violation> {
@@ -150,9 +150,9 @@ pub fn check_waits(state: &State) -> Result<(), Violation> {
     if state.outbox.refusal().is_some() || !state.leading {
         return Ok(());
     }
-    let desk = state.desk();
+    let context = state.context();
     for (key, case) in state.incidents.open() {
-        if !matches!(decide(&desk, case).next, Next::Act { .. }) {
+        if !matches!(decide(&context, case).next, Next::Act { .. }) {
             continue;
         }
         let at_once = state.waiting.of(key).is_some_and(WaitFor::is_noticed_at_once);
@@ -180,11 +180,11 @@ pub fn check_kept(state: &State) -> Result<(), Violation> {
     ensure(state.agents.counts_agree(state.now), 5, || "the count of fresh agents is wrong".into())
 }
 
-fn check_flights(state: &State) -> Result<(), Violation> {
+fn check_operations(state: &State) -> Result<(), Violation> {
     let mut busy = BTreeSet::new();
-    for flight in state.book.flights.values() {
-        ensure(busy.insert(flight.incident), 7, || {
-            format!("two intents are under way for {}", flight.incident)
+    for operation in state.book.operations.values() {
+        ensure(busy.insert(operation.incident), 7, || {
+            format!("two intents are under way for {}", operation.incident)
         })?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Judges each dirty machine once: how it stands, what is wrong with it, what it counts as, and when it is looked at again.
 //!
 //! ```text
-//!  dirty ─▶ standing ─▶ faults ─┬─▶ place in the tally
+//!  dirty ─▶ standing ─▶ faults ─┬─▶ place in the counts
 //!                               ├─▶ cases: incidents open, refresh, close
 //!                               └─▶ gone, and nothing holds it: forget
 //! ```
@@ -21,7 +21,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::remembered::Remembered;
 use crate::plan::budget::Phase;
-use crate::plan::desk::Case;
+use crate::plan::context::Case;
 use crate::record::{Record, Verdict};
 use crate::remedies::Reboot;
 
@@ -60,19 +60,19 @@ impl State {
 
     /// How a machine stands now; asked by the roll as well.
     pub fn standing(&self, key: &MachineKey) -> Option<Standing> {
-        let desk = self.desk();
-        let (cloud, seen) = desk.seen(key)?;
-        Some(absence::judge_instance(desk.witness(cloud), seen))
+        let context = self.context();
+        let (cloud, seen) = context.seen(key)?;
+        Some(absence::judge_instance(context.witness(cloud), seen))
     }
 
     fn judge_machine(&mut self, key: &MachineKey) {
-        let desk = self.desk();
-        let Some((cloud, seen)) = desk.seen(key) else {
+        let context = self.context();
+        let Some((cloud, seen)) = context.seen(key) else {
             // After a restart, the ledger may name a machine that its cloud has not listed yet. Its state is unknown, so
             // the controller closes no incident of it.
             if self.out_of_sight.unseen().contains_key(key) {
                 let place = self.place_unseen(key);
-                self.tally.set(key, place);
+                self.counts.set(key, place);
             } else if self.has_listed(key) {
                 self.forget(key, Verdict::SubjectGone);
             } else {
@@ -81,14 +81,14 @@ impl State {
             }
             return;
         };
-        let standing = absence::judge_instance(desk.witness(cloud), seen);
+        let standing = absence::judge_instance(context.witness(cloud), seen);
         // This holds also for an instance in ERROR: the client that drained its Node may have done so because of that (seed
         // 3600191).
         if matches!(standing, Standing::Absent(_)) && self.note_removed_unseen(key) {
             return self.judge_machine(key);
         }
-        let desk = self.desk();
-        let Some((cloud, seen)) = desk.seen(key) else { return };
+        let context = self.context();
+        let Some((cloud, seen)) = context.seen(key) else { return };
         let sighted = cloud.source.trust(self.now).is_given();
         let mut faults: Vec<Fault> = Vec::new();
         if let Standing::Absent(absence) = &standing {
@@ -115,7 +115,7 @@ impl State {
             || matches!(standing, Standing::Excused(_))
                 && (state.is_leaving() || state == InstanceState::Building);
         let (forget, wake) = self.watch_presence(key, seen, &standing);
-        self.tally.set(key, place);
+        self.counts.set(key, place);
         self.note_fleet(key);
         let settled = our_stop.and_then(|stop| stop.until);
         if let Some(at) = wake.into_iter().chain(settled).min() {
@@ -143,7 +143,7 @@ impl State {
             Blind::No
         };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
-        if let Some(node) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) {
+        if let Some(node) = self.context().seen(key).and_then(|(_, seen)| seen.joined.clone()) {
             self.incidents.note_joined_as(&node, key);
         }
         self.note_shown(key);
@@ -160,13 +160,13 @@ impl State {
         let MachineKey::Instance(cloud, id) = key else { return None };
         let settles_within = self.clouds.get(cloud).map_or(Span::ZERO, |view| view.settles_within);
         let of = |case: &Case| {
-            let (_, flight) = self.book.flight_of(case.incident.id)?;
-            if !matches!(flight.call, Call::Reboot(Reboot { hard: true, .. })) {
+            let (_, operation) = self.book.operation_of(case.incident.id)?;
+            if !matches!(operation.call, Call::Reboot(Reboot { hard: true, .. })) {
                 return None;
             }
             let awaits_reading =
                 || self.reads.is_asked(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
-            match flight.phase {
+            match operation.phase {
                 Phase::Calling { .. } => Some(OurStop { until: None }),
                 // A listing is that much older than the answer. What is still stopped then was not started: EC2 may take minutes
                 // to stop a machine, and the call had ended before that.
@@ -200,8 +200,8 @@ impl State {
             InstanceState::Deleting | InstanceState::Gone => Some(seen.state_since + deadlines.delete_within),
             _ => None,
         });
-        let witness = |cloud| self.desk().witness(cloud);
-        let cloud = self.desk().seen(key).map(|(cloud, _)| cloud);
+        let witness = |cloud| self.context().witness(cloud);
+        let cloud = self.context().seen(key).map(|(cloud, _)| cloud);
         let failed = cloud.and_then(|view| view.failed_reads(&seen.instance.id));
         let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
         let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
@@ -246,8 +246,8 @@ impl State {
     fn enrich(&self, key: &MachineKey, faults: &mut [Fault]) {
         for fault in faults {
             let incident = IncidentKey { subject: Subject::Machine(key.clone()), kind: fault.kind };
-            let desk = self.desk();
-            if let (Some(case), Some((cloud, seen))) = (self.incidents.get(&incident), desk.seen(key)) {
+            let context = self.context();
+            if let (Some(case), Some((cloud, seen))) = (self.incidents.get(&incident), context.seen(key)) {
                 faults::enrich(fault, &case.gathered, &self.roster, cloud, seen, self.now);
             }
             if let Some((_, agent)) = self.agents.latest(key) {
@@ -262,7 +262,7 @@ impl State {
         for incident in self.incidents.keys_of(&Subject::Machine(key.clone())) {
             self.close(&incident, verdict);
         }
-        self.tally.set(key, None);
+        self.counts.set(key, None);
         self.timers.clear(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return self.forget_for_good(key) };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };

@@ -50,7 +50,7 @@ impl State {
     /// Machines whose identity this Node carries without being linked to them: what is so of the Node is so of them.
     pub(super) fn mark_sharing(&mut self, name: &NodeName) {
         let Some(node) = self.cluster.nodes.get(name) else { return };
-        let machines = self.desk().views().machines_of(node);
+        let machines = self.context().views().machines_of(node);
         self.dirty.extend(machines);
     }
 

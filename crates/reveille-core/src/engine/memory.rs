@@ -155,7 +155,7 @@ impl State {
     fn take_back(&mut self) {
         let departed = self.out_of_sight.departed().map(|(key, _)| key);
         let machines: Vec<MachineKey> =
-            departed.filter(|key| self.desk().seen(key).is_some()).cloned().collect();
+            departed.filter(|key| self.context().seen(key).is_some()).cloned().collect();
         if machines.is_empty() {
             return;
         }

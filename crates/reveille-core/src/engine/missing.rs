@@ -21,7 +21,7 @@ use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
 use super::State;
-use super::sight::shown_by;
+use super::ingest::shown_by;
 
 impl State {
     pub(super) fn on_missing_answer(
@@ -59,7 +59,7 @@ impl State {
     /// list will ever hold it, and a doubt that waits for it would never end.
     fn disown_unseen(&mut self, key: &MachineKey, cloud: &CloudName, found: &Instance) {
         let ours = self.roster.claim(cloud, found) != Claim::Foreign;
-        if found.is_bare() || ours || self.desk().seen(key).is_some() {
+        if found.is_bare() || ours || self.context().seen(key).is_some() {
             return;
         }
         let Some(memory) = self.out_of_sight.give_back(key) else { return };

@@ -3,7 +3,7 @@
 //! ```text
 //!  Event ─▶ sight, links (views change, machines become dirty)
 //!         ─▶ judging, cases (each dirty machine is judged: incidents open, refresh, close)
-//!         ─▶ flights (each ripe case is decided: evidence, intent, call, fresh read, verdict)
+//!         ─▶ operations (each ripe case is decided: evidence, intent, call, fresh read, verdict)
 //!         ─▶ Effect
 //! ```
 //!
@@ -15,37 +15,37 @@
 //! What belongs together has an owner with private fields, a part of the state: `incidents`, `timers`, `outbox`, `reads`,
 //! `out_of_sight`, `pauses`, `requests`, `rollouts`, `traces`, `newcomers`, `waits`; in `plan`, where decisions read them,
 //! `budget`, `freeze`, `others` and `routes`. A part keeps its indexes itself, says what of it the ledger has to know, and knows
-//! no other part: what takes two of them stands on [`State`]. `Desk` is all of it, to be read.
+//! no other part: what takes two of them stands on [`State`]. `PlanContext` is all of it, to be read.
 //!
 //! The engine performs nothing, prints nothing and serialises nothing.
 
 mod access;
 mod agents;
+mod answers;
 mod cases;
 mod checkpoint;
 mod clock;
 mod counts;
 mod fates;
 mod first_sight;
-mod flights;
 mod identity;
 mod incidents;
+mod ingest;
 mod inherited;
 pub mod invariants;
 mod judging;
 mod links;
-mod looks;
 mod memory;
 mod missing;
 mod newcomers;
 mod nodes_lost;
 mod nodes_only;
+mod operations;
 mod others;
 mod out_of_sight;
 mod outbox;
 mod pauses;
 mod projects;
-mod proofs;
 mod queue;
 mod readback;
 mod reads;
@@ -55,11 +55,11 @@ mod restore;
 mod retries;
 mod returns;
 mod rollouts;
-mod sight;
 mod timers;
 mod traces;
 mod unconfirmed;
 mod unwatched;
+mod verification;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Effect;
 use crate::event::{Command, Event};
-use crate::model::hold::Scope;
+use crate::model::blocker::Scope;
 use crate::model::id::{CloudName, Fence, IncidentId, InstanceId, IntentId, NodeName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -77,9 +77,9 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
-use crate::observe::tally::Tally;
+use crate::observe::counts::Counts;
 use crate::plan::budget::Book;
-use crate::plan::desk::Desk;
+use crate::plan::context::PlanContext;
 use crate::plan::freeze::Freezes;
 use crate::plan::interlock;
 use crate::plan::others::AtWork;
@@ -136,7 +136,7 @@ pub struct State {
     agents: AgentsView,
     /// How far machines with agents came.
     traces: Traces,
-    tally: Tally,
+    counts: Counts,
     incidents: Incidents,
     book: Book,
     pauses: Pauses,
@@ -215,7 +215,7 @@ impl State {
             start,
             leading: true,
             clouds,
-            tally: Tally::default(),
+            counts: Counts::default(),
             incidents: Incidents::default(),
             book: Book::default(),
             pauses: Pauses::default(),
@@ -303,13 +303,13 @@ impl State {
     }
 
     /// Everything that a decision may look at.
-    pub fn desk(&self) -> Desk<'_> {
-        Desk {
+    pub fn context(&self) -> PlanContext<'_> {
+        PlanContext {
             roster: &self.roster,
             clouds: &self.clouds,
             cluster: &self.cluster,
             agents: &self.agents,
-            tally: &self.tally,
+            counts: &self.counts,
             cases: self.incidents.open(),
             book: &self.book,
             nudged: self.incidents.nudged(),
@@ -363,8 +363,9 @@ impl State {
     /// True when nothing is on its way: no read, no record, no call, nothing to verify.
     pub fn is_settled(&self) -> bool {
         use crate::plan::budget::Phase;
-        let proving = |flight: &crate::plan::budget::Flight| matches!(flight.phase, Phase::Proving { .. });
-        self.reads.is_empty() && self.book.flights.values().all(proving)
+        let proving =
+            |operation: &crate::plan::budget::Operation| matches!(operation.phase, Phase::Proving { .. });
+        self.reads.is_empty() && self.book.operations.values().all(proving)
     }
 
     fn ring_timers(&mut self) {
@@ -379,7 +380,7 @@ impl State {
                     }
                     self.ripe.insert(key);
                 }
-                Wake::Flight(intent) => self.on_flight_timer(intent),
+                Wake::Operation(intent) => self.on_operation_timer(intent),
                 Wake::Access(cloud, user) => self.ask_for_roles(&cloud, &user),
                 Wake::Ledger => self.write_again(),
                 Wake::Proofs | Wake::Newcomers | Wake::Room => {}
@@ -398,12 +399,12 @@ impl State {
         gates.clear();
         let limits = self.roster.limits;
         for (name, pool) in &self.roster.pools {
-            let count = self.tally.pool(name);
+            let count = self.counts.pool(name);
             gates.push(!limits.are_too_many(count.amiss, count.total()));
-            gates.push(self.desk().live(name, None) > pool.min);
+            gates.push(self.context().live(name, None) > pool.min);
             gates.push(self.rollouts.rolling().get(name).is_none_or(|until| self.now >= *until));
         }
-        let all = self.tally.all();
+        let all = self.counts.all();
         gates.push(!limits.are_too_many(all.amiss, all.total()));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.push(!self.cluster.is_blind_to_leases(self.now));
@@ -412,15 +413,15 @@ impl State {
         let settle = self.roster.timing.settle;
         let is_settled = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_none();
         gates.extend(self.roster.pools.keys().map(|name| is_settled(Scope::Pool(name.clone()))));
-        for (cloud, zone) in self.tally.zones() {
+        for (cloud, zone) in self.counts.zones() {
             let zone = Scope::Zone(cloud.clone(), zone.clone());
             gates.push(!self.freezes.is_frozen(&zone));
             gates.push(is_settled(zone));
         }
         gates.push(is_settled(Scope::Roster));
-        gates.push(interlock::agents_outage(&self.desk()).is_none());
+        gates.push(interlock::agents_outage(&self.context()).is_none());
         gates.push(!interlock::most_are_away(&limits, all));
-        gates.push(interlock::router_room(&self.desk()).is_none());
+        gates.push(interlock::router_room(&self.context()).is_none());
         std::mem::swap(&mut self.gates, &mut gates);
         self.next_gates = gates;
         let mut pairs = self.next_gates.iter().zip(&self.gates);

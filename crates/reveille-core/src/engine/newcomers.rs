@@ -17,15 +17,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
-use crate::observe::tally::Tally;
-use crate::plan::budget::{Flight, Phase};
+use crate::observe::counts::Counts;
+use crate::plan::budget::{Operation, Phase};
 use crate::record::Record;
 use crate::remedies::Rung;
+use crate::safeguard::{Safeguard, stands};
 
 use super::{State, Wake};
 
@@ -53,7 +53,7 @@ pub(super) struct Arrival {
 impl Arrival {
     /// It may be the successor that this replacement of the pool waits for.
     pub(super) fn may_follow(&self, pool: &PoolName, replacement: IntentId) -> bool {
-        self.pool == *pool && (replacement <= self.after || !stands(Guard::LaterReplacement))
+        self.pool == *pool && (replacement <= self.after || !stands(Safeguard::LaterReplacement))
     }
 }
 
@@ -93,19 +93,19 @@ impl Newcomers {
         pool: &PoolName,
         since: Time,
         taken: &mut BTreeMap<PoolName, usize>,
-        tally: &Tally,
+        counts: &Counts,
     ) -> bool {
         let Some(newcomers) = self.of.get(pool) else { return false };
         let taken = taken.entry(pool.clone()).or_default();
-        let first = first_well(newcomers, since, *taken, tally);
+        let first = first_well(newcomers, since, *taken, counts);
         *taken = first.map_or(newcomers.len(), |first| first + 1);
         first.is_some()
     }
 
     /// One replacement of the pool is proved, and its successor proves no other.
-    pub(super) fn credit(&mut self, pool: &PoolName, since: Time, tally: &Tally) {
+    pub(super) fn credit(&mut self, pool: &PoolName, since: Time, counts: &Counts) {
         let Some(newcomers) = self.of.get_mut(pool) else { return };
-        if let Some(first) = first_well(newcomers, since, 0, tally) {
+        if let Some(first) = first_well(newcomers, since, 0, counts) {
             newcomers.remove(first);
         }
     }
@@ -124,9 +124,9 @@ impl Newcomers {
 }
 
 /// The first one since then that answers, from this place on.
-fn first_well(newcomers: &[Newcomer], since: Time, from: usize, tally: &Tally) -> Option<usize> {
+fn first_well(newcomers: &[Newcomer], since: Time, from: usize, counts: &Counts) -> Option<usize> {
     let first = newcomers.partition_point(|newcomer| newcomer.at < since).max(from);
-    let well = newcomers.iter().skip(first).position(|newcomer| tally.is_present(&newcomer.machine));
+    let well = newcomers.iter().skip(first).position(|newcomer| counts.is_present(&newcomer.machine));
     well.map(|place| first + place)
 }
 
@@ -140,13 +140,13 @@ fn push(newcomers: &mut Vec<Newcomer>, newcomer: Newcomer) {
     newcomers.push(newcomer);
 }
 
-fn replaces_one_of(flight: &Flight, pool: &PoolName) -> bool {
-    flight.rung == Rung::Replace && flight.domain.as_ref().is_some_and(|domain| domain.pool == *pool)
+fn replaces_one_of(operation: &Operation, pool: &PoolName) -> bool {
+    operation.rung == Rung::Replace && operation.domain.as_ref().is_some_and(|domain| domain.pool == *pool)
 }
 
 /// It replaces a machine of the pool, and its successor is waited for.
-fn awaits_successor(flight: &Flight, pool: &PoolName) -> bool {
-    replaces_one_of(flight, pool) && !matches!(flight.phase, Phase::Recording)
+fn awaits_successor(operation: &Operation, pool: &PoolName) -> bool {
+    replaces_one_of(operation, pool) && !matches!(operation.phase, Phase::Recording)
 }
 
 impl State {
@@ -157,7 +157,7 @@ impl State {
         if self.book.has_faults(&pool) {
             self.newcomers.add_witness(&pool, Newcomer { at, machine: machine.clone(), after });
         }
-        let is_awaited = self.book.flights.values().any(|flight| awaits_successor(flight, &pool));
+        let is_awaited = self.book.operations.values().any(|operation| awaits_successor(operation, &pool));
         if self.book.has_faults(&pool) || is_awaited {
             self.outbox.record(Record::Arrived { at, pool, machine, after: Some(after) });
         }
@@ -169,18 +169,19 @@ impl State {
             self.newcomers.add_witness(&pool, Newcomer { at: self.now, machine: machine.clone(), after });
         }
         // While the ledger is read, a call of which no verdict is known yet looks as if it was never made.
-        if self.book.flights.values().any(|flight| replaces_one_of(flight, &pool)) {
+        if self.book.operations.values().any(|operation| replaces_one_of(operation, &pool)) {
             self.arrived.insert(machine, Arrival { pool, after });
         }
     }
 
     /// Nothing rests on who arrived while no replacement of the pool waits for its successor.
     pub(super) fn forget_arrivals(&mut self) {
-        if !stands(Guard::LaterReplacement) {
+        if !stands(Safeguard::LaterReplacement) {
             return;
         }
         let book = &self.book;
-        let is_awaited = |pool: &PoolName| book.flights.values().any(|flight| replaces_one_of(flight, pool));
+        let is_awaited =
+            |pool: &PoolName| book.operations.values().any(|operation| replaces_one_of(operation, pool));
         self.arrived.retain(|_, arrival| is_awaited(&arrival.pool));
     }
 
@@ -192,13 +193,15 @@ impl State {
             self.review_faults(&pool);
         }
         let (book, newcomers) = (&self.book, &mut self.newcomers);
-        newcomers.of.retain(|pool, _| book.flights.values().any(|flight| awaits_successor(flight, pool)));
+        newcomers
+            .of
+            .retain(|pool, _| book.operations.values().any(|operation| awaits_successor(operation, pool)));
         self.forget_arrivals();
     }
 
     fn review_faults(&mut self, pool: &PoolName) {
         let dwell = self.roster.pools.get(pool).map_or(Span::ZERO, |pool| pool.deadlines.dwell);
-        let answers = |newcomer: &&Newcomer| self.tally.is_present(&newcomer.machine);
+        let answers = |newcomer: &&Newcomer| self.counts.is_present(&newcomer.machine);
         let mut witnesses = self.newcomers.witnesses.get(pool).into_iter().flatten();
         let waits = |newcomer: &&Newcomer| self.now < newcomer.at + dwell;
         let over = witnesses.clone().filter(answers).any(|newcomer| !waits(&newcomer));

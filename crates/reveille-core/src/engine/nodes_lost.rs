@@ -9,13 +9,13 @@
 
 use crate::effect::{Look, ReadError};
 use crate::event::Answer;
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::observe::cluster::ClusterChange;
 use crate::observe::nodes_listed::Fleet;
 use crate::record::Record;
+use crate::safeguard::{Safeguard, stands};
 
 use super::{JOINED_MAX, LookFor, State};
 
@@ -25,7 +25,7 @@ impl State {
         if !self.cluster.awaits_judgement() {
             return;
         }
-        if self.cluster.source.doubted().is_none() && !stands(Guard::JudgedAgain) {
+        if self.cluster.source.doubted().is_none() && !stands(Safeguard::JudgedAgain) {
             return;
         }
         self.count_nodes();
@@ -66,7 +66,7 @@ impl State {
     fn whose_node_went<'a>(&self, key: &'a IncidentKey) -> Option<&'a MachineKey> {
         let Subject::Machine(machine) = &key.subject else { return None };
         let is_without = || {
-            let seen = self.desk().seen(machine).map(|(_, seen)| seen);
+            let seen = self.context().seen(machine).map(|(_, seen)| seen);
             seen.is_some_and(|seen| seen.joined.as_ref().is_some_and(|name| !seen.nodes.contains(name)))
         };
         let went = match key.kind {

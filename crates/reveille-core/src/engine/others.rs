@@ -30,8 +30,8 @@ impl State {
         if self.book.deleted_by_us(id) {
             return;
         }
-        let desk = self.desk();
-        let seen = desk.seen(key).map(|(_, seen)| seen);
+        let context = self.context();
+        let seen = context.seen(key).map(|(_, seen)| seen);
         if seen.is_some_and(Seen::is_stray) {
             // A client with the right to create instances could otherwise block every pool, by creating an instance and
             // deleting it again and again.
@@ -42,7 +42,7 @@ impl State {
             self.note_gone_unseen(cloud, id);
             return;
         };
-        let ended = self.desk().seen(key).and_then(|(_, seen)| hosting::of(seen)?.ended.clone());
+        let ended = self.context().seen(key).and_then(|(_, seen)| hosting::of(seen)?.ended.clone());
         if let Some(why) = ended {
             self.note_others(vec![pool], format!("the provider took instance {id} back ({why})").into());
             return;

@@ -15,12 +15,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::time::Time;
 use crate::observe::remembered::Remembered;
+use crate::safeguard::{Safeguard, stands};
 
 /// So many machines that went out of sight are remembered: those that are gone give way to those that are there, the oldest
 /// first.
@@ -144,7 +144,7 @@ impl OutOfSight {
         self.open_fates.remove(&machine);
         self.unseen.remove(&machine);
         self.departed.retain(|(known, _)| *known != machine);
-        if !stands(Guard::OutOfSight) {
+        if !stands(Safeguard::OutOfSight) {
             return Some(machine);
         }
         let is_full = self.departed.len() == DEPARTED_MAX;

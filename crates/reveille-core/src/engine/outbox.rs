@@ -208,7 +208,7 @@ impl State {
             records.push(self.signed(machine, memory.signs));
         }
         records.extend(told.traced.iter().filter_map(|machine| self.traces.record(at, machine)));
-        let is_there = |machine: &&MachineKey| self.desk().seen(machine).is_some();
+        let is_there = |machine: &&MachineKey| self.context().seen(machine).is_some();
         let machines: Vec<MachineKey> = told.gone.iter().filter(is_there).cloned().collect();
         records
             .extend(machines.chunks(JOINED_MAX).map(|them| Record::Returned { at, machines: them.to_vec() }));

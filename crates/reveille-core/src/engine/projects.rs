@@ -38,7 +38,7 @@ impl State {
             key.kind == FaultKind::MissingRoute
                 || matches!(key.subject, Subject::Group(..) | Subject::Router(..) | Subject::User(..))
         };
-        // What a nudge of ours left behind is told from one on its way by its flight, not by the listing.
+        // What a nudge of ours left behind is told from one on its way by its operation, not by the listing.
         let nudged = !self.own_nudges(&name).is_empty() || !self.book.router_nudges(&name).is_empty();
         if sighted
             && routed
@@ -76,7 +76,7 @@ impl State {
     fn own_nudges(&self, cloud: &CloudName) -> Vec<Arc<str>> {
         use crate::effect::Call;
         use crate::remedies::NudgeGroup;
-        let marks = self.book.flights.values().filter_map(|flight| match &flight.call {
+        let marks = self.book.operations.values().filter_map(|operation| match &operation.call {
             Call::NudgeGroup(NudgeGroup { cloud: there, mark, .. }) if there == cloud => Some(mark.clone()),
             _ => None,
         });
@@ -115,7 +115,7 @@ impl State {
         if !self.clouds.get(&cloud).is_some_and(believed) || !cluster_believed {
             return false;
         }
-        let limit = self.desk().route_limit(&router);
+        let limit = self.context().route_limit(&router);
         let nudges = self.book.router_nudges(&cloud);
         let view = RouteView {
             roster: &self.roster,

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use crate::diagnose::absence::vanished;
 use crate::diagnose::hosting;
-use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
@@ -23,6 +22,7 @@ use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::record::{Joined, Record};
+use crate::safeguard::{Safeguard, stands};
 
 use super::State;
 
@@ -134,7 +134,7 @@ impl State {
             self.note_went_unwatched(key, &node);
             return false;
         };
-        if &*sign == signs::DRAINED && !stands(Guard::Drained) {
+        if &*sign == signs::DRAINED && !stands(Safeguard::Drained) {
             return false;
         }
         let (cloud, id) = (cloud.clone(), id.clone());
@@ -146,7 +146,7 @@ impl State {
     /// that machine in hand, and events that name another one who deleted it can be written by every kubelet.
     pub(super) fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
         let removal = signs::removal(&gone.node.intent, gone.node.cordoned)?;
-        let counts = removal != Removal::Drained || stands(Guard::Drained);
+        let counts = removal != Removal::Drained || stands(Safeguard::Drained);
         counts.then_some(removal)
     }
 

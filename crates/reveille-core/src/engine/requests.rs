@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnose::standing::Standing;
-use crate::guard::{Guard, stands};
-use crate::model::hold::Hold;
+use crate::model::blocker::Blocker;
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::plan::decide::Decision;
 use crate::record::Record;
 use crate::remedies::Rung;
+use crate::safeguard::{Safeguard, stands};
 
 use super::State;
 
@@ -73,7 +73,7 @@ impl State {
                 Some(IncidentKey { subject: Subject::Machine(key.clone()), kind: absence.kind })
             }
         };
-        if known && (open.is_none() || stands(Guard::RequestOnce)) {
+        if known && (open.is_none() || stands(Safeguard::RequestOnce)) {
             return;
         }
         let at = self.now;
@@ -90,15 +90,15 @@ impl State {
 
     /// It stood there when the node was first seen, and no ledger tells whether it was carried out long ago.
     fn is_from_before(&self, key: &MachineKey) -> bool {
-        let desk = self.desk();
-        let node = desk.seen(key).and_then(|(_, seen)| desk.node(seen));
+        let context = self.context();
+        let node = context.seen(key).and_then(|(_, seen)| context.node(seen));
         !self.resumed && node.is_some_and(|(_, node)| node.found_asking)
     }
 
     /// The machine would be deleted now, and is kept first: from here on its time runs.
     pub(super) fn begin_keeping(&mut self, key: &IncidentKey, decision: &Decision) {
         let replace = decision.held.iter().find(|(rung, _)| *rung == Rung::Replace);
-        let Some([Hold::Kept(left)]) = replace.map(|(_, holds)| holds.as_slice()) else { return };
+        let Some([Blocker::Kept(left)]) = replace.map(|(_, blockers)| blockers.as_slice()) else { return };
         let at = self.now;
         let until = at + *left;
         let Some(case) = self.incidents.get(key).filter(|case| case.incident.kept_until.is_none()) else {

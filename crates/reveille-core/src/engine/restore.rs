@@ -13,19 +13,19 @@ mod verdicts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{Asked, Incident, IncidentKey};
 use crate::model::jump::Jump;
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
-use crate::plan::desk::Case;
+use crate::plan::budget::{Counted, Operation, Phase, Tried, Width};
+use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::Rung;
+use crate::safeguard::{Safeguard, stands};
 
-use super::proofs::boots;
+use super::verification::boots;
 use super::{Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -288,23 +288,23 @@ impl Replay {
             case.incident.attempts.last().is_some_and(|attempt| attempt.ending.is_some())
         });
         let is_over = matches!(verdict, Verdict::Mended | Verdict::Recovered);
-        let keeps = |flight: &Flight| match flight.phase {
-            Phase::Proving { .. } if boots(flight) => verdict == Verdict::Superseded,
-            Phase::Proving { .. } => flight.rung == Rung::Replace && !is_over,
+        let keeps = |operation: &Operation| match operation.phase {
+            Phase::Proving { .. } if boots(operation) => verdict == Verdict::Superseded,
+            Phase::Proving { .. } => operation.rung == Rung::Replace && !is_over,
             // A call on its way is waited for, whatever became of the fault.
             Phase::Recording | Phase::Calling { .. } | Phase::Verifying { .. } => !(is_over && is_answered),
         };
-        let landed = self.state.book.flight_of(id).filter(|(_, flight)| {
-            matches!(flight.phase, Phase::Proving { .. })
+        let landed = self.state.book.operation_of(id).filter(|(_, operation)| {
+            matches!(operation.phase, Phase::Proving { .. })
                 && matches!(verdict, Verdict::Mended | Verdict::Recovered)
         });
-        if let Some(domain) = landed.and_then(|(_, flight)| flight.domain.clone()) {
+        if let Some(domain) = landed.and_then(|(_, operation)| operation.domain.clone()) {
             *self.landed.entry(domain).or_default() += 1;
         }
         if verdict == Verdict::SubjectGone && !self.state.book.is_of(id) {
             self.state.book.places.free(id);
         }
-        self.state.book.flights.retain(|_, flight| flight.incident != id || keeps(flight));
+        self.state.book.operations.retain(|_, operation| operation.incident != id || keeps(operation));
         if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
             self.state.book.doubt_no_more(id);
         }
@@ -340,7 +340,7 @@ impl Replay {
         for case in state.incidents.cases_mut() {
             case.resumed_at = Some(case.resumed_at.map_or(how.now, |at| at.min(how.now)));
         }
-        if blind && stands(Guard::UnbrokenSight) {
+        if blind && stands(Safeguard::UnbrokenSight) {
             for case in state.incidents.cases_mut() {
                 case.incident.counted_from = how.now;
             }
@@ -348,7 +348,7 @@ impl Replay {
         state.pauses.forget_old(how.now, state.longest_boot());
         state.await_remembered_nodes();
         state.begin_unseen(how.last_alive);
-        state.resume_flights();
+        state.resume_operations();
         if how.last_alive.is_none_or(|last| how.now < last || State::was_long_gap(last, how.now)) {
             state.rollouts.doubt();
         }
@@ -362,39 +362,39 @@ impl Replay {
 
 impl State {
     /// What was under way is looked for afresh. The clock may have gone back since the ledger was written.
-    fn resume_flights(&mut self) {
+    fn resume_operations(&mut self) {
         let (now, timing) = (self.now, self.roster.timing);
         let seen_by = now + timing.settle + timing.verify_within;
-        for intent in self.book.flights.keys().copied().collect::<Vec<_>>() {
-            let patience = self.book.flights.get(&intent).map(|flight| self.patience(flight));
+        for intent in self.book.operations.keys().copied().collect::<Vec<_>>() {
+            let patience = self.book.operations.get(&intent).map(|operation| self.patience(operation));
             let longest = now + patience.unwrap_or_default();
-            let Some(flight) = self.book.flights.get_mut(&intent) else { continue };
-            if let Phase::Proving { deadline, .. } = &mut flight.phase {
+            let Some(operation) = self.book.operations.get_mut(&intent) else { continue };
+            if let Phase::Proving { deadline, .. } = &mut operation.phase {
                 // The successor may have come while no process was looking: it gets the time to be seen and to prove
                 // itself.
-                let pool = flight.domain.as_ref().and_then(|domain| self.roster.pools.get(&domain.pool));
+                let pool = operation.domain.as_ref().and_then(|domain| self.roster.pools.get(&domain.pool));
                 let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
                 *deadline = (*deadline).min(longest).max(seen_by + dwell);
                 let until = *deadline;
-                self.timers.set(until, Wake::Flight(intent));
+                self.timers.set(until, Wake::Operation(intent));
                 continue;
             }
-            if !stands(Guard::Unfinished) {
-                self.book.flights.remove(&intent);
+            if !stands(Safeguard::Unfinished) {
+                self.book.operations.remove(&intent);
                 continue;
             }
-            flight.phase = match flight.phase {
+            operation.phase = match operation.phase {
                 // It may have shown while no process was looking: it gets the time to be seen.
                 Phase::Verifying { unseen_until, .. } => {
                     let unseen_until = unseen_until.min(longest).max(seen_by);
-                    if let Some(case) = self.incidents.get_mut(&flight.key) {
+                    if let Some(case) = self.incidents.get_mut(&operation.key) {
                         case.incident.not_before = Some(unseen_until);
                     }
                     Phase::Verifying { deadline: now + timing.verify_within, unseen_until }
                 }
                 _ => Phase::Calling { since: now },
             };
-            self.timers.set(now, Wake::Flight(intent));
+            self.timers.set(now, Wake::Operation(intent));
         }
     }
 }

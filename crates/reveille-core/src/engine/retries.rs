@@ -5,14 +5,14 @@
 //!  made, and in vain ─▶ try_again ─▶ tries used up ─▶ next_rung ─▶ no rung is left ─────┴─▶ give_up: a person is asked
 //! ```
 //!
-//! Which of these follows an outcome, `flights` and `proofs` say.
+//! Which of these follows an outcome, `operations` and `proofs` say.
 
 use std::sync::Arc;
 
 use crate::model::class::Class;
 use crate::model::incident::IncidentKey;
 use crate::model::time::Span;
-use crate::plan::budget::Flight;
+use crate::plan::budget::Operation;
 use crate::record::Record;
 use crate::remedies::{Rung, ladder};
 
@@ -25,52 +25,52 @@ const RETRY_AFTER_MAX: Span = Span::from_min(10);
 
 impl State {
     /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.
-    pub(super) fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
+    pub(super) fn postpone(&mut self, operation: &Operation, at_least: Span, why: &str) {
         let timing = self.roster.timing;
         let now = self.now;
-        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&operation.key) else { return };
         let at_least = at_least.min(timing.backoff_max.max(RETRY_AFTER_MAX));
         let wait = timing.backoff_min.doubled(case.unreached, timing.backoff_max).max(at_least);
         case.unreached = case.unreached.saturating_add(1);
         case.incident.not_before = Some(now + wait);
         let over = case.unreached >= UNREACHED_MAX;
-        self.ripe.insert(flight.key.clone());
+        self.ripe.insert(operation.key.clone());
         if over {
-            self.give_up(&flight.key, Arc::from(why));
+            self.give_up(&operation.key, Arc::from(why));
         }
     }
 
     /// The call was never made: it was not sent, the credential may not, or the other side was in no state for it. That is no
     /// try of this step, and a reboot that was never made is no reason to delete. The same is tried again, later and later, for
     /// as long as the fault lasts: a right that came back after 75 s left a port without its group for good.
-    pub(super) fn wait_to_make_it(&mut self, flight: &Flight, least: Span) {
+    pub(super) fn wait_to_make_it(&mut self, operation: &Operation, least: Span) {
         let (now, longest) = (self.now, self.roster.timing.backoff_max);
-        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
+        let Some(case) = self.incidents.get_mut(&operation.key) else { return };
         let wait = least.doubled(case.unmade, longest);
         case.unmade = case.unmade.saturating_add(1);
         case.incident.not_before = Some(now + wait);
-        self.ripe.insert(flight.key.clone());
+        self.ripe.insert(operation.key.clone());
     }
 
     /// One more try of this rung after a backoff, or the next rung when its tries are used up.
-    pub(super) fn try_again(&mut self, flight: &Flight) {
+    pub(super) fn try_again(&mut self, operation: &Operation) {
         let timing = self.roster.timing;
         let now = self.now;
-        let Some(case) = self.incidents.get_mut(&flight.key) else { return };
-        let used_up = case.count_try(now, &timing, flight.rung.tries(timing.tries));
+        let Some(case) = self.incidents.get_mut(&operation.key) else { return };
+        let used_up = case.count_try(now, &timing, operation.rung.tries(timing.tries));
         let tries = case.incident.tries;
-        self.ripe.insert(flight.key.clone());
+        self.ripe.insert(operation.key.clone());
         if used_up {
-            let why = format!("tried {} times and did not hold: {}", tries, flight.rung.says());
-            self.next_rung(&flight.key, &why);
+            let why = format!("tried {} times and did not hold: {}", tries, operation.rung.says());
+            self.next_rung(&operation.key, &why);
         }
     }
 
     /// The next rung, where the incident is still that of the call: its machine may have had another fault meanwhile, and this
     /// one again, with a number of its own. A refusal that comes late gave that one up.
-    pub(super) fn climb_from(&mut self, flight: &Flight, why: &str) {
-        if self.incidents.is_open(flight.incident) {
-            self.next_rung(&flight.key, why);
+    pub(super) fn climb_from(&mut self, operation: &Operation, why: &str) {
+        if self.incidents.is_open(operation.incident) {
+            self.next_rung(&operation.key, why);
         }
     }
 
@@ -98,10 +98,10 @@ impl State {
 
 /// A refusal is no reason for a more harmful step, and no reason to give up steps that harm no machine. When a nudge of the
 /// group is refused, the other nudge is left, which asks another service.
-pub(super) fn may_be_allowed(flight: &Flight) -> bool {
-    match flight.rung.class() {
+pub(super) fn may_be_allowed(operation: &Operation) -> bool {
+    match operation.rung.class() {
         Class::Reboot => true,
-        Class::Network | Class::Access => flight.rung != Rung::NudgeGroup,
+        Class::Network | Class::Access => operation.rung != Rung::NudgeGroup,
         Class::Rejoin | Class::Replace | Class::Cleanup => false,
     }
 }

@@ -54,7 +54,7 @@ impl State {
     fn is_proved(&self, name: &NodeName) -> Option<bool> {
         let node = self.cluster.nodes.get(name)?;
         let machine = node.link.as_ref()?.machine();
-        let (_, seen) = self.desk().seen(&machine)?;
+        let (_, seen) = self.context().seen(&machine)?;
         let is_away = seen.left.is_some() || self.cluster.lost_together.contains(&machine);
         let is_renewed = || self.unproved.get(name).is_some_and(|lease| lease.renewals >= RENEWALS);
         is_away.then(is_renewed)

@@ -21,7 +21,7 @@ use crate::model::time::Time;
 pub(super) enum Wake {
     Machine(MachineKey),
     Case(IncidentKey),
-    Flight(IntentId),
+    Operation(IntentId),
     Access(CloudName, Arc<UserRef>),
     Ledger,
     Proofs,

@@ -13,7 +13,7 @@
 
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
-use crate::plan::desk::Case;
+use crate::plan::context::Case;
 
 use super::{RECURS_WITHIN, State, Wake};
 

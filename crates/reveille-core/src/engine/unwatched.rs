@@ -155,7 +155,7 @@ impl State {
     /// that no incident says that the Node went. The next process knows it from the ledger: after a night without us it would
     /// take that Node for one that went unwatched, and hold the machine. Once the Node is there again, that is over.
     pub(super) fn note_seen_to_go(&mut self, key: &MachineKey) {
-        let Some((_, seen)) = self.desk().seen(key) else { return };
+        let Some((_, seen)) = self.context().seen(key) else { return };
         let Some(node) = &seen.joined else { return };
         let signs = seen.signs.clone();
         let has_changed = if self.cluster.nodes.contains_key(node) {

@@ -20,13 +20,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::guard::{Guard, stands};
+use crate::model::blocker::Blocker;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 use crate::model::id::IncidentId;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::record::Domain;
 use crate::remedies::Rung;
+use crate::safeguard::{Safeguard, stands};
 
 use super::{State, Wake};
 
@@ -158,7 +158,7 @@ impl State {
     }
 
     fn next_with_room(&self, stuck: &BTreeSet<WaitFor>) -> Option<(WaitFor, IncidentKey)> {
-        if !stands(Guard::FreedRoom) {
+        if !stands(Safeguard::FreedRoom) {
             return None;
         }
         let [repairs, cleanups] =
@@ -178,15 +178,16 @@ impl State {
         match wait {
             WaitFor::NetworkSlot => book.network_under_way() < limits.network_at_once,
             WaitFor::RepairSlot | WaitFor::CleanupSlot => {
-                let slot = book.places_taken(now) < limits.at_once || !stands(Guard::AtOnce);
+                let slot = book.places_taken(now) < limits.at_once || !stands(Safeguard::AtOnce);
                 let used_up = |rung| book.used_up(now, &limits, rung).is_some();
-                slot && (!wait.rung().is_some_and(used_up) || !stands(Guard::PerHour))
+                slot && (!wait.rung().is_some_and(used_up) || !stands(Safeguard::PerHour))
             }
             WaitFor::Domain(domain) => {
                 let width = book.width(domain, now);
-                let cools_down = width.not_before.is_some_and(|until| now < until) && stands(Guard::CoolDown);
+                let cools_down =
+                    width.not_before.is_some_and(|until| now < until) && stands(Safeguard::CoolDown);
                 let is_used_up =
-                    book.places_taken_in(domain, now) >= width.width && stands(Guard::ProbeWidth);
+                    book.places_taken_in(domain, now) >= width.width && stands(Safeguard::ProbeWidth);
                 !cools_down && !is_used_up
             }
             WaitFor::Gate | WaitFor::Itself => false,
@@ -215,41 +216,42 @@ impl State {
     }
 
     /// The one thing that this held case waits for: of all that stands against it, what most cases wait for together.
-    pub(super) fn wait_for(&self, key: &IncidentKey, rung: Rung, holds: &[Hold]) -> WaitFor {
-        if holds.iter().any(|hold| self.is_gate(key, hold)) {
+    pub(super) fn wait_for(&self, key: &IncidentKey, rung: Rung, blockers: &[Blocker]) -> WaitFor {
+        if blockers.iter().any(|hold| self.is_gate(key, hold)) {
             return WaitFor::Gate;
         }
-        if holds.iter().any(|hold| matches!(hold, Hold::AtOnce { .. } | Hold::PerHour { .. })) {
+        if blockers.iter().any(|hold| matches!(hold, Blocker::AtOnce { .. } | Blocker::PerHour { .. })) {
             return match rung.class() {
                 Class::Cleanup => WaitFor::CleanupSlot,
                 class if class.is_destructive() => WaitFor::RepairSlot,
                 _ => WaitFor::NetworkSlot,
             };
         }
-        let of_domain = holds.iter().any(|hold| matches!(hold, Hold::Width { .. } | Hold::CoolingDown(_)));
+        let of_domain =
+            blockers.iter().any(|hold| matches!(hold, Blocker::Width { .. } | Blocker::CoolingDown(_)));
         let domain = self.incidents.get(key).filter(|_| of_domain).and_then(|case| self.domain_of(case));
         domain.map_or(WaitFor::Itself, WaitFor::Domain)
     }
 
     /// `review_gates` watches it, it never ends in this process, or `rouse_held` is called when it ends.
-    fn is_gate(&self, key: &IncidentKey, hold: &Hold) -> bool {
+    fn is_gate(&self, key: &IncidentKey, hold: &Blocker) -> bool {
         match hold {
-            Hold::Off(_)
-            | Hold::Propose(_)
-            | Hold::DryRun
-            | Hold::NotLeading
-            | Hold::Ledger(_)
-            | Hold::Paused { .. }
-            | Hold::AgentsLost { .. }
-            | Hold::ZoneDark { .. }
-            | Hold::FleetDark { .. }
-            | Hold::MostAway { .. }
-            | Hold::Breaker { .. }
-            | Hold::Rolling(_)
-            | Hold::PoolMinimum { .. }
-            | Hold::RouterFull { .. } => true,
+            Blocker::Off(_)
+            | Blocker::Propose(_)
+            | Blocker::DryRun
+            | Blocker::NotLeading
+            | Blocker::Ledger(_)
+            | Blocker::Paused { .. }
+            | Blocker::AgentsLost { .. }
+            | Blocker::ZoneDark { .. }
+            | Blocker::FleetDark { .. }
+            | Blocker::MostAway { .. }
+            | Blocker::Breaker { .. }
+            | Blocker::Rolling(_)
+            | Blocker::PoolMinimum { .. }
+            | Blocker::RouterFull { .. } => true,
             // Of a source as a whole, or of this machine alone, which its newest list lacks.
-            Hold::Blind { .. } => self.is_blind_to(key),
+            Blocker::Blind { .. } => self.is_blind_to(key),
             _ => false,
         }
     }

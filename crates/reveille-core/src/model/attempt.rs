@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::blocker::Blocker;
 use super::call::Call;
-use super::hold::Hold;
 use super::id::{IntentId, RequestId};
 use super::outcome::Outcome;
 use super::time::Time;
@@ -67,7 +67,7 @@ pub enum Why {
     /// Its fault looks cleared, and is watched until its dwell is over.
     FaultCleared,
     /// This blocks it by now.
-    Held(Hold),
+    Held(Blocker),
 }
 
 impl fmt::Display for Why {

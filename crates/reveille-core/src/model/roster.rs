@@ -15,7 +15,7 @@ use super::access::Access;
 use super::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use super::instance::{Instance, Mark};
 use super::time::Span;
-use crate::guard::{Guard, stands};
+use crate::safeguard::{Safeguard, stands};
 
 /// A checked roster: one cluster, its clouds and its pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ impl Ownership {
     /// pool's. Every performer asks this of a read that it makes directly before an act on an instance: Nova does not count
     /// a tag as a change of the server, so the engine may learn of a tag that is gone only from the next full listing.
     pub fn lacking(&self, marks: &BTreeSet<Mark>) -> Option<&Mark> {
-        self.marks().find(|mark| !marks.contains(mark)).filter(|_| stands(Guard::OwnedAtTheAct))
+        self.marks().find(|mark| !marks.contains(mark)).filter(|_| stands(Safeguard::OwnedAtTheAct))
     }
 }
 
@@ -355,7 +355,7 @@ impl Roster {
     pub fn claim(&self, cloud: &CloudName, instance: &Instance) -> Claim {
         let here = || self.pools.values().filter(|pool| pool.cloud == *cloud);
         let marked = |mark: &Mark| instance.marks.contains(mark);
-        if !stands(Guard::Ownership) {
+        if !stands(Safeguard::Ownership) {
             return here().next().map_or(Claim::Foreign, |pool| Claim::Pool(pool.name.clone()));
         }
         if !here().any(|pool| marked(&pool.owned.cluster)) {

@@ -13,13 +13,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::event::{CloudSnapshot, Scope};
-use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, NodeUid, PoolName, RouterId};
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Pool, Roster};
 use crate::model::time::{ServiceTime, Span, Time};
+use crate::safeguard::{Safeguard, stands};
 
 use super::access::AccessView;
 use super::fresh::{Fresh, Thing};
@@ -139,8 +139,8 @@ impl Unlisted {
 
     /// Proved gone.
     pub fn is_gone(&self) -> bool {
-        let enough = if stands(Guard::SecondDenial) { Self::DENIALS } else { 1 };
-        self.denials >= enough || !stands(Guard::DeniedById)
+        let enough = if stands(Safeguard::SecondDenial) { Self::DENIALS } else { 1 };
+        self.denials >= enough || !stands(Safeguard::DeniedById)
     }
 }
 
@@ -464,7 +464,7 @@ impl CloudView {
         if instance.state == InstanceState::Building {
             return true;
         }
-        if !self.listed_once() || !stands(Guard::BornInSight) {
+        if !self.listed_once() || !stands(Safeguard::BornInSight) {
             return self.listed_once();
         }
         let created = instance.created.as_deref().and_then(ServiceTime::parse);
@@ -501,7 +501,7 @@ impl CloudView {
 
     /// It is so young that its cloud may deny it without meaning it.
     pub fn is_young(&self, now: Time, seen: &Seen) -> bool {
-        now.since(seen.first_seen) < self.settles_within && stands(Guard::YoungDenial)
+        now.since(seen.first_seen) < self.settles_within && stands(Safeguard::YoungDenial)
     }
 
     /// The id was asked for and, at `denied_at`, denied: "no such id", or seen to have `ended`. Returns true when that now
@@ -509,7 +509,7 @@ impl CloudView {
     pub fn denied(&mut self, now: Time, denied_at: Time, id: &InstanceId, ended: Option<&Instance>) -> bool {
         let settles_within = self.settles_within;
         let Some(seen) = self.instances.get_mut(id) else { return false };
-        let young = denied_at.since(seen.first_seen) < settles_within && stands(Guard::YoungDenial);
+        let young = denied_at.since(seen.first_seen) < settles_within && stands(Safeguard::YoungDenial);
         if let Some(ended) = ended {
             note_end(seen, ended);
         }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
@@ -20,12 +19,13 @@ use crate::model::lease::{Leases, Renewal};
 use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::roster::{Network, Timing};
 use crate::model::time::{Span, Time};
+use crate::safeguard::{Safeguard, stands};
 
 use super::identity::Identity;
 use super::leases::LeaseBook;
+use super::node_events::Sayings;
 use super::nodes_listed::{Awaited, ByName};
 use super::pack::{Growth, pack};
-use super::sayings::Sayings;
 use super::sharing::Identities;
 use super::source::Source;
 
@@ -522,7 +522,7 @@ impl ClusterView {
     /// The pod ranges of this node that are surely its own: within the roster's, and no other node's. A node writes its ranges
     /// itself when it registers, so that without this it could have any network routed to it.
     pub fn own_pod_ranges(&self, node: &Node, network: &Network) -> Vec<IpNet> {
-        let is_ours = |range: &IpNet| network.holds(range) || !stands(Guard::OwnRoutes);
+        let is_ours = |range: &IpNet| network.holds(range) || !stands(Safeguard::OwnRoutes);
         let is_own = |range: &&IpNet| is_ours(range) && self.identities.has_alone(&node.name, range, network);
         node.pod_ranges.iter().filter(is_own).copied().collect()
     }

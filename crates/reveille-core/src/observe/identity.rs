@@ -14,8 +14,8 @@
 
 use std::sync::Arc;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::ClusterUid;
+use crate::safeguard::{Safeguard, stands};
 
 /// The cluster that is expected, and the one that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Identity {
     /// Why nothing that this API server says may be taken in, where that is so.
     pub fn refusal(&self) -> Option<String> {
         let (expected, found) = (self.expected.as_ref()?, self.found.as_ref()?);
-        let is_another = expected != found && stands(Guard::SameCluster);
+        let is_another = expected != found && stands(Safeguard::SameCluster);
         is_another.then(|| {
             format!(
                 "another cluster answers: its kube-system has UID {found}, the ledger is about UID {expected}; \

@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::event::CloudSnapshot;
-use crate::guard::{Guard, stands};
 use crate::model::id::InstanceId;
 use crate::model::instance::{Instance, InstanceState};
 use crate::model::roster::Roster;
 use crate::model::time::Time;
+use crate::safeguard::{Safeguard, stands};
 
 use super::cloud::{CloudChange, CloudView, Seen};
 
@@ -119,7 +119,7 @@ impl CloudView {
         } else {
             None
         };
-        let why = why.filter(|_| stands(Guard::ShrunkenServers));
+        let why = why.filter(|_| stands(Safeguard::ShrunkenServers));
         self.emptied = emptied && why.is_some();
         let Some(why) = why else {
             self.doubted_missing.clear();

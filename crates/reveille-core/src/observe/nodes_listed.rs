@@ -33,12 +33,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
 use crate::model::roster::Timing;
 use crate::model::time::{Span, Time};
+use crate::safeguard::{Safeguard, stands};
 
 use super::cloud::{CloudView, Seen};
 use super::cluster::{ClusterChange, ClusterView};
@@ -159,7 +159,7 @@ impl ClusterView {
             nodes.contains_key(name) || seen.is_some_and(|seen| !seen.nodes.is_empty())
         };
         self.awaited.nodes.retain(|name, machine| !is_back(name, machine));
-        let why = self.implausible(fleet).filter(|_| stands(Guard::ShrunkenNodes));
+        let why = self.implausible(fleet).filter(|_| stands(Safeguard::ShrunkenNodes));
         let doubted = why.is_some();
         self.source.doubt(now, why.map(Into::into));
         if doubted {
@@ -203,7 +203,8 @@ impl ClusterView {
         }
         // Of those that do not run it says nothing that their Nodes are missing.
         let total = self.awaited.total - (self.awaited.nodes.len() - awaited);
-        if is_too_many(awaited, total) && stands(Guard::RememberedNodes) && awaited_told.absent < awaited {
+        if is_too_many(awaited, total) && stands(Safeguard::RememberedNodes) && awaited_told.absent < awaited
+        {
             return Some(format!(
                 "{awaited} of {total} machines that joined before have no Node in the list while their instances run{beside}"
             ));

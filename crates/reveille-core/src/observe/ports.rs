@@ -13,11 +13,11 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::event::CloudSnapshot;
-use crate::guard::{Guard, stands};
 use crate::model::id::InstanceId;
 use crate::model::instance::{InstanceState, Port};
 use crate::model::roster::Roster;
 use crate::model::time::Time;
+use crate::safeguard::{Safeguard, stands};
 
 use super::cloud::{CloudChange, CloudView, Seen};
 use super::fresh::Thing;
@@ -45,7 +45,7 @@ impl InUse {
 impl CloudView {
     /// The address is on a port of this project, or inside an allowed address pair of one.
     pub fn uses(&self, address: &IpAddr) -> bool {
-        self.addresses.contains(address) || (self.in_use.holds(*address) && stands(Guard::PortsOfOthers))
+        self.addresses.contains(address) || (self.in_use.holds(*address) && stands(Safeguard::PortsOfOthers))
     }
 
     /// The newest list of ports held at least one: of a machine, of a router, or of anything else.
@@ -104,7 +104,7 @@ impl CloudView {
         } else {
             None
         };
-        let why = why.filter(|_| stands(Guard::LostPorts));
+        let why = why.filter(|_| stands(Safeguard::LostPorts));
         let plausible = why.is_none();
         if let Some(why) = why {
             self.source.doubt(now, Some(Arc::from(why)));

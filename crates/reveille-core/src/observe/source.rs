@@ -9,9 +9,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::guard::{Guard, stands};
 use crate::model::read_error::ReadError;
 use crate::model::time::{Span, Time};
+use crate::safeguard::{Safeguard, stands};
 
 /// One source of truth.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl Source {
     pub fn heard(&mut self, now: Time) {
         let slept = std::mem::take(&mut self.woke);
         let unbroken = !slept && self.last_good.is_some_and(|last| now.since(last) <= self.stale_after);
-        if (!unbroken && stands(Guard::UnbrokenSight)) || self.sight_since.is_none() {
+        if (!unbroken && stands(Safeguard::UnbrokenSight)) || self.sight_since.is_none() {
             self.sight_since = Some(now);
         }
         self.last_good = Some(now);
@@ -160,7 +160,7 @@ impl Source {
             );
         };
         let age = now.since(last);
-        if age > self.stale_after && stands(Guard::Freshness) {
+        if age > self.stale_after && stands(Safeguard::Freshness) {
             let text = match &self.failing {
                 Some(failing) => format!("last read {age} ago: {}", failing.error.text),
                 None => format!("silent for {age}"),

@@ -26,7 +26,7 @@ use super::places::Places;
 
 /// One operation (intent) that is under way.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub struct Operation {
     /// For which incident.
     pub incident: IncidentId,
     /// The incident's key.
@@ -59,7 +59,7 @@ pub struct Counted {
 /// A call that was answered as failed, and works all the same, has worked within this.
 const MAY_COME: Span = Span::from_min(10);
 
-impl Flight {
+impl Operation {
     /// The call was made so lately that its effect may still come, although no read has shown it.
     fn may_come(&self, now: Time) -> bool {
         matches!(self.phase, Phase::Calling { since } if now.since(since) < MAY_COME)
@@ -164,7 +164,7 @@ pub struct Tried {
 #[derive(Clone, Debug, Default)]
 pub struct Book {
     /// What is under way.
-    pub flights: BTreeMap<IntentId, Flight>,
+    pub operations: BTreeMap<IntentId, Operation>,
     /// When destructive intents began, within the hour, oldest first.
     begun: VecDeque<Begun>,
     widths: BTreeMap<Domain, Width>,
@@ -174,25 +174,29 @@ pub struct Book {
     deleted: VecDeque<InstanceId>,
     tried: BTreeMap<Rung, Tried>,
     /// Deletions that were answered as failed, or were not seen to be done, newest last.
-    doubted: VecDeque<(IntentId, Flight)>,
+    doubted: VecDeque<(IntentId, Operation)>,
     /// What keeps its place although nothing of it is under way.
     pub places: Places,
 }
 
 impl Book {
     /// The intent that is under way for an incident.
-    pub fn flight_of(&self, incident: IncidentId) -> Option<(IntentId, &Flight)> {
-        self.flights.iter().find(|(_, flight)| flight.incident == incident).map(|(id, flight)| (*id, flight))
+    pub fn operation_of(&self, incident: IncidentId) -> Option<(IntentId, &Operation)> {
+        self.operations
+            .iter()
+            .find(|(_, operation)| operation.incident == incident)
+            .map(|(id, operation)| (*id, operation))
     }
 
     /// Something of this incident is under way, or seemed to come to nothing and may only be late.
     pub fn is_of(&self, incident: IncidentId) -> bool {
-        self.flight_of(incident).is_some() || self.doubted().any(|(_, flight)| flight.incident == incident)
+        self.operation_of(incident).is_some()
+            || self.doubted().any(|(_, operation)| operation.incident == incident)
     }
 
     /// Routes that nudges under way put on a router of this cloud and take back.
     pub fn router_nudges(&self, cloud: &CloudName) -> Vec<Route> {
-        let nudged = self.flights.values().filter_map(|flight| match &flight.call {
+        let nudged = self.operations.values().filter_map(|operation| match &operation.call {
             Call::NudgeRouter(NudgeRouter { cloud: there, route, .. }) if there == cloud => Some(*route),
             _ => None,
         });
@@ -201,7 +205,7 @@ impl Book {
 
     /// Destructive intents under way, over the whole roster.
     pub fn destructive_under_way(&self) -> u32 {
-        self.flights.values().filter(|flight| flight.rung.class().is_destructive()).count() as u32
+        self.operations.values().filter(|operation| operation.rung.class().is_destructive()).count() as u32
     }
 
     /// Places taken among the repairs at once: by what is under way, and by what was answered as failed and may only be late.
@@ -216,18 +220,18 @@ impl Book {
 
     /// Network intents under way.
     pub fn network_under_way(&self) -> u32 {
-        self.flights.values().filter(|flight| !flight.rung.class().is_destructive()).count() as u32
+        self.operations.values().filter(|operation| !operation.rung.class().is_destructive()).count() as u32
     }
 
     /// Intents under way that ask this agent.
     pub fn asked(&self, agent: &AgentId) -> impl Iterator<Item = IntentId> {
         let asks = move |call: &Call| matches!(call, Call::AskAgent(AskAgent { agent: asked, .. }) if asked == agent);
-        self.flights.iter().filter(move |(_, flight)| asks(&flight.call)).map(|(intent, _)| *intent)
+        self.operations.iter().filter(move |(_, operation)| asks(&operation.call)).map(|(intent, _)| *intent)
     }
 
     /// Intents under way in a domain.
     pub fn under_way_in(&self, domain: &Domain) -> u32 {
-        self.flights.values().filter(|flight| flight.domain.as_ref() == Some(domain)).count() as u32
+        self.operations.values().filter(|operation| operation.domain.as_ref() == Some(domain)).count() as u32
     }
 
     /// A destructive intent of this rung began.
@@ -257,10 +261,10 @@ impl Book {
     /// the ledger counts it again.
     pub fn tried_and_over(&self) -> BTreeMap<Rung, Tried> {
         let mut over = self.tried.clone();
-        for flight in self.flights.values().chain(self.doubted().map(|(_, flight)| flight)) {
-            let Some(tried) = over.get_mut(&flight.rung) else { continue };
-            let called = !matches!(flight.phase, Phase::Recording);
-            let held = matches!(flight.phase, Phase::Proving { .. });
+        for operation in self.operations.values().chain(self.doubted().map(|(_, operation)| operation)) {
+            let Some(tried) = over.get_mut(&operation.rung) else { continue };
+            let called = !matches!(operation.phase, Phase::Recording);
+            let held = matches!(operation.phase, Phase::Proving { .. });
             tried.requested = tried.requested.saturating_sub(u32::from(called));
             tried.verified = tried.verified.saturating_sub(u32::from(held));
         }
@@ -295,35 +299,39 @@ impl Book {
 
     /// A deletion was answered as failed, or was not seen to be done in time. Should its machine go after all, it took effect:
     /// the newest of each is kept.
-    pub fn doubt(&mut self, intent: IntentId, flight: &Flight) {
-        if !matches!(flight.call, Call::DeleteInstance(_)) {
+    pub fn doubt(&mut self, intent: IntentId, operation: &Operation) {
+        if !matches!(operation.call, Call::DeleteInstance(_)) {
             return;
         }
-        self.doubted.retain(|(_, earlier)| earlier.call != flight.call);
+        self.doubted.retain(|(_, earlier)| earlier.call != operation.call);
         if self.doubted.len() == DELETED_MAX {
             self.doubted.pop_front();
         }
-        self.doubted.push_back((intent, flight.clone()));
+        self.doubted.push_back((intent, operation.clone()));
     }
 
     /// Instances that a deletion takes away: one that is under way, or one of which nothing was seen and that may only be late.
     pub fn deletions(&self, now: Time) -> impl Iterator<Item = (&CloudName, &InstanceId)> {
-        let late = self.doubted.iter().map(|(_, flight)| flight).filter(move |flight| flight.may_come(now));
-        self.flights.values().chain(late).filter_map(|flight| match &flight.call {
+        let late = self
+            .doubted
+            .iter()
+            .map(|(_, operation)| operation)
+            .filter(move |operation| operation.may_come(now));
+        self.operations.values().chain(late).filter_map(|operation| match &operation.call {
             Call::DeleteInstance(DeleteInstance { cloud, instance, .. }) => Some((cloud, instance)),
             _ => None,
         })
     }
 
     /// Deletions of which nothing seemed to come.
-    pub fn doubted(&self) -> impl Iterator<Item = (IntentId, &Flight)> {
-        self.doubted.iter().map(|(intent, flight)| (*intent, flight))
+    pub fn doubted(&self) -> impl Iterator<Item = (IntentId, &Operation)> {
+        self.doubted.iter().map(|(intent, operation)| (*intent, operation))
     }
 
     /// Since when the newest of the incident's may come late.
     pub fn late_since(&self, incident: IncidentId) -> Option<Time> {
-        let of_it = self.doubted.iter().rev().find(|(_, flight)| flight.incident == incident);
-        of_it.and_then(|(_, flight)| match flight.phase {
+        let of_it = self.doubted.iter().rev().find(|(_, operation)| operation.incident == incident);
+        of_it.and_then(|(_, operation)| match operation.phase {
             Phase::Calling { since } => Some(since),
             _ => None,
         })
@@ -332,17 +340,17 @@ impl Book {
     /// The same, as a checkpoint says. The times of the answer and of the verdict are facts, which stand where the clock was set
     /// ahead: for the next process, a deletion of a minute ago would have been made half an hour ago.
     pub fn set_late_since(&mut self, incident: IncidentId, since: Time) {
-        let of_it = self.doubted.iter_mut().rev().find(|(_, flight)| flight.incident == incident);
-        if let Some((_, flight)) = of_it {
-            flight.phase = Phase::Calling { since };
+        let of_it = self.doubted.iter_mut().rev().find(|(_, operation)| operation.incident == incident);
+        if let Some((_, operation)) = of_it {
+            operation.phase = Phase::Calling { since };
         }
     }
 
     /// Nothing more is done for the incident before this, as a checkpoint says: a reboot that shows nothing has its patience
     /// until then. The time of its answer is a fact, which stands over a jump, and a jump is no part of the patience.
     pub fn wait_unseen(&mut self, incident: IncidentId, until: Time) {
-        for flight in self.flights.values_mut().filter(|flight| flight.incident == incident) {
-            if let Phase::Verifying { unseen_until, .. } = &mut flight.phase {
+        for operation in self.operations.values_mut().filter(|operation| operation.incident == incident) {
+            if let Phase::Verifying { unseen_until, .. } = &mut operation.phase {
                 *unseen_until = (*unseen_until).max(until);
             }
         }
@@ -350,22 +358,22 @@ impl Book {
 
     /// What came of the calls that were answered is looked for as if they had been answered now.
     pub fn look_afresh(&mut self, now: Time) {
-        for flight in self.flights.values_mut() {
-            if matches!(flight.phase, Phase::Verifying { .. }) {
-                flight.phase = Phase::Calling { since: now };
+        for operation in self.operations.values_mut() {
+            if matches!(operation.phase, Phase::Verifying { .. }) {
+                operation.phase = Phase::Calling { since: now };
             }
         }
     }
 
     /// This one took effect all the same.
-    pub fn undoubt(&mut self, intent: IntentId) -> Option<Flight> {
+    pub fn undoubt(&mut self, intent: IntentId) -> Option<Operation> {
         let place = self.doubted.iter().position(|(known, _)| *known == intent)?;
-        self.doubted.remove(place).map(|(_, flight)| flight)
+        self.doubted.remove(place).map(|(_, operation)| operation)
     }
 
     /// What the incident's deletions were answered does not matter any more: a later one took effect, or the machine is well.
     pub fn doubt_no_more(&mut self, incident: IncidentId) {
-        self.doubted.retain(|(_, flight)| flight.incident != incident);
+        self.doubted.retain(|(_, operation)| operation.incident != incident);
         self.places.free(incident);
     }
 
@@ -425,9 +433,9 @@ impl Book {
     /// Its times go over a jump. An hour on the clock is not an hour of watching: calls begun before a gap count for as long as
     /// they would have without it, and a call that may only be late may come for as long.
     pub fn over(&mut self, jump: Jump) {
-        let Self { flights, begun, widths, doubted, places, same_faults: _, deleted: _, tried: _ } = self;
-        flights.values_mut().for_each(|flight| flight.over(jump));
-        doubted.iter_mut().for_each(|(_, flight)| flight.over(jump));
+        let Self { operations, begun, widths, doubted, places, same_faults: _, deleted: _, tried: _ } = self;
+        operations.values_mut().for_each(|operation| operation.over(jump));
+        doubted.iter_mut().for_each(|(_, operation)| operation.over(jump));
         widths.values_mut().for_each(|width| width.over(jump));
         jump.counts(begun.iter_mut().map(|Begun { at, tidies: _ }| at));
         places.over(jump);
@@ -436,8 +444,8 @@ impl Book {
     /// The same where the gap is short: pauses end later, and what is looked for or being proved has as long to go.
     pub fn wait_on(&mut self, jump: Jump) {
         self.widths.values_mut().for_each(|width| jump.ends(&mut width.not_before));
-        for flight in self.flights.values_mut() {
-            match &mut flight.phase {
+        for operation in self.operations.values_mut() {
+            match &mut operation.phase {
                 Phase::Recording | Phase::Calling { .. } => {}
                 Phase::Verifying { deadline, unseen_until } => jump.ends([deadline, unseen_until]),
                 Phase::Proving { deadline, .. } => jump.ends([deadline]),
@@ -520,15 +528,15 @@ impl Book {
         }
     }
 
-    /// The flight that deletes this instance was the first to count for its fault.
+    /// The operation that deletes this instance was the first to count for its fault.
     pub fn note_counted(&mut self, counted: Counted) {
-        let deletes = |flight: &&mut Flight| {
+        let deletes = |operation: &&mut Operation| {
             let of = |instance: &InstanceId| *instance == counted.instance;
-            matches!(&flight.call, Call::DeleteInstance(DeleteInstance { instance, .. }) if of(instance))
+            matches!(&operation.call, Call::DeleteInstance(DeleteInstance { instance, .. }) if of(instance))
         };
-        let flight = self.flights.values_mut().find(deletes);
-        if let Some(flight) = flight.filter(|flight| matches!(flight.phase, Phase::Recording)) {
-            flight.counted = Some(counted);
+        let operation = self.operations.values_mut().find(deletes);
+        if let Some(operation) = operation.filter(|operation| matches!(operation.phase, Phase::Recording)) {
+            operation.counted = Some(counted);
         }
     }
 
@@ -539,12 +547,12 @@ impl Book {
     pub fn fault_count(&self, now: Time, pool: &PoolName, fault: &str, but: Option<&InstanceId>) -> u32 {
         let key = (pool.clone(), Arc::from(fault));
         let seen = self.same_faults.get(&key).map_or(&[][..], Vec::as_slice);
-        let counts = |flight: &&Flight| {
+        let counts = |operation: &&Operation| {
             let counted =
-                flight.counted.as_ref().filter(|it| flight.may_come(now) && Some(&it.instance) != but);
+                operation.counted.as_ref().filter(|it| operation.may_come(now) && Some(&it.instance) != but);
             counted.is_some_and(|it| it.pool == *pool && *it.fault == *fault && !seen.contains(&it.instance))
         };
-        let doubted = self.doubted.iter().map(|(_, flight)| flight).filter(counts).count();
+        let doubted = self.doubted.iter().map(|(_, operation)| operation).filter(counts).count();
         (seen.len() + doubted) as u32
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::diagnose::gathered::hearing;
 use crate::effect::{Call, Look};
-use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::IntentId;
 use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
@@ -18,13 +17,14 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
 use crate::observe::source::Trust;
 use crate::remedies::{Rung, ladder, rejoin};
+use crate::safeguard::{Safeguard, stands};
 
-use super::desk::{Case, Desk};
+use super::annotations;
+use super::context::{Case, PlanContext};
 use super::interlock;
 use super::ladder;
-use super::wishes;
+use crate::model::blocker::Blocker;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 
 /// What should happen next with a case, and everything that is held back meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Decision {
     /// What is next.
     pub next: Next,
     /// Rungs that are not climbed, and why. In order of the ladder.
-    pub held: Vec<(Rung, Vec<Hold>)>,
+    pub held: Vec<(Rung, Vec<Blocker>)>,
     /// Rungs that would not help, and why.
     pub no_use: Vec<(Rung, Arc<str>)>,
     /// What a person is offered until then, and nothing after it: it is decided again then, whatever else holds it.
@@ -110,9 +110,9 @@ const CONSOLE_TRIES: u32 = 3;
 /// a machine of bare metal that waits for an API server which was away for 40 minutes would be due at the first list after a
 /// restart. So a machine that never joined, where a join takes an hour, is not repaired by a process that is restarted each fifty
 /// minutes. The same is so of a build that hangs: an owner may have begun it again by a rebuild, which no record tells.
-pub fn due_at(desk: &Desk<'_>, case: &Case) -> Result<Option<Time>, Arc<str>> {
+pub fn due_at(context: &PlanContext<'_>, case: &Case) -> Result<Option<Time>, Arc<str>> {
     let mut from = case.incident.counted_from;
-    for trust in sources(desk, case) {
+    for trust in sources(context, case) {
         match trust {
             Trust::No(why) => return Err(why),
             Trust::Since(since) => from = from.max(since),
@@ -121,56 +121,58 @@ pub fn due_at(desk: &Desk<'_>, case: &Case) -> Result<Option<Time>, Arc<str>> {
     Ok(case.due_after.map(|after| from + after))
 }
 
-fn sources(desk: &Desk<'_>, case: &Case) -> impl Iterator<Item = Trust> {
+fn sources(context: &PlanContext<'_>, case: &Case) -> impl Iterator<Item = Trust> {
     let cloud = match &case.incident.key.subject {
         Subject::Machine(crate::model::incident::MachineKey::Instance(cloud, _))
         | Subject::Group(cloud, _)
         | Subject::Router(cloud, _)
-        | Subject::User(cloud, _) => desk.clouds.get(cloud).map(|cloud| cloud.source.trust(desk.now)),
+        | Subject::User(cloud, _) => context.clouds.get(cloud).map(|cloud| cloud.source.trust(context.now)),
         _ => None,
     };
-    let cluster = case.rests_on_cluster.then(|| desk.cluster.source.trust(desk.now));
+    let cluster = case.rests_on_cluster.then(|| context.cluster.source.trust(context.now));
     cloud.into_iter().chain(cluster)
 }
 
 /// Decides about one case.
-pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
+pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
     let incident = &case.incident;
-    if let Some((intent, _)) = desk.book.flight_of(incident.id) {
+    if let Some((intent, _)) = context.book.operation_of(incident.id) {
         return Decision::just(Next::UnderWay(intent));
     }
     if incident.well_since.is_some() {
-        let next = wishes::unconfirmed(desk, case).map_or(Next::Well, Next::Ask);
+        let next = annotations::unconfirmed(context, case).map_or(Next::Well, Next::Ask);
         return Decision::just(next);
     }
     if incident.given_up || case.due_after.is_none() || ladder(incident.key.kind).is_empty() {
         return Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
     }
-    let due = match due_at(desk, case) {
+    let due = match due_at(context, case) {
         Err(why) => return Decision::just(Next::Blind(why)),
-        Ok(due) => due.unwrap_or(desk.now),
+        Ok(due) => due.unwrap_or(context.now),
     };
-    if desk.now < due && !incident.is_asked_for() && stands(Guard::Patience) {
-        if read_ahead_at(desk, case).is_some_and(|at| at <= desk.now) {
-            return Decision::just(Next::Gather(evidence_wanted(desk, case)));
+    if context.now < due && !incident.is_asked_for() && stands(Safeguard::Patience) {
+        if read_ahead_at(context, case).is_some_and(|at| at <= context.now) {
+            return Decision::just(Next::Gather(evidence_wanted(context, case)));
         }
         let why = format!("waits until {} after it was first seen", case.due_after.unwrap_or_default());
         return Decision::just(Next::Wait { until: due, why: why.into() });
     }
-    if let Some(root) = explained_by(desk, case).filter(|_| stands(Guard::RootFirst)) {
+    if let Some(root) = explained_by(context, case).filter(|_| stands(Safeguard::RootFirst)) {
         let kind = root.incident.key.kind;
-        if root.incident.given_up || !may_be_mended(desk, root) {
+        if root.incident.given_up || !may_be_mended(context, root) {
             // What explains it cannot be mended: nothing further down the ladder would help either.
             let why = format!("its {kind} explains this and could not be repaired: {}", ladder::ask(kind));
             return Decision::just(Next::Ask(why.into()));
         }
         let why = format!("its {kind} comes first: it explains this");
         return Decision::just(Next::Wait {
-            until: desk.now + desk.roster.timing.backoff_min,
+            until: context.now + context.roster.timing.backoff_min,
             why: why.into(),
         });
     }
-    if let Some(until) = incident.not_before.filter(|until| desk.now < *until && stands(Guard::Backoff)) {
+    if let Some(until) =
+        incident.not_before.filter(|until| context.now < *until && stands(Safeguard::Backoff))
+    {
         let why = match incident.attempts.last() {
             Some(last) if last.denied() => {
                 let said = last.ending.as_ref().map(Ending::to_string).unwrap_or_default();
@@ -181,26 +183,26 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         };
         return Decision::just(Next::Wait { until, why: why.into() });
     }
-    if let Some(until) = evidence_under_way(desk, case) {
+    if let Some(until) = evidence_under_way(context, case) {
         let why = Arc::from("reading evidence");
         return Decision::just(Next::Wait { until, why });
     }
-    let looks = evidence_wanted(desk, case);
+    let looks = evidence_wanted(context, case);
     let missed = case.gathered.failures > 0 && !suffices(case);
     let unread = case.gathered.asked_at.is_none() || !case.gathered.outstanding.is_empty() || missed;
     if unread && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
     }
     if let (true, Some(asked_at)) = (missed, case.gathered.asked_at) {
-        let until = asked_at + again_after(desk, case);
+        let until = asked_at + again_after(context, case);
         let why = Arc::from("its evidence could not be read: retries");
         return Decision::just(Next::Wait { until, why });
     }
-    let decision = climb(desk, case, due);
+    let decision = climb(context, case, due);
     // Old evidence is read again just before it is acted on, not over and over while something stands against acting. Only the
     // log tells whose a reboot is that does not end.
-    let looks = if looks.is_empty() { log_wanted(desk, case, &decision.next) } else { looks };
-    let seen = desk.seen_of(&incident.key.subject).map(|(_, seen)| seen);
+    let looks = if looks.is_empty() { log_wanted(context, case, &decision.next) } else { looks };
+    let seen = context.seen_of(&incident.key.subject).map(|(_, seen)| seen);
     let reboots = seen.is_some_and(|seen| seen.instance.state == InstanceState::Rebooting);
     if (matches!(decision.next, Next::Act { .. }) || reboots) && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
@@ -209,53 +211,53 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
 }
 
 /// The action log tells whether a person or a program has just rebooted the machine: it is read directly before we do.
-fn log_wanted(desk: &Desk<'_>, case: &Case, next: &Next) -> Vec<Look> {
+fn log_wanted(context: &PlanContext<'_>, case: &Case, next: &Next) -> Vec<Look> {
     let hurts = |rung: &Rung| matches!(rung.class(), Class::Reboot | Class::Replace);
-    let fresh = case.gathered.asked_at.is_some_and(|at| desk.now.since(at) <= LOG_FRESH);
-    let stand = stands(Guard::EvidenceFirst) && stands(Guard::LogAgain);
+    let fresh = case.gathered.asked_at.is_some_and(|at| context.now.since(at) <= LOG_FRESH);
+    let stand = stands(Safeguard::EvidenceFirst) && stands(Safeguard::LogAgain);
     let wants = has_evidence_to_read(case.incident.key.kind) && stand;
     if fresh || !wants || !matches!(next, Next::Act { rung, .. } if hurts(rung)) {
         return Vec::new();
     }
-    let subject = Desk::instance_of(&case.incident.key.subject);
+    let subject = PlanContext::instance_of(&case.incident.key.subject);
     subject.map(|(cloud, id)| Look::Actions(cloud.clone(), id.clone())).into_iter().collect()
 }
 
 /// The first rung from the present one on that is allowed at all, of use, and has something to call.
-fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
+fn climb(context: &PlanContext<'_>, case: &Case, due: Time) -> Decision {
     let incident = &case.incident;
     let mut decision = Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
     let rungs = ladder(incident.key.kind).iter().copied().enumerate();
     for (index, rung) in rungs.skip(usize::from(incident.rung)) {
-        if let Some(why) = useless(rung, &incident.findings).filter(|_| stands(Guard::NoUse)) {
+        if let Some(why) = useless(rung, &incident.findings).filter(|_| stands(Safeguard::NoUse)) {
             decision.no_use.push((rung, why));
             continue;
         }
-        let mode = interlock::mode_of(desk, case, rung.class());
+        let mode = interlock::mode_of(context, case, rung.class());
         if mode == Mode::Off {
-            decision.held.push((rung, vec![Hold::Off(rung.class())]));
+            decision.held.push((rung, vec![Blocker::Off(rung.class())]));
             continue;
         }
         if rung == Rung::Rejoin {
-            if let Some(next) = rejoin(desk, case, &mut decision, due, index) {
+            if let Some(next) = rejoin(context, case, &mut decision, due, index) {
                 decision.next = next;
                 return decision;
             }
             continue;
         }
-        match rung.call(desk, case) {
+        match rung.call(context, case) {
             Err(why) => decision.no_use.push((rung, why)),
             Ok(call) => {
-                if let Some(until) = failed_for_another(desk, case, &call) {
+                if let Some(until) = failed_for_another(context, case, &call) {
                     let why = format!("{call}: the same call failed a moment ago for another machine");
                     decision.next = Next::Wait { until, why: why.into() };
                     return decision;
                 }
-                let holds = interlock::holds(desk, case, rung, Some(&call));
-                decision.next = if holds.is_empty() {
+                let blockers = interlock::blockers(context, case, rung, Some(&call));
+                decision.next = if blockers.is_empty() {
                     Next::Act { rung, call }
                 } else {
-                    decision.held.push((rung, holds));
+                    decision.held.push((rung, blockers));
                     Next::Held { rung, call: Some(call) }
                 };
                 return decision;
@@ -267,49 +269,55 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
 
 /// An agent that is heard is asked, or it is said why not, and nothing further up is thought of while it lives. Without one
 /// the rung is a person's, for a while.
-fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, index: usize) -> Option<Next> {
+fn rejoin(
+    context: &PlanContext<'_>,
+    case: &Case,
+    decision: &mut Decision,
+    due: Time,
+    index: usize,
+) -> Option<Next> {
     let rung = Rung::Rejoin;
-    let why = match rejoin::ask(desk, case) {
+    let why = match rejoin::ask(context, case) {
         Ok(call) => {
-            let holds = interlock::holds(desk, case, rung, Some(&call));
-            if holds.is_empty() {
+            let blockers = interlock::blockers(context, case, rung, Some(&call));
+            if blockers.is_empty() {
                 return Some(Next::Act { rung, call });
             }
-            decision.held.push((rung, holds));
+            decision.held.push((rung, blockers));
             return Some(Next::Held { rung, call: Some(call) });
         }
         Err(why) => why,
     };
-    if never_joined_for_sure(desk, case) {
+    if never_joined_for_sure(context, case) {
         let nobody = "it never joined, so its kubelet has no Node to return to".to_owned();
-        let why = if why == Hold::NoAgent { nobody } else { why.to_string() };
+        let why = if why == Blocker::NoAgent { nobody } else { why.to_string() };
         decision.no_use.push((rung, why.into()));
         return None;
     }
     // Offered to a person for as long again as was waited: no agent is there to do it. A person who asks for a repair now has
     // declined that offer.
     let offered_until = due + case.due_after.unwrap_or_default();
-    let offered = desk.now < offered_until && !case.incident.is_asked_for();
+    let offered = context.now < offered_until && !case.incident.is_asked_for();
     decision.offered_until = Some(offered_until).filter(|_| offered);
-    let mut holds = interlock::holds(desk, case, rung, None);
+    let mut blockers = interlock::blockers(context, case, rung, None);
     // There is no agent to propose this step to: the step after it does not wait for a person's consent to this one.
-    holds.retain(|hold| !matches!(hold, Hold::Propose(_)));
-    holds.push(why);
-    decision.held.push((rung, holds));
-    (offered || is_last_allowed(desk, case, index)).then_some(Next::Held { rung, call: None })
+    blockers.retain(|hold| !matches!(hold, Blocker::Propose(_)));
+    blockers.push(why);
+    decision.held.push((rung, blockers));
+    (offered || is_last_allowed(context, case, index)).then_some(Next::Held { rung, call: None })
 }
 
 /// One nudge serves every machine of a group. Where it failed for one of them, its backoff is the others' as well.
-fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time> {
-    if !matches!(call, Call::NudgeGroup(_)) || !stands(Guard::Backoff) {
+fn failed_for_another(context: &PlanContext<'_>, case: &Case, call: &Call) -> Option<Time> {
+    if !matches!(call, Call::NudgeGroup(_)) || !stands(Safeguard::Backoff) {
         return None;
     }
-    let others = desk.nudged.iter().filter_map(|key| desk.cases.get(key));
+    let others = context.nudged.iter().filter_map(|key| context.cases.get(key));
     let others = others.filter(|other| other.incident.id != case.incident.id);
     let waits = others.filter_map(|other| {
         let last = other.incident.attempts.last()?;
         let failed = last.call.is_same_change(call) && last.ending.is_some() && last.readback.is_none();
-        other.incident.not_before.filter(|until| failed && desk.now < *until)
+        other.incident.not_before.filter(|until| failed && context.now < *until)
     });
     waits.max()
 }
@@ -317,14 +325,14 @@ fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time>
 /// The controller saw the machine being created, and the machine never had a Node. For a machine older than the
 /// controller's watch, or one that came before a gap in it, that is unknown, so the controller treats it as one whose Node
 /// vanished: its agent is asked to rejoin first (docs/SAFETY.md, invariant 3).
-fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
-    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+fn never_joined_for_sure(context: &PlanContext<'_>, case: &Case) -> bool {
+    let seen = context.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     case.incident.key.kind == FaultKind::NeverJoined && seen.is_some_and(|seen| seen.is_known_since_birth())
 }
 
-fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {
+fn is_last_allowed(context: &PlanContext<'_>, case: &Case, index: usize) -> bool {
     let rungs = ladder(case.incident.key.kind);
-    rungs.iter().skip(index + 1).all(|rung| interlock::mode_of(desk, case, rung.class()) == Mode::Off)
+    rungs.iter().skip(index + 1).all(|rung| interlock::mode_of(context, case, rung.class()) == Mode::Off)
 }
 
 /// A rung is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
@@ -343,7 +351,7 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
 /// A fault that the roster leaves alone is repaired by no controller, and blocks no repair of the machine. The same holds
 /// for a fault that none of our steps will repair and that the machine served with for long. On a network without port
 /// security no group can be put on a port, and a kubelet that died months later was never repaired.
-fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
+fn explained_by<'a>(context: &PlanContext<'a>, case: &Case) -> Option<&'a Case> {
     let absence =
         matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
     if !absence {
@@ -351,62 +359,64 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     }
     [FaultKind::GroupMissing, FaultKind::PairMissing, FaultKind::MissingRoute].into_iter().find_map(|kind| {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
-        let explains = |root: &&Case| match interlock::mode_of(desk, root, Class::Network) {
+        let explains = |root: &&Case| match interlock::mode_of(context, root, Class::Network) {
             Mode::Off => false,
-            Mode::Act if !root.incident.given_up && may_be_mended(desk, root) && !is_in_vain(desk, root) => {
+            Mode::Act
+                if !root.incident.given_up && may_be_mended(context, root) && !is_in_vain(context, root) =>
+            {
                 true
             }
-            Mode::Propose | Mode::Act => !served_with(desk, case, root),
+            Mode::Propose | Mode::Act => !served_with(context, case, root),
         };
-        desk.cases.get(&key).filter(explains)
+        context.cases.get(&key).filter(explains)
     })
 }
 
 /// The machine was well for [`SERVED`] while it had the other fault, so that fault does not explain why it is away. Where
 /// the controller did not see the cluster for all that time, the answer is no. What it did not see after the machine went
 /// away does not matter.
-fn served_with(desk: &Desk<'_>, case: &Case, root: &Case) -> bool {
+fn served_with(context: &PlanContext<'_>, case: &Case, root: &Case) -> bool {
     let Some(served) = case.served_since else { return false };
-    let joined = desk.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
+    let joined = context.seen_of(&case.incident.key.subject).is_some_and(|(_, seen)| seen.joined.is_some());
     let had_joined = case.incident.key.kind != FaultKind::NeverJoined && joined;
     had_joined && case.away_since.since(root.incident.first_seen.max(served)) >= SERVED
 }
 
 /// The last try to repair it came to nothing or did not last, and the next may as well: our credential lacked the right to put a
 /// group on a port, which is tried for as long as the group is missing, and a kubelet that died meanwhile was never repaired.
-fn is_in_vain(desk: &Desk<'_>, root: &Case) -> bool {
+fn is_in_vain(context: &PlanContext<'_>, root: &Case) -> bool {
     let in_vain = |last: &Attempt| last.ending.is_some() && !last.held();
-    let under_way = desk.book.flight_of(root.incident.id).is_some();
+    let under_way = context.book.operation_of(root.incident.id).is_some();
     !under_way && root.incident.well_since.is_none() && root.incident.attempts.last().is_some_and(in_vain)
 }
 
 /// Something is under way for it, it looks mended, or there is a call that may help.
-fn may_be_mended(desk: &Desk<'_>, root: &Case) -> bool {
+fn may_be_mended(context: &PlanContext<'_>, root: &Case) -> bool {
     let rungs = ladder(root.incident.key.kind).iter().skip(usize::from(root.incident.rung));
-    let has_call = || rungs.copied().any(|rung| rung.call(desk, root).is_ok());
-    let under_way = desk.book.flight_of(root.incident.id).is_some();
+    let has_call = || rungs.copied().any(|rung| rung.call(context, root).is_ok());
+    let under_way = context.book.operation_of(root.incident.id).is_some();
     under_way || root.incident.well_since.is_some() || (root.due_after.is_some() && has_call())
 }
 
 /// When the evidence of a case that waits for its deadline is read, so that it is at hand then; `None`: no evidence is wanted,
 /// or it was asked for already.
-pub fn read_ahead_at(desk: &Desk<'_>, case: &Case) -> Option<Time> {
-    let due = due_at(desk, case).ok()??;
+pub fn read_ahead_at(context: &PlanContext<'_>, case: &Case) -> Option<Time> {
+    let due = due_at(context, case).ok()??;
     let waits =
-        desk.now < due && case.gathered.asked_at.is_none() && has_evidence_to_read(case.incident.key.kind);
+        context.now < due && case.gathered.asked_at.is_none() && has_evidence_to_read(case.incident.key.kind);
     let backs_off = case.incident.not_before.is_some_and(|until| until > due);
-    (waits && !backs_off && !evidence_wanted(desk, case).is_empty()).then(|| due - READ_AHEAD)
+    (waits && !backs_off && !evidence_wanted(context, case).is_empty()).then(|| due - READ_AHEAD)
 }
 
 /// Reads that are out are waited for, but not for ever.
-fn evidence_under_way(desk: &Desk<'_>, case: &Case) -> Option<Time> {
+fn evidence_under_way(context: &PlanContext<'_>, case: &Case) -> Option<Time> {
     let until = case.gathered.asked_at? + EVIDENCE_WITHIN;
-    (!case.gathered.outstanding.is_empty() && desk.now < until).then_some(until)
+    (!case.gathered.outstanding.is_empty() && context.now < until).then_some(until)
 }
 
 /// Reads that failed are tried again later and later.
-fn again_after(desk: &Desk<'_>, case: &Case) -> Span {
-    let timing = desk.roster.timing;
+fn again_after(context: &PlanContext<'_>, case: &Case) -> Span {
+    let timing = context.roster.timing;
     timing.backoff_min.doubled(case.gathered.failures.saturating_sub(1), timing.backoff_max)
 }
 
@@ -436,22 +446,24 @@ const fn has_evidence_to_read(kind: FaultKind) -> bool {
 
 /// Evidence comes first: what the console and the action log say is read before anything is done, and again before
 /// anything that can hurt, because a deleted machine takes them along.
-fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
+fn evidence_wanted(context: &PlanContext<'_>, case: &Case) -> Vec<Look> {
     let wants = has_evidence_to_read(case.incident.key.kind);
-    let again = |at: Time| case.gathered.failures > 0 && desk.now.since(at) >= again_after(desk, case);
-    let stale = case.gathered.asked_at.is_none_or(|at| desk.now.since(at) > EVIDENCE_FRESH || again(at));
+    let again = |at: Time| case.gathered.failures > 0 && context.now.since(at) >= again_after(context, case);
+    let stale = case.gathered.asked_at.is_none_or(|at| context.now.since(at) > EVIDENCE_FRESH || again(at));
     if case.incident.key.kind == FaultKind::Ghost {
-        return denial_wanted(desk, case, case.gathered.asked_at.is_none_or(again));
+        return denial_wanted(context, case, case.gathered.asked_at.is_none_or(again));
     }
     if case.incident.key.kind == FaultKind::RolesMissing {
-        return roles_wanted(desk, case, case.gathered.asked_at.is_none_or(again));
+        return roles_wanted(context, case, case.gathered.asked_at.is_none_or(again));
     }
-    if !wants || !stands(Guard::EvidenceFirst) || (!stale && case.gathered.outstanding.is_empty()) {
+    if !wants || !stands(Safeguard::EvidenceFirst) || (!stale && case.gathered.outstanding.is_empty()) {
         return Vec::new();
     }
-    let Some((cloud, instance)) = Desk::instance_of(&case.incident.key.subject) else { return Vec::new() };
+    let Some((cloud, instance)) = PlanContext::instance_of(&case.incident.key.subject) else {
+        return Vec::new();
+    };
     let mut looks = vec![Look::Actions(cloud.clone(), instance.clone())];
-    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
+    if let Some((_, seen)) = context.seen_of(&case.incident.key.subject) {
         looks.extend(hearing(case.incident.key.kind, cloud, seen));
         let gone = seen.joined.iter().filter(|_| case.incident.key.kind == FaultKind::Vanished);
         looks.extend(gone.cloned().map(Look::NodeEvents));
@@ -460,29 +472,29 @@ fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
 }
 
 /// A ghost is proved once more just before its Node goes: what was denied a while ago may have been a cell that was down.
-fn denial_wanted(desk: &Desk<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
-    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+fn denial_wanted(context: &PlanContext<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
+    let seen = context.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     let denied_at = seen.and_then(|seen| seen.unlisted).and_then(|unlisted| unlisted.last_denial);
-    let fresh = denied_at.is_some_and(|at| desk.now.since(at) <= DENIAL_FRESH);
+    let fresh = denied_at.is_some_and(|at| context.now.since(at) <= DENIAL_FRESH);
     let answered = case.gathered.failures == 0;
-    let waived = !stands(Guard::EvidenceFirst) || !stands(Guard::DeniedById);
+    let waived = !stands(Safeguard::EvidenceFirst) || !stands(Safeguard::DeniedById);
     if fresh || waived || !(may_ask || answered) {
         return Vec::new();
     }
-    let subject = Desk::instance_of(&case.incident.key.subject);
+    let subject = PlanContext::instance_of(&case.incident.key.subject);
     subject.map(|(cloud, id)| Look::Instance(cloud.clone(), id.clone())).into_iter().collect()
 }
 
 /// Roles are read seldom: before any is given, they are read once more. Where none is given, telling needs no second look.
-fn roles_wanted(desk: &Desk<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
+fn roles_wanted(context: &PlanContext<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
     let Subject::User(cloud, user) = &case.incident.key.subject else { return Vec::new() };
-    let heard = desk.clouds.get(cloud).and_then(|view| view.access.heard(user));
+    let heard = context.clouds.get(cloud).and_then(|view| view.access.heard(user));
     let said_at = heard.and_then(|heard| heard.said.as_ref()).map(|(_, at)| *at);
-    let told_only = interlock::mode_of(desk, case, Class::Access) != Mode::Act;
-    let fresh = said_at.is_some_and(|at| desk.now.since(at) <= ROLES_FRESH);
-    if told_only || fresh || !stands(Guard::RolesAfresh) || !(may_ask || case.gathered.failures == 0) {
+    let told_only = interlock::mode_of(context, case, Class::Access) != Mode::Act;
+    let fresh = said_at.is_some_and(|at| context.now.since(at) <= ROLES_FRESH);
+    if told_only || fresh || !stands(Safeguard::RolesAfresh) || !(may_ask || case.gathered.failures == 0) {
         return Vec::new();
     }
-    let wanted = desk.roster.access.user(cloud, user);
+    let wanted = context.roster.access.user(cloud, user);
     wanted.map(|wanted| Look::Roles(cloud.clone(), user.clone(), wanted.roles.clone())).into_iter().collect()
 }

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::hold::Scope;
+use crate::model::blocker::Scope;
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 

@@ -1,6 +1,6 @@
 //! The one place that every act passes before it may happen: it collects all reasons that block the act.
 //!
-//! Given the desk, the incident and the call, the answer is the list of [`Hold`]s; only an empty list permits the call. The
+//! Given the context, the incident and the call, the answer is the list of [`Blocker`]s; only an empty list permits the call. The
 //! engine asks twice for each intent: when it decides, and again when the ledger holds the intent, because the world
 //! changes while the disk writes. The list has all reasons, not only the first, so that an operator sees everything that
 //! blocks the act.
@@ -14,9 +14,8 @@ use std::sync::Arc;
 use crate::diagnose::hosting;
 use crate::effect::Call;
 use crate::event::PauseScope;
-use crate::guard::{Guard, stands};
+use crate::model::blocker::Blocker;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, GroupId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
@@ -28,10 +27,11 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::source::Trust;
 use crate::record::Domain;
 use crate::remedies::{NudgeGroup, Rung};
+use crate::safeguard::{Safeguard, stands};
 
+use super::annotations;
 use super::budget::UsedUp;
-use super::desk::{Case, Desk};
-use super::wishes;
+use super::context::{Case, PlanContext};
 
 pub(crate) use agents::{agents_lost, settling};
 pub use agents::{agents_outage, leases_say_otherwise};
@@ -41,75 +41,75 @@ use released::just_released;
 pub use released::reboot_never_ends;
 
 /// Everything that stands against this act now. Empty: it may happen.
-pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Hold> {
-    let mut holds = Vec::new();
+pub fn blockers(context: &PlanContext<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Blocker> {
+    let mut blockers = Vec::new();
     let class = rung.class();
-    let pools = pools_of(desk, case, call);
-    mode(desk, case, class, &mut holds);
-    paused(desk, case, &pools, &mut holds);
-    shared(desk, case, class, &pools, &mut holds);
-    sight(desk, case, class, &mut holds);
+    let pools = pools_of(context, case, call);
+    mode(context, case, class, &mut blockers);
+    paused(context, case, &pools, &mut blockers);
+    shared(context, case, class, &pools, &mut blockers);
+    sight(context, case, class, &mut blockers);
     if class.is_destructive() {
-        if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
-            machine(desk, case, seen, rung, &mut holds);
-            correlated(desk, seen, rung, &mut holds);
-            (rung.remedy().blocks)(desk, case, call, &mut holds);
-            budget(desk, case, cloud, seen, rung, &mut holds);
+        if let Some((cloud, seen)) = context.seen_of(&case.incident.key.subject) {
+            machine(context, case, seen, rung, &mut blockers);
+            correlated(context, seen, rung, &mut blockers);
+            (rung.remedy().blocks)(context, case, call, &mut blockers);
+            budget(context, case, cloud, seen, rung, &mut blockers);
         } else {
-            holds.push(Hold::NotOwned);
+            blockers.push(Blocker::NotOwned);
         }
     } else if matches!(class, Class::Network | Class::Access) {
-        network(desk, case, rung, &mut holds);
-        (rung.remedy().blocks)(desk, case, call, &mut holds);
+        network(context, case, rung, &mut blockers);
+        (rung.remedy().blocks)(context, case, call, &mut blockers);
     } else {
-        (rung.remedy().blocks)(desk, case, call, &mut holds);
+        (rung.remedy().blocks)(context, case, call, &mut blockers);
     }
     // Looked for only where nothing else stands against it: this asks every machine.
-    if class.is_destructive() && rung != Rung::Cleanup && holds.is_empty() {
-        fates(desk, case, &mut holds);
+    if class.is_destructive() && rung != Rung::Cleanup && blockers.is_empty() {
+        fates(context, case, &mut blockers);
     }
-    holds.retain(|hold| hold.guard().is_none_or(stands));
-    holds
+    blockers.retain(|hold| hold.safeguard().is_none_or(stands));
+    blockers
 }
 
-fn mode(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
-    match mode_of(desk, case, class) {
-        Mode::Off => holds.push(Hold::Off(class)),
-        Mode::Propose => holds.push(Hold::Propose(class)),
+fn mode(context: &PlanContext<'_>, case: &Case, class: Class, blockers: &mut Vec<Blocker>) {
+    match mode_of(context, case, class) {
+        Mode::Off => blockers.push(Blocker::Off(class)),
+        Mode::Propose => blockers.push(Blocker::Propose(class)),
         Mode::Act => {}
     }
-    if !desk.acting {
-        holds.push(Hold::DryRun);
+    if !context.acting {
+        blockers.push(Blocker::DryRun);
     }
-    if let Some(why) = desk.ledger_error {
-        holds.push(Hold::Ledger(why.clone()));
+    if let Some(why) = context.ledger_error {
+        blockers.push(Blocker::Ledger(why.clone()));
     }
-    if !desk.leading {
-        holds.push(Hold::NotLeading);
+    if !context.leading {
+        blockers.push(Blocker::NotLeading);
     }
 }
 
 /// What the roster allows for the case: its pool's mode, or for what pools share the most careful of them.
-pub fn mode_of(desk: &Desk<'_>, case: &Case, class: Class) -> Mode {
-    let mode = |pool: &Pool| class.mode(&pool.repair, desk.roster.access.repair);
-    if let Some(pool) = pool_of(desk, case).and_then(|name| desk.roster.pools.get(name)) {
+pub fn mode_of(context: &PlanContext<'_>, case: &Case, class: Class) -> Mode {
+    let mode = |pool: &Pool| class.mode(&pool.repair, context.roster.access.repair);
+    if let Some(pool) = pool_of(context, case).and_then(|name| context.roster.pools.get(name)) {
         return mode(pool);
     }
-    desk.roster.pools.values().map(mode).min().unwrap_or(Mode::Off)
+    context.roster.pools.values().map(mode).min().unwrap_or(Mode::Off)
 }
 
 /// The pool that the machine is in now: an operator may have moved it to another one since the incident opened.
-pub fn pool_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Option<&'a PoolName> {
-    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+pub fn pool_of<'a>(context: &PlanContext<'a>, case: &'a Case) -> Option<&'a PoolName> {
+    let seen = context.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     seen.and_then(Seen::pool).or(case.incident.pool.as_ref())
 }
 
 /// The pools whose machines a repair may change: that of the machine, or all that use the group or the router. A nudge is for one
 /// machine, and changes what many share.
-fn pools_of<'a>(desk: &Desk<'a>, case: &'a Case, call: Option<&Call>) -> Vec<&'a PoolName> {
-    let all = || desk.roster.pools.iter();
+fn pools_of<'a>(context: &PlanContext<'a>, case: &'a Case, call: Option<&Call>) -> Vec<&'a PoolName> {
+    let all = || context.roster.pools.iter();
     let using = |cloud: &CloudName, group: &GroupId| {
-        let view = desk.clouds.get(cloud);
+        let view = context.clouds.get(cloud);
         let is_it = |named: &GroupRef| view.is_some_and(|view| view.resolve(named).as_ref() == Ok(group));
         let uses = |pool: &Pool| pool.cloud == *cloud && pool.groups.iter().any(is_it);
         all().filter(|(_, pool)| uses(pool)).map(|(name, _)| name).collect()
@@ -119,65 +119,74 @@ fn pools_of<'a>(desk: &Desk<'a>, case: &'a Case, call: Option<&Call>) -> Vec<&'a
             using(cloud, group)
         }
         (Some(Call::NudgeRouter(_)), _) | (_, Subject::Router(..)) => all().map(|(name, _)| name).collect(),
-        _ => pool_of(desk, case).into_iter().collect(),
+        _ => pool_of(context, case).into_iter().collect(),
     }
 }
 
-fn paused(desk: &Desk<'_>, case: &Case, pools: &[&PoolName], holds: &mut Vec<Hold>) {
-    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+fn paused(context: &PlanContext<'_>, case: &Case, pools: &[&PoolName], blockers: &mut Vec<Blocker>) {
+    let seen = context.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     let is_called = |name: &str| is_named(case, seen, name);
     let covers = |scope: &PauseScope| {
         let of_pool = pools.iter().any(|pool| scope.covers(Some(pool), is_called));
         of_pool || pools.is_empty() && scope.covers(None, is_called)
     };
-    for pause in desk.pauses.iter().filter(|pause| covers(&pause.scope)) {
+    for pause in context.pauses.iter().filter(|pause| covers(&pause.scope)) {
         let scope = match &pause.scope {
-            PauseScope::Roster | PauseScope::OtherController => format!("roster {}", desk.roster.name),
+            PauseScope::Roster | PauseScope::OtherController => format!("roster {}", context.roster.name),
             PauseScope::Pool(name) => format!("pool {name}"),
             PauseScope::Machine(name) => format!("machine {name}"),
         };
         let by = format!("by {}: {}", pause.by, pause.reason);
-        holds.push(Hold::Paused { scope: scope.into(), by: by.into() });
+        blockers.push(Blocker::Paused { scope: scope.into(), by: by.into() });
     }
-    let paused = pools.iter().filter_map(|name| desk.roster.pools.get(*name)).find(|pool| pool.paused);
+    let paused = pools.iter().filter_map(|name| context.roster.pools.get(*name)).find(|pool| pool.paused);
     if let Some(pool) = paused {
-        holds.push(Hold::Paused { scope: format!("pool {}", pool.name).into(), by: "in the roster".into() });
+        blockers.push(Blocker::Paused {
+            scope: format!("pool {}", pool.name).into(),
+            by: "in the roster".into(),
+        });
     }
     // Also one that names another machine, and that this one's kubelet took over.
     let nodes = seen.into_iter().flat_map(|seen| {
-        let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
+        let own = |name: &&NodeName| !context.cluster.is_anothers(name, &seen.instance.id);
         seen.nodes.iter().chain(seen.joined.iter().filter(own))
     });
     let mut paused =
-        nodes.filter(|name| desk.cluster.nodes.get(*name).is_some_and(|it| it.node.intent.paused));
+        nodes.filter(|name| context.cluster.nodes.get(*name).is_some_and(|it| it.node.intent.paused));
     if let Some(name) = paused.next() {
         let by = "by the annotation reveille.dev/pause".into();
-        holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
-    } else if let Some(name) = seen.and_then(|seen| paused_before(desk, seen)) {
+        blockers.push(Blocker::Paused { scope: format!("node {name}").into(), by });
+    } else if let Some(name) = seen.and_then(|seen| paused_before(context, seen)) {
         let by = "by the annotation reveille.dev/pause, as it was last seen".into();
-        holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
+        blockers.push(Blocker::Paused { scope: format!("node {name}").into(), by });
     }
 }
 
 /// No list has shown its Node yet, and the ledger says that a person paused it there. Its cloud is listed first at a start, or
 /// the API server is away: a person who cuts a machine off changes the groups of its port, and they were put back.
-fn paused_before<'a>(desk: &Desk<'_>, seen: &'a Seen) -> Option<&'a NodeName> {
+fn paused_before<'a>(context: &PlanContext<'_>, seen: &'a Seen) -> Option<&'a NodeName> {
     let name = seen.joined.as_ref().filter(|_| seen.signs.paused)?;
-    (!desk.cluster.nodes.contains_key(name)).then_some(name)
+    (!context.cluster.nodes.contains_key(name)).then_some(name)
 }
 
 /// What other pools use as well is changed for a machine only where their own rules would let it be changed.
-fn shared(desk: &Desk<'_>, case: &Case, class: Class, pools: &[&PoolName], holds: &mut Vec<Hold>) {
-    let Some(own) = pool_of(desk, case) else { return };
-    let others = pools.iter().filter(|name| **name != own).filter_map(|name| desk.roster.pools.get(*name));
+fn shared(
+    context: &PlanContext<'_>,
+    case: &Case,
+    class: Class,
+    pools: &[&PoolName],
+    blockers: &mut Vec<Blocker>,
+) {
+    let Some(own) = pool_of(context, case) else { return };
+    let others = pools.iter().filter(|name| **name != own).filter_map(|name| context.roster.pools.get(*name));
     for pool in others {
-        let set = match class.mode(&pool.repair, desk.roster.access.repair) {
+        let set = match class.mode(&pool.repair, context.roster.access.repair) {
             Mode::Act => continue,
             Mode::Propose => "propose",
             Mode::Off => "off",
         };
         let by = format!("for this: {}: {set}, in the roster", class.name());
-        holds.push(Hold::Paused { scope: format!("pool {}", pool.name).into(), by: by.into() });
+        blockers.push(Blocker::Paused { scope: format!("pool {}", pool.name).into(), by: by.into() });
     }
 }
 
@@ -200,131 +209,137 @@ pub(super) fn names_of(seen: &Seen) -> impl Iterator<Item = &str> {
 }
 
 /// Sources that this rests on must be believed, and believed for a while.
-fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
+fn sight(context: &PlanContext<'_>, case: &Case, class: Class, blockers: &mut Vec<Blocker>) {
     let cloud = match &case.incident.key.subject {
         Subject::Machine(MachineKey::Instance(cloud, _))
         | Subject::Group(cloud, _)
         | Subject::Router(cloud, _)
-        | Subject::User(cloud, _) => desk.clouds.get(cloud),
+        | Subject::User(cloud, _) => context.clouds.get(cloud),
         _ => None,
     };
-    let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(desk.now)));
-    let missing = desk.seen_of(&case.incident.key.subject).filter(|(_, seen)| seen.unlisted.is_some());
+    let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(context.now)));
+    let missing = context.seen_of(&case.incident.key.subject).filter(|(_, seen)| seen.unlisted.is_some());
     // A young one that its cloud does not know yet is asked to come back all the same: nothing is lost by that.
     let rejoins =
-        |(cloud, seen): &(&CloudView, &Seen)| class == Class::Rejoin && cloud.is_young(desk.now, seen);
+        |(cloud, seen): &(&CloudView, &Seen)| class == Class::Rejoin && cloud.is_young(context.now, seen);
     if let Some((cloud, _)) = missing.filter(|it| class != Class::Cleanup && !rejoins(it)) {
         let (source, why) =
             (Arc::from(cloud.name.as_str()), Arc::from("this machine is missing from its newest list"));
-        holds.push(Hold::Blind { source, why });
+        blockers.push(Blocker::Blind { source, why });
     }
     let rests_on_cluster = class.is_destructive() || case.rests_on_cluster;
-    let cluster = rests_on_cluster.then(|| (Arc::from("cluster"), desk.cluster.source.trust(desk.now)));
+    let cluster = rests_on_cluster.then(|| (Arc::from("cluster"), context.cluster.source.trust(context.now)));
     for (source, trust) in [cloud, cluster].into_iter().flatten() {
         match trust {
-            Trust::No(why) => holds.push(Hold::Blind { source, why }),
+            Trust::No(why) => blockers.push(Blocker::Blind { source, why }),
             Trust::Since(since) if class.is_destructive() => {
-                let settled = since + desk.roster.timing.settle;
-                if desk.now < settled {
-                    holds.push(Hold::Settling(settled.since(desk.now)));
+                let settled = since + context.roster.timing.settle;
+                if context.now < settled {
+                    blockers.push(Blocker::Settling(settled.since(context.now)));
                 }
             }
             Trust::Since(_) => {}
         }
     }
-    // After a restart an empty list of leases was believed, and a machine whose kubelet lived was rebooted; one that had just joined
-    // was in the lists alone that were not believed (seed 5809872).
-    let is_blind = || desk.cluster.is_blind_to_leases(desk.now);
-    if class.is_destructive() && is_blind() && stands(Guard::BelievedLeases) {
+    // After a restart an empty list of leases was believed, and a machine whose kubelet lived was rebooted; one that had just
+    // joined was in the lists alone that were not believed (seed 5809872).
+    let is_blind = || context.cluster.is_blind_to_leases(context.now);
+    if class.is_destructive() && is_blind() && stands(Safeguard::BelievedLeases) {
         let why = Arc::from("its list lacks the leases of too many Nodes");
-        holds.push(Hold::Blind { source: Arc::from("leases"), why });
+        blockers.push(Blocker::Blind { source: Arc::from("leases"), why });
     }
-    if class.is_destructive() && desk.cluster.synced_once() && !desk.cluster.has_node() {
-        holds.push(Hold::NoNode);
+    if class.is_destructive() && context.cluster.synced_once() && !context.cluster.has_node() {
+        blockers.push(Blocker::NoNode);
     }
 }
 
 /// What the machine itself says against it.
-fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+fn machine(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
     if seen.pool().is_none() {
-        holds.push(Hold::NotOwned);
+        blockers.push(Blocker::NotOwned);
     }
     // All that a machine left behind goes one after another.
     if seen.nodes.len() > 1 && rung != Rung::Cleanup || case.incident.key.kind == FaultKind::Duplicate {
-        holds.push(Hold::Contested);
+        blockers.push(Blocker::Contested);
     }
-    if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
-        holds.push(Hold::Ready);
+    if seen.nodes.iter().any(|name| context.cluster.answers(name)) {
+        blockers.push(Blocker::Ready);
     }
     if rung != Rung::Cleanup {
-        shared_identity(desk, case, seen, holds);
+        shared_identity(context, case, seen, blockers);
     }
-    let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
+    let own = |name: &&NodeName| !context.cluster.is_anothers(name, &seen.instance.id);
     if let Subject::Machine(key) = &case.incident.key.subject {
-        if let Some((_, agent)) = desk.agents.fresh(desk.now, key) {
-            holds.push(Hold::AgentHeard(desk.agents.silence(desk.now, agent)));
+        if let Some((_, agent)) = context.agents.fresh(context.now, key) {
+            blockers.push(Blocker::AgentHeard(context.agents.silence(context.now, agent)));
         }
         // It may have one that has not come back to us yet.
-        let awaited = desk.agents.awaited(desk.now, key).filter(|_| rung.class().is_destructive());
-        holds.extend(awaited.map(Hold::AgentAwaited));
+        let awaited = context.agents.awaited(context.now, key).filter(|_| rung.class().is_destructive());
+        blockers.extend(awaited.map(Blocker::AgentAwaited));
         // On the account of such a word alone nothing is deleted, however long ago it was said.
-        if let Some(hold) = desk.agents.is_leaving(key).filter(|_| rung != Rung::Cleanup) {
-            holds.push(Hold::AgentLeaves(hold.text.clone()));
+        if let Some(hold) = context.agents.is_leaving(key).filter(|_| rung != Rung::Cleanup) {
+            blockers.push(Blocker::AgentLeaves(hold.text.clone()));
         }
     }
     for name in seen.nodes.iter().chain(seen.joined.iter().filter(own)) {
-        if let Some(age) = desk.cluster.lease_age(name)
-            && age <= desk.roster.timing.lease_silent_after
+        if let Some(age) = context.cluster.lease_age(name)
+            && age <= context.roster.timing.lease_silent_after
         {
-            holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
+            blockers.push(Blocker::LeaseFresh { age, listed: context.cluster.leases_listed(context.now) });
             break;
         }
     }
-    let unlisted = || desk.cluster.unlisted_lease_age(seen.instance.node_names());
+    let unlisted = || context.cluster.unlisted_lease_age(seen.instance.node_names());
     if seen.nodes.is_empty()
         && seen.joined.is_none()
-        && let Some(age) = unlisted().filter(|age| *age <= desk.roster.timing.lease_silent_after)
+        && let Some(age) = unlisted().filter(|age| *age <= context.roster.timing.lease_silent_after)
     {
-        holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
+        blockers.push(Blocker::LeaseFresh { age, listed: context.cluster.leases_listed(context.now) });
     }
     // A lock of an instance that is gone protects nothing any more.
     if seen.instance.locked && !seen.is_gone() {
-        holds.push(Hold::Locked);
+        blockers.push(Blocker::Locked);
     }
     if rung != Rung::Cleanup {
-        taken_out(seen, rung, holds);
+        taken_out(seen, rung, blockers);
     }
-    worked_on(desk, case, seen, rung, holds);
-    let lost = &desk.cluster.lost_together;
+    worked_on(context, case, seen, rung, blockers);
+    let lost = &context.cluster.lost_together;
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
-        holds.push(Hold::LostTogether { machines: lost.len() });
+        blockers.push(Blocker::LostTogether { machines: lost.len() });
     }
     // The client that marked a left-over Node took its machine away, and may never come back for the Node.
     if rung != Rung::Cleanup {
-        leaving(desk, seen, holds);
+        leaving(context, seen, blockers);
     }
     if matches!(rung.class(), Class::Reboot | Class::Replace)
-        && let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject)
+        && let Some((cloud, _)) = context.seen_of(&case.incident.key.subject)
     {
-        holds.extend(just_released(desk, case, cloud, seen));
-        holds.extend(wishes::looked_at_for(desk, case, seen, rung).map(Hold::Kept));
+        blockers.extend(just_released(context, case, cloud, seen));
+        blockers.extend(annotations::looked_at_for(context, case, seen, rung).map(Blocker::Kept));
     }
 }
 
 /// Others are at work on it, as far as its cloud tells.
-pub(crate) fn worked_on(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+pub(crate) fn worked_on(
+    context: &PlanContext<'_>,
+    case: &Case,
+    seen: &Seen,
+    rung: Rung,
+    blockers: &mut Vec<Blocker>,
+) {
     // The task of a building instance is the build that hangs, and the last task of an instance that is gone is no work of
     // any client.
-    let unended = reboot_never_ends(desk, case, seen);
+    let unended = reboot_never_ends(context, case, seen);
     let working = !seen.is_gone() && seen.instance.state != InstanceState::Building && !unended;
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
         let text = format!("the cloud says task {task} since {}", seen.task_since);
-        holds.push(Hold::OtherActor(text.into()));
+        blockers.push(Blocker::OtherActor(text.into()));
     }
     // A machine that a client rescues, resizes or starts has no task while it stays in that state.
     if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup && !unended) {
         let text = format!("{what}, since {}", seen.state_since);
-        holds.push(Hold::OtherActor(text.into()));
+        blockers.push(Blocker::OtherActor(text.into()));
     }
 }
 
@@ -340,36 +355,41 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
 }
 
 /// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node.
-pub(crate) fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
-    let Some((cloud, _)) = Desk::instance_of(&case.incident.key.subject) else { return };
-    let silent_after = desk.roster.timing.lease_silent_after;
-    let lives = |name: &NodeName| desk.cluster.lives(name, silent_after);
-    if let Some(sharer) = desk.views().contesting(cloud, seen, lives) {
+pub(crate) fn shared_identity(
+    context: &PlanContext<'_>,
+    case: &Case,
+    seen: &Seen,
+    blockers: &mut Vec<Blocker>,
+) {
+    let Some((cloud, _)) = PlanContext::instance_of(&case.incident.key.subject) else { return };
+    let silent_after = context.roster.timing.lease_silent_after;
+    let lives = |name: &NodeName| context.cluster.lives(name, silent_after);
+    if let Some(sharer) = context.views().contesting(cloud, seen, lives) {
         let is = if sharer.seen.node.ready == Ready::True { "is Ready with" } else { "has" };
         let text = format!("Node {} {is} {}", sharer.name, sharer.by);
-        holds.push(Hold::SharedIdentity(text.into()));
+        blockers.push(Blocker::SharedIdentity(text.into()));
     }
 }
 
 /// Its Node carries the sign of a program that takes it away.
-pub(crate) fn leaving(desk: &Desk<'_>, seen: &Seen, holds: &mut Vec<Hold>) {
-    let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
-    holds.extend(nodes.filter_map(|node| node.node.intent.leaving.clone()).map(Hold::OtherActor));
+pub(crate) fn leaving(context: &PlanContext<'_>, seen: &Seen, blockers: &mut Vec<Blocker>) {
+    let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
+    blockers.extend(nodes.filter_map(|node| node.node.intent.leaving.clone()).map(Blocker::OtherActor));
 }
 
 /// It was taken out on purpose, or is in the hands of its provider: who did that may use it for something else, with other
 /// security groups. Ends when it has a Node again, and when its provider lets go of it.
-fn taken_out(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+fn taken_out(seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
     if let Some(left) = &seen.left {
-        holds.push(Hold::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
+        blockers.push(Blocker::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
     }
-    provider(seen, rung, holds);
+    provider(seen, rung, blockers);
 }
 
 /// The provider and the groups that it keeps machines in are actors of their own.
-fn provider(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
-    if hosting::is_interrupted(seen) && stands(Guard::TakenBack) {
-        holds.push(Hold::OtherActor(Arc::from("the provider takes the machine back")));
+fn provider(seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
+    if hosting::is_interrupted(seen) && stands(Safeguard::TakenBack) {
+        blockers.push(Blocker::OtherActor(Arc::from("the provider takes the machine back")));
     }
     let Some(group) = hosting::group(seen) else { return };
     match group.phase {
@@ -378,8 +398,8 @@ fn provider(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         // It comes into service once it has joined.
         GroupPhase::Coming if matches!(rung.class(), Class::Network | Class::Rejoin) => {}
         GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart | GroupPhase::Reserve => {
-            if stands(Guard::GroupHands) {
-                holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
+            if stands(Safeguard::GroupHands) {
+                blockers.push(Blocker::OtherActor(format!("group {}: {}", group.name, group.word).into()));
             }
         }
     }
@@ -387,62 +407,69 @@ fn provider(seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
 
 /// A successor needs a route of its own, and its predecessor's may linger. Where the roster's router is full: how many routes
 /// it has, and how many it may hold.
-pub fn router_room(desk: &Desk<'_>) -> Option<(u32, u32)> {
-    let (cloud, router) = desk.roster.network.router.as_ref()?;
-    let limit = desk.route_limit(router)?;
+pub fn router_room(context: &PlanContext<'_>) -> Option<(u32, u32)> {
+    let (cloud, router) = context.roster.network.router.as_ref()?;
+    let limit = context.route_limit(router)?;
     let used =
-        desk.clouds.get(cloud).and_then(|c| c.routers.get(router)).map_or(0, |r| r.routes.len() as u32);
+        context.clouds.get(cloud).and_then(|c| c.routers.get(router)).map_or(0, |r| r.routes.len() as u32);
     (used >= limit).then_some((used, limit))
 }
 
 /// Level, rate and width.
-fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
-    let limits = desk.roster.limits;
-    let used = desk.book.places_taken(desk.now);
+fn budget(
+    context: &PlanContext<'_>,
+    case: &Case,
+    cloud: &CloudView,
+    seen: &Seen,
+    rung: Rung,
+    blockers: &mut Vec<Blocker>,
+) {
+    let limits = context.roster.limits;
+    let used = context.book.places_taken(context.now);
     if used >= limits.at_once {
-        holds.push(Hold::AtOnce { used, limit: limits.at_once });
+        blockers.push(Blocker::AtOnce { used, limit: limits.at_once });
     }
-    if let Some(UsedUp { used, limit, free_at }) = desk.book.used_up(desk.now, &limits, rung) {
-        let free_in = free_at.map_or(Span::ZERO, |at| at.since(desk.now));
-        holds.push(Hold::PerHour { used, limit, free_in });
+    if let Some(UsedUp { used, limit, free_at }) = context.book.used_up(context.now, &limits, rung) {
+        let free_in = free_at.map_or(Span::ZERO, |at| at.since(context.now));
+        blockers.push(Blocker::PerHour { used, limit, free_in });
     }
-    if let Some(domain) = domain(desk, case, seen) {
-        let width = desk.book.width(&domain, desk.now);
-        let under_way = desk.book.places_taken_in(&domain, desk.now);
+    if let Some(domain) = domain(context, case, seen) {
+        let width = context.book.width(&domain, context.now);
+        let under_way = context.book.places_taken_in(&domain, context.now);
         if under_way >= width.width {
-            holds.push(Hold::Width { used: under_way, width: width.width });
+            blockers.push(Blocker::Width { used: under_way, width: width.width });
         }
-        if let Some(left) = width.not_before.filter(|at| desk.now < *at).map(|at| at.since(desk.now)) {
-            holds.push(Hold::CoolingDown(left));
+        if let Some(left) = width.not_before.filter(|at| context.now < *at).map(|at| at.since(context.now)) {
+            blockers.push(Blocker::CoolingDown(left));
         }
     }
     debug_assert!(cloud.instances.contains_key(&seen.instance.id), "the machine is in its cloud's view");
 }
 
 /// Where the act earns or loses trust.
-pub fn domain(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Domain> {
+pub fn domain(context: &PlanContext<'_>, case: &Case, seen: &Seen) -> Option<Domain> {
     let pool = seen.pool()?.clone();
-    Some(Domain { pool, zone: desk.zone(seen), kind: case.incident.key.kind })
+    Some(Domain { pool, zone: context.zone(seen), kind: case.incident.key.kind })
 }
 
 /// What stands against a step that interrupts nothing: others who have the machine in hand, and how many run at once.
-pub(crate) fn network(desk: &Desk<'_>, case: &Case, rung: Rung, holds: &mut Vec<Hold>) {
-    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
+pub(crate) fn network(context: &PlanContext<'_>, case: &Case, rung: Rung, blockers: &mut Vec<Blocker>) {
+    if let Some((_, seen)) = context.seen_of(&case.incident.key.subject) {
         if seen.pool().is_none() {
-            holds.push(Hold::NotOwned);
+            blockers.push(Blocker::NotOwned);
         }
-        taken_out(seen, rung, holds);
+        taken_out(seen, rung, blockers);
         // A person may have drained it, and have put other groups on its port. Until it has a Node again the two are not told
         // apart. What only adds goes on: nothing of theirs is lost by it.
-        let lost = &desk.cluster.lost_together;
+        let lost = &context.cluster.lost_together;
         let is_lost =
             matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine));
         if is_lost && rung == Rung::SetGroups {
-            holds.push(Hold::LostTogether { machines: lost.len() });
+            blockers.push(Blocker::LostTogether { machines: lost.len() });
         }
     }
-    let (used, limit) = (desk.book.network_under_way(), desk.roster.limits.network_at_once);
+    let (used, limit) = (context.book.network_under_way(), context.roster.limits.network_at_once);
     if used >= limit {
-        holds.push(Hold::AtOnce { used, limit });
+        blockers.push(Blocker::AtOnce { used, limit });
     }
 }

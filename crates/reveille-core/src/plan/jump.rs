@@ -2,8 +2,8 @@
 
 use crate::model::jump::Jump;
 
-use super::budget::{Flight, Phase, Width};
-use super::desk::Case;
+use super::budget::{Operation, Phase, Width};
+use super::context::Case;
 
 impl Case {
     /// Its times go over a jump.
@@ -36,7 +36,7 @@ impl Case {
     }
 }
 
-impl Flight {
+impl Operation {
     /// Its times go over a jump.
     pub fn over(&mut self, jump: Jump) {
         let Self { phase, incident: _, key: _, rung: _, call: _, before: _, domain: _, counted: _ } = self;

@@ -1,16 +1,17 @@
 //! Stage three: what to do about an incident, what blocks it, and what it waits for.
 //!
 //! ```text
-//!  Incident ─▶ remedies::ladder(kind) ─▶ rung.call(..) ─▶ interlock::holds(..) ─▶ decide::Decision
+//!  Incident ─▶ remedies::ladder(kind) ─▶ rung.call(..) ─▶ interlock::blockers(..) ─▶ decide::Decision
 //!                                                    budget::Book ──┘
 //! ```
 //!
-//! [`decide::decide`] is a pure function of the desk: it changes nothing, so the `plan` command and the acting engine ask
+//! [`decide::decide`] is a pure function of the context: it changes nothing, so the `plan` command and the acting engine ask
 //! the same question. Its result is complete: a call with everything in it, or every reason against it.
 
+pub mod annotations;
 pub mod budget;
+pub mod context;
 pub mod decide;
-pub mod desk;
 pub mod freeze;
 pub mod interlock;
 mod jump;
@@ -19,4 +20,3 @@ pub mod let_go;
 pub mod others;
 pub mod places;
 pub mod routes;
-pub mod wishes;

@@ -8,7 +8,7 @@ use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddPortPairs;
 use crate::model::class::Class;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 use ipnet::IpNet;
 
 use super::invariants::{self, Checked};
@@ -24,9 +24,9 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (cloud, seen) = facts::machine(desk, case)?;
-    let need = faults::pairs_needed(desk.roster, desk.cluster, seen);
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = facts::machine(context, case)?;
+    let need = faults::pairs_needed(context.roster, context.cluster, seen);
     let Some(need) = need else { return no_call("its port allows its pod range") };
     match need.verdict {
         Verdict::Applicable => Ok(Call::AddPortPairs(AddPortPairs {
@@ -35,7 +35,7 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
             pairs: need.missing,
             if_revision: need.revision,
             instance: seen.instance.id.clone(),
-            owned: facts::marks(desk, seen)?,
+            owned: facts::marks(context, seen)?,
         })),
         Verdict::NotApplicable(why) => no_call(&why.to_string()),
     }
@@ -63,9 +63,9 @@ impl Act for AddPortPairs {
         }
     }
 
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        invariants::is_in_no_others_hands(desk, self, &self.cloud, &self.instance)?;
-        invariants::leads_to_pods(desk, self, self.pairs.iter().copied())
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        invariants::is_in_no_others_hands(context, self, &self.cloud, &self.instance)?;
+        invariants::leads_to_pods(context, self, self.pairs.iter().copied())
     }
 }
 

@@ -1,50 +1,55 @@
-//! What several repairs read from the desk before they name a call.
+//! What several repairs read from the context before they name a call.
 
 use crate::diagnose::route_faults::RouteView;
 use crate::model::id::{CloudName, RouterId};
 use crate::model::network::Route;
 use crate::model::roster::Ownership;
 use crate::observe::cloud::{CloudView, Seen};
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::NoCall;
 
 /// The machine of the case, with the cloud that lists it.
-pub(super) fn machine<'a>(desk: &Desk<'a>, case: &Case) -> Result<(&'a CloudView, &'a Seen), NoCall> {
-    desk.seen_of(&case.incident.key.subject).ok_or_else(|| NoCall::from("it has no instance"))
+pub(super) fn machine<'a>(
+    context: &PlanContext<'a>,
+    case: &Case,
+) -> Result<(&'a CloudView, &'a Seen), NoCall> {
+    context.seen_of(&case.incident.key.subject).ok_or_else(|| NoCall::from("it has no instance"))
 }
 
 /// The marks that the machine must carry when it is touched: those of its pool.
-pub(super) fn marks(desk: &Desk<'_>, seen: &Seen) -> Result<Ownership, NoCall> {
-    desk.pool(seen).map(|pool| pool.owned.clone()).ok_or_else(|| NoCall::from("it belongs to no pool"))
+pub(super) fn marks(context: &PlanContext<'_>, seen: &Seen) -> Result<Ownership, NoCall> {
+    context.pool(seen).map(|pool| pool.owned.clone()).ok_or_else(|| NoCall::from("it belongs to no pool"))
 }
 
 /// A cloud of the roster.
-pub(super) fn cloud<'a>(desk: &Desk<'a>, name: &CloudName) -> Result<&'a CloudView, NoCall> {
-    desk.clouds.get(name).ok_or_else(|| NoCall::from("its cloud is not in the roster"))
+pub(super) fn cloud<'a>(context: &PlanContext<'a>, name: &CloudName) -> Result<&'a CloudView, NoCall> {
+    context.clouds.get(name).ok_or_else(|| NoCall::from("its cloud is not in the roster"))
 }
 
 /// The router that the roster names, with its cloud.
-pub(super) fn router<'a>(desk: &Desk<'a>) -> Result<(&'a CloudName, &'a RouterId, &'a CloudView), NoCall> {
-    let named = desk.roster.network.router.as_ref();
+pub(super) fn router<'a>(
+    context: &PlanContext<'a>,
+) -> Result<(&'a CloudName, &'a RouterId, &'a CloudView), NoCall> {
+    let named = context.roster.network.router.as_ref();
     let (name, router) = named.ok_or_else(|| NoCall::from("the roster names no router"))?;
-    Ok((name, router, cloud(desk, name)?))
+    Ok((name, router, cloud(context, name)?))
 }
 
 /// So many routes more fit, as far as the limit is known. A nudge needs a place as well, if only for a moment.
-pub(super) fn has_room(desk: &Desk<'_>, view: &CloudView, router: &RouterId, more: usize) -> bool {
+pub(super) fn has_room(context: &PlanContext<'_>, view: &CloudView, router: &RouterId, more: usize) -> bool {
     let held = view.routers.get(router).map_or(0, |router| router.routes.len());
-    desk.route_limit_now(router).is_none_or(|limit| held + more <= limit as usize)
+    context.route_limit_now(router).is_none_or(|limit| held + more <= limit as usize)
 }
 
 /// What says which routes lead to nothing; `nudges` are those that repairs under way put there and take back.
-pub(super) fn route_view<'a>(desk: &Desk<'a>, nudges: &'a [Route]) -> RouteView<'a> {
+pub(super) fn route_view<'a>(context: &PlanContext<'a>, nudges: &'a [Route]) -> RouteView<'a> {
     RouteView {
-        roster: desk.roster,
-        clouds: desk.clouds,
-        cluster: desk.cluster,
-        dead_since: desk.routes.dead_since(),
+        roster: context.roster,
+        clouds: context.clouds,
+        cluster: context.cluster,
+        dead_since: context.routes.dead_since(),
         nudges,
-        now: desk.now,
+        now: context.now,
     }
 }

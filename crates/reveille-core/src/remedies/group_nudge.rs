@@ -8,7 +8,7 @@ use crate::model::before::Before;
 use crate::model::call::NudgeGroup;
 use crate::model::class::Class;
 use crate::model::network::NUDGE_MARK;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};
@@ -21,12 +21,12 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (cloud, seen) = facts::machine(desk, case)?;
-    let pool = desk.pool(seen).ok_or_else(|| NoCall::from("it belongs to no pool"))?;
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = facts::machine(context, case)?;
+    let pool = context.pool(seen).ok_or_else(|| NoCall::from("it belongs to no pool"))?;
     let group = pool.groups.iter().find_map(|group| cloud.resolve(group).ok());
     let group = group.ok_or_else(|| NoCall::from("its pool names no security group"))?;
-    let mark = format!("{NUDGE_MARK}-{}", desk.next_intent.0).into();
+    let mark = format!("{NUDGE_MARK}-{}", context.next_intent.0).into();
     Ok(Call::NudgeGroup(NudgeGroup { cloud: cloud.name.clone(), group, mark }))
 }
 
@@ -51,7 +51,7 @@ impl Act for NudgeGroup {
     }
 
     /// It adds or takes back what changes nothing for a packet.
-    fn check(&self, _desk: &Desk<'_>) -> Checked {
+    fn check(&self, _context: &PlanContext<'_>) -> Checked {
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::model::call::DropRule;
 use crate::model::class::Class;
 use crate::model::id::{CloudName, RouterId};
 use crate::model::incident::Subject;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
 use super::{
@@ -25,10 +25,10 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     match &case.incident.key.subject {
-        Subject::Router(cloud, router) => left_on_router(desk, cloud, router),
-        Subject::Group(cloud, group) => match faults::nudge_leftover(facts::cloud(desk, cloud)?, group) {
+        Subject::Router(cloud, router) => left_on_router(context, cloud, router),
+        Subject::Group(cloud, group) => match faults::nudge_leftover(facts::cloud(context, cloud)?, group) {
             Some(rule) => Ok(Call::DropRule(DropRule { cloud: cloud.clone(), group: group.clone(), rule })),
             None => no_call("no test rule is left"),
         },
@@ -37,9 +37,9 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 }
 
 /// It goes whether or not its next hop is in use: nothing is routed to a documentation address.
-fn left_on_router(desk: &Desk<'_>, cloud: &CloudName, router: &RouterId) -> Result<Call, NoCall> {
-    let nudges = desk.book.router_nudges(cloud);
-    let routes = facts::route_view(desk, &nudges).nudge_leftovers(cloud, router);
+fn left_on_router(context: &PlanContext<'_>, cloud: &CloudName, router: &RouterId) -> Result<Call, NoCall> {
+    let nudges = context.book.router_nudges(cloud);
+    let routes = facts::route_view(context, &nudges).nudge_leftovers(cloud, router);
     if routes.is_empty() {
         return no_call("no test rule is left");
     }
@@ -66,7 +66,7 @@ impl Act for DropRule {
     }
 
     /// It adds or takes back what changes nothing for a packet.
-    fn check(&self, _desk: &Desk<'_>) -> Checked {
+    fn check(&self, _context: &PlanContext<'_>) -> Checked {
         Ok(())
     }
 }

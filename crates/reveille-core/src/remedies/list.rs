@@ -13,7 +13,7 @@ use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::FaultKind;
 use crate::model::roster::Ownership;
 use crate::model::violation::Violation;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, address_pairs, group_nudge, invariants, leftover,
@@ -102,9 +102,9 @@ impl Call {
     }
 
     /// What must hold when it is called.
-    pub fn check(&self, desk: &Desk<'_>) -> Result<(), Violation> {
-        invariants::carries_marks(desk, self)?;
-        for_each_call!(self, call => call.check(desk))
+    pub fn check(&self, context: &PlanContext<'_>) -> Result<(), Violation> {
+        invariants::carries_marks(context, self)?;
+        for_each_call!(self, call => call.check(context))
     }
 
     /// Compares what one of those reads found with what the call was to bring about.
@@ -225,8 +225,8 @@ impl Rung {
     }
 
     /// The call that this rung means for this case now; else why there is nothing to call.
-    pub fn call(self, desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-        (self.remedy().plan)(desk, case)
+    pub fn call(self, context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+        (self.remedy().plan)(context, case)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddRoutes;
 use crate::model::class::Class;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::{self, Checked};
 use super::{
@@ -22,14 +22,14 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (cloud, router, view) = facts::router(desk)?;
-    let (_, seen) = facts::machine(desk, case)?;
-    let routes = route_faults::routes_needed(desk.roster, view, desk.cluster, router, seen);
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = facts::router(context)?;
+    let (_, seen) = facts::machine(context, case)?;
+    let routes = route_faults::routes_needed(context.roster, view, context.cluster, router, seen);
     if routes.is_empty() {
         return no_call("its routes exist");
     }
-    if !facts::has_room(desk, view, router, routes.len()) {
+    if !facts::has_room(context, view, router, routes.len()) {
         return no_call("the router is full");
     }
     Ok(Call::AddRoutes(AddRoutes { cloud: cloud.clone(), router: router.clone(), routes }))
@@ -61,8 +61,8 @@ impl Act for AddRoutes {
         }
     }
 
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        invariants::leads_to_pods(desk, self, self.routes.iter().map(|route| route.destination))
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        invariants::leads_to_pods(context, self, self.routes.iter().map(|route| route.destination))
     }
 }
 

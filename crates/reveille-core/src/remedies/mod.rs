@@ -18,12 +18,12 @@ use std::sync::Arc;
 use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::blocker::Blocker;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
 use crate::model::roster::Ownership;
 use crate::model::violation::Violation;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 pub mod address_pairs;
 mod facts;
@@ -65,13 +65,13 @@ pub struct Remedy {
     /// What it does, as an imperative.
     pub says: &'static str,
     /// The call that it means for this case now. When the facts leave nothing to call (already so, not possible here), why.
-    pub plan: fn(&Desk<'_>, &Case) -> Result<Call, NoCall>,
+    pub plan: fn(&PlanContext<'_>, &Case) -> Result<Call, NoCall>,
     /// What blocks it now, besides what blocks every repair of its class (`plan::interlock`).
-    pub blocks: fn(&Desk<'_>, &Case, Option<&Call>, &mut Vec<Hold>),
+    pub blocks: fn(&PlanContext<'_>, &Case, Option<&Call>, &mut Vec<Blocker>),
 }
 
 /// Nothing blocks it but what blocks every repair of its class.
-fn nothing_more(_: &Desk<'_>, _: &Case, _: Option<&Call>, _: &mut Vec<Hold>) {}
+fn nothing_more(_: &PlanContext<'_>, _: &Case, _: Option<&Call>, _: &mut Vec<Blocker>) {}
 
 /// What a fresh read says about a call's effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,5 +182,5 @@ pub trait Act: fmt::Display {
     fn judge(&self, before: Option<&Before>, answer: &Answer) -> Effectiveness;
 
     /// Its invariant: what must hold when it is called, beside what holds of every call.
-    fn check(&self, desk: &Desk<'_>) -> Result<(), Violation>;
+    fn check(&self, context: &PlanContext<'_>) -> Result<(), Violation>;
 }

@@ -4,15 +4,15 @@ use std::fmt;
 
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::blocker::Blocker;
 use crate::model::call::DeleteNode;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 use crate::model::id::InstanceId;
 use crate::model::incident::FaultKind;
 use crate::model::node::Identity;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
@@ -20,28 +20,28 @@ use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_ca
 pub(super) const REMEDY: Remedy =
     Remedy { name: "cleanup", class: Class::Cleanup, says: "delete the orphaned Node object", plan, blocks };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (_, seen) = facts::machine(desk, case)?;
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (_, seen) = facts::machine(context, case)?;
     if case.incident.key.kind != FaultKind::Ghost || !seen.is_gone() {
         return no_call("its instance is not proved to be gone");
     }
-    let Some((name, NodeSeen { node, .. })) = desk.node(seen) else { return no_call("it has no Node") };
+    let Some((name, NodeSeen { node, .. })) = context.node(seen) else { return no_call("it has no Node") };
     let (name, uid, boot_id) = (name.clone(), node.uid.clone(), node.boot_id.clone());
     Ok(Call::DeleteNode(DeleteNode { name, uid, boot_id }))
 }
 
 /// A Node of another machine, which is there, is no left-over.
-fn blocks(desk: &Desk<'_>, case: &Case, _call: Option<&Call>, holds: &mut Vec<Hold>) {
-    let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
-    let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
-    holds.extend(nodes.filter_map(|node| {
-        let (other, by) = desk.views().other_machine(&seen.instance.id, &node.node)?;
+fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers: &mut Vec<Blocker>) {
+    let Some((_, seen)) = context.seen_of(&case.incident.key.subject) else { return };
+    let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
+    blockers.extend(nodes.filter_map(|node| {
+        let (other, by) = context.views().other_machine(&seen.instance.id, &node.node)?;
         let by = match by {
             Identity::Address(address) => format!("address {address}"),
             _ => "system UUID".to_owned(),
         };
         let text = format!("Node {} has the {by} of {}", node.node.name, other.instance.id);
-        Some(Hold::SharedIdentity(text.into()))
+        Some(Blocker::SharedIdentity(text.into()))
     }));
 }
 
@@ -70,20 +70,20 @@ impl Act for DeleteNode {
     }
 
     /// The Node runs on no machine that is there, and cleanups have a share of the hour's rate.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        let node = desk.cluster.nodes.get(&self.name);
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        let node = context.cluster.nodes.get(&self.name);
         let link = node.and_then(|node| node.link.as_ref());
-        let seen = link.and_then(|link| invariants::listed(desk, &link.cloud, &link.instance));
+        let seen = link.and_then(|link| invariants::listed(context, &link.cloud, &link.instance));
         let seen = invariants::known(seen, self)?;
         let uuid = node.and_then(|node| node.node.system_uuid.as_ref());
         let is_there = |id: &InstanceId| {
-            let other = desk.clouds.values().find_map(|view| view.instances.get(id));
+            let other = context.clouds.values().find_map(|view| view.instances.get(id));
             other.is_some_and(|other| *id != seen.instance.id && other.unlisted.is_none())
         };
         ensure(!uuid.is_some_and(is_there), 1, || format!("{self}: it runs on another machine"))?;
-        invariants::may_hurt(desk, self, seen, |pool| pool.repair.cleanup)?;
+        invariants::may_hurt(context, self, seen, |pool| pool.repair.cleanup)?;
         let (tidied, share) =
-            (desk.book.tidied_within_hour(desk.now), desk.roster.limits.cleanups_per_hour());
+            (context.book.tidied_within_hour(context.now), context.roster.limits.cleanups_per_hour());
         ensure(tidied <= share, 5, || format!("{self}: {tidied} cleanups within the hour"))
     }
 }

@@ -9,7 +9,7 @@ use crate::model::call::AddRules;
 use crate::model::class::Class;
 use crate::model::incident::Subject;
 use crate::model::network::RuleSpec;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
 use super::{
@@ -24,9 +24,9 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };
-    let rules = faults::rules_needed(desk.roster, facts::cloud(desk, cloud)?, group);
+    let rules = faults::rules_needed(context.roster, facts::cloud(context, cloud)?, group);
     if rules.is_empty() {
         return no_call("every rule is there");
     }
@@ -58,7 +58,7 @@ impl Act for AddRules {
     }
 
     /// What is added is what the roster wants of the group.
-    fn check(&self, _desk: &Desk<'_>) -> Checked {
+    fn check(&self, _context: &PlanContext<'_>) -> Checked {
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::model::call::SetPortGroups;
 use crate::model::class::Class;
 use crate::model::incident::MachineKey;
 use crate::model::violation::ensure;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};
@@ -24,9 +24,9 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (cloud, seen) = facts::machine(desk, case)?;
-    let needs = faults::port_needs(desk.roster, cloud, seen);
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = facts::machine(context, case)?;
+    let needs = faults::port_needs(context.roster, cloud, seen);
     let (mut refused, mut again) = (None, None);
     let last = case.incident.attempts.last();
     for need in needs {
@@ -39,7 +39,7 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
                     groups: need.full_list,
                     if_revision: need.revision,
                     instance: seen.instance.id.clone(),
-                    owned: facts::marks(desk, seen)?,
+                    owned: facts::marks(context, seen)?,
                 });
                 // One port that loses its group over and over does not keep the others waiting.
                 if last.is_none_or(|last| !last.call.is_same_change(&call)) {
@@ -80,10 +80,10 @@ impl Act for SetPortGroups {
     }
 
     /// Security groups of a port are never emptied (invariant 10), nor put back while a person may have drained the machine.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        invariants::is_in_no_others_hands(desk, self, &self.cloud, &self.instance)?;
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        invariants::is_in_no_others_hands(context, self, &self.cloud, &self.instance)?;
         let machine = MachineKey::Instance(self.cloud.clone(), self.instance.clone());
-        let is_lost = desk.cluster.lost_together.contains(&machine);
+        let is_lost = context.cluster.lost_together.contains(&machine);
         ensure(!is_lost, 3, || format!("{self}: its Node went unwatched, or with others"))?;
         ensure(!self.groups.is_empty(), 10, || format!("port {} would lose all its groups", self.port))
     }

@@ -5,7 +5,6 @@ use std::fmt;
 use crate::diagnose::hosting;
 use crate::effect::Look;
 use crate::event::Answer;
-use crate::guard::{Guard, stands};
 use crate::model::before::{ActionMark, Before};
 use crate::model::call::Reboot;
 use crate::model::class::Class;
@@ -15,8 +14,9 @@ use crate::model::instance::InstanceState;
 use crate::model::node::{Node, Provider};
 use crate::model::roster::Mode;
 use crate::observe::cloud::Seen;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 use crate::plan::interlock;
+use crate::safeguard::{Safeguard, stands};
 
 use super::invariants::{self, Checked};
 use super::{
@@ -27,19 +27,19 @@ use super::{
 pub(super) const REMEDY: Remedy =
     Remedy { name: "reboot", class: Class::Reboot, says: "reboot the instance", plan, blocks: nothing_more };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (view, seen) = facts::machine(desk, case)?;
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (view, seen) = facts::machine(context, case)?;
     let state = seen.instance.state;
     if state.is_leaving() {
         return no_call("it is already being deleted");
     }
-    let owned = facts::marks(desk, seen)?;
+    let owned = facts::marks(context, seen)?;
     if case.gathered.newest_reboot.is_none() {
         return no_call("its action log could not be read, so a reboot could not be confirmed");
     }
     let hard = match state {
-        InstanceState::Active => is_hard(desk, case, seen)?,
-        _ if interlock::reboot_never_ends(desk, case, seen) => {
+        InstanceState::Active => is_hard(context, case, seen)?,
+        _ if interlock::reboot_never_ends(context, case, seen) => {
             return no_call(
                 "its cloud does not end the reboot that it took: another would wait behind that one",
             );
@@ -53,17 +53,17 @@ fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 
 /// A guest that still answers its cloud is asked first; one that was asked in vain is power-cycled, where a stop costs nothing
 /// that stays.
-fn is_hard(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Result<bool, NoCall> {
+fn is_hard(context: &PlanContext<'_>, case: &Case, seen: &Seen) -> Result<bool, NoCall> {
     let said = hosting::of(seen);
     let host = said.is_some_and(|said| said.checks.host == Check::Impaired);
     // Tries of the step before, a rejoin that was in vain, are none of it.
     let rung = ladder(case.incident.key.kind).get(usize::from(case.incident.rung));
     let hard = host || rung == Some(&Rung::Reboot) && case.incident.tries > 0;
-    if hard && hosting::group(seen).is_some() && stands(Guard::GroupKeeps) {
+    if hard && hosting::group(seen).is_some() && stands(Safeguard::GroupKeeps) {
         return no_call("only a stop is left, and its Auto Scaling group replaces machines that stop");
     }
-    if hard && said.is_some_and(|said| said.loses_disks) && stands(Guard::DisksKept) {
-        let replaced = desk.pool(seen).is_some_and(|pool| pool.repair.replace == Mode::Act);
+    if hard && said.is_some_and(|said| said.loses_disks) && stands(Safeguard::DisksKept) {
+        let replaced = context.pool(seen).is_some_and(|pool| pool.repair.replace == Mode::Act);
         return no_call(if replaced {
             "a stop loses the data on its instance store; so does a replacement, which the roster allows"
         } else {
@@ -101,14 +101,14 @@ impl Act for Reboot {
     }
 
     /// A stop makes a group replace the machine.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        let seen = invariants::known(invariants::listed(desk, &self.cloud, &self.instance), self)?;
-        invariants::fights_no_group(desk, self, seen, |group, _| {
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        let seen = invariants::known(invariants::listed(context, &self.cloud, &self.instance), self)?;
+        invariants::fights_no_group(context, self, seen, |group, _| {
             self.hard || !matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown)
         })?;
-        invariants::is_not_contested(desk, self, seen)?;
-        invariants::is_meant_to_stay(desk, self, seen)?;
-        invariants::may_hurt(desk, self, seen, |pool| pool.repair.reboot)
+        invariants::is_not_contested(context, self, seen)?;
+        invariants::is_meant_to_stay(context, self, seen)?;
+        invariants::may_hurt(context, self, seen, |pool| pool.repair.reboot)
     }
 }
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use crate::event::Answer;
 use crate::model::agent::{ApiSaid, Ask, HoldKind};
 use crate::model::before::Before;
+use crate::model::blocker::Blocker;
 use crate::model::call::AskAgent;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 use crate::model::id::{AgentId, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::node::{Node, Ready};
 use crate::model::roster::Mode;
 use crate::model::violation::ensure;
 use crate::observe::agents::AgentSeen;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 use crate::plan::interlock;
 
 use super::invariants::{self, Checked};
@@ -25,32 +25,32 @@ use super::{Act, Call, Effectiveness, NoCall, Remedy, Rung, Target, gone, not_se
 pub(super) const REMEDY: Remedy =
     Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan, blocks };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    ask(desk, case).map_err(|hold| Arc::from(hold.to_string()))
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    ask(context, case).map_err(|hold| Arc::from(hold.to_string()))
 }
 
 /// The call on the machine's agent, if it has one that is heard and may be asked; else what holds it.
 ///
 /// A machine that had its node gets the mildest first: the kubelet registers at its start, and at no other time. After
 /// that, and for one that never joined, the agent chooses what it takes.
-pub fn ask(desk: &Desk<'_>, case: &Case) -> Result<Call, Hold> {
-    let Subject::Machine(key) = &case.incident.key.subject else { return Err(Hold::NoAgent) };
-    let MachineKey::Instance(cloud, instance) = key else { return Err(Hold::NoAgent) };
-    let Some((agent, seen)) = desk.agents.fresh(desk.now, key) else {
-        return Err(desk.agents.latest(key).map_or(Hold::NoAgent, |(_, seen)| {
-            let silent = desk.agents.silence(desk.now, seen);
-            Hold::AgentSilent(Arc::from(format!("silent for {silent}")))
+pub fn ask(context: &PlanContext<'_>, case: &Case) -> Result<Call, Blocker> {
+    let Subject::Machine(key) = &case.incident.key.subject else { return Err(Blocker::NoAgent) };
+    let MachineKey::Instance(cloud, instance) = key else { return Err(Blocker::NoAgent) };
+    let Some((agent, seen)) = context.agents.fresh(context.now, key) else {
+        return Err(context.agents.latest(key).map_or(Blocker::NoAgent, |(_, seen)| {
+            let silent = context.agents.silence(context.now, seen);
+            Blocker::AgentSilent(Arc::from(format!("silent for {silent}")))
         }));
     };
     if let Some(why) = &seen.parted {
-        return Err(Hold::AgentSilent(why.clone()));
+        return Err(Blocker::AgentSilent(why.clone()));
     }
     let mildest = case.incident.key.kind != FaultKind::NeverJoined && case.incident.tries == 0;
     let order = if mildest { [Ask::RestartKubelet, Ask::Rejoin] } else { [Ask::Rejoin, Ask::RestartKubelet] };
     let Some(ask) = order.into_iter().find(|ask| seen.report.may.contains(ask)) else {
-        return Err(Hold::AgentSilent(Arc::from("it does not accept orders to rejoin")));
+        return Err(Blocker::AgentSilent(Arc::from("it does not accept orders to rejoin")));
     };
-    let Some((_, machine)) = desk.seen(key) else { return Err(Hold::NotOwned) };
+    let Some((_, machine)) = context.seen(key) else { return Err(Blocker::NotOwned) };
     let node = machine.joined.clone().or_else(|| machine.nodes.first().cloned());
     let node = node.or_else(|| seen.report.who.node.clone());
     let named = || machine.instance.node_names().next().unwrap_or_default().to_lowercase();
@@ -61,68 +61,70 @@ pub fn ask(desk: &Desk<'_>, case: &Case) -> Result<Call, Hold> {
 
 /// Asking loses nothing, so that no breaker and no budget of what can hurt counts: a controller that deletes the nodes of a whole
 /// pool is what it is for. What others want with the machine does count, what its agent says of it, and whose it is.
-fn blocks(desk: &Desk<'_>, case: &Case, call: Option<&Call>, holds: &mut Vec<Hold>) {
+fn blocks(context: &PlanContext<'_>, case: &Case, call: Option<&Call>, blockers: &mut Vec<Blocker>) {
     let Some(Call::AskAgent(AskAgent { agent, .. })) = call else { return };
-    interlock::network(desk, case, Rung::Rejoin, holds);
-    let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) else {
-        holds.push(Hold::NotOwned);
+    interlock::network(context, case, Rung::Rejoin, blockers);
+    let Some((_, seen)) = context.seen_of(&case.incident.key.subject) else {
+        blockers.push(Blocker::NotOwned);
         return;
     };
-    interlock::shared_identity(desk, case, seen, holds);
+    interlock::shared_identity(context, case, seen, blockers);
     if seen.nodes.len() > 1 {
-        holds.push(Hold::Contested);
+        blockers.push(Blocker::Contested);
     }
-    if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
-        holds.push(Hold::Ready);
+    if seen.nodes.iter().any(|name| context.cluster.answers(name)) {
+        blockers.push(Blocker::Ready);
     }
-    interlock::leaving(desk, seen, holds);
+    interlock::leaving(context, seen, blockers);
     if seen.instance.locked {
-        holds.push(Hold::Locked);
+        blockers.push(Blocker::Locked);
     }
     // A person resizes it, and its kubelet does not start there: the agent would take its state away beside them. A copy of its
     // disk leaves it in the hands in which it was.
     if !seen.instance.is_copied() {
-        interlock::worked_on(desk, case, seen, Rung::Rejoin, holds);
+        interlock::worked_on(context, case, seen, Rung::Rejoin, blockers);
     }
-    if let Some(pool) = desk.pool(seen)
-        && desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until)
+    if let Some(pool) = context.pool(seen)
+        && context.rolling.get(&pool.name).is_some_and(|until| context.now < *until)
     {
-        holds.push(Hold::Rolling(pool.name.clone()));
+        blockers.push(Blocker::Rolling(pool.name.clone()));
     }
-    interlock::agents_lost(desk, holds);
-    its_own(desk, case, agent, holds);
+    interlock::agents_lost(context, blockers);
+    its_own(context, case, agent, blockers);
 }
 
 /// What its agent says of the machine, and of itself.
-fn its_own(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut Vec<Hold>) {
-    let Some(heard) = desk.agents.get(agent) else { return };
+fn its_own(context: &PlanContext<'_>, case: &Case, agent: &AgentId, blockers: &mut Vec<Blocker>) {
+    let Some(heard) = context.agents.get(agent) else { return };
     let Subject::Machine(key) = &case.incident.key.subject else { return };
-    let fresh = |(_, other): &(&AgentId, &AgentSeen)| desk.agents.is_fresh(desk.now, other);
-    if desk.agents.of(key).filter(fresh).count() > 1 {
-        holds.push(Hold::Contested);
+    let fresh = |(_, other): &(&AgentId, &AgentSeen)| context.agents.is_fresh(context.now, other);
+    if context.agents.of(key).filter(fresh).count() > 1 {
+        blockers.push(Blocker::Contested);
     }
     if !heard.link.as_ref().is_some_and(|link| link.machine == *key && link.is_strong()) {
-        holds.push(Hold::AgentByName);
+        blockers.push(Blocker::AgentByName);
     }
     let report = &heard.report;
     match &report.hold {
-        Some(hold) if hold.kind == HoldKind::Leaving => holds.push(Hold::AgentLeaves(hold.text.clone())),
-        Some(hold) => holds.push(Hold::AgentHolds(hold.text.clone())),
+        Some(hold) if hold.kind == HoldKind::Leaving => {
+            blockers.push(Blocker::AgentLeaves(hold.text.clone()))
+        }
+        Some(hold) => blockers.push(Blocker::AgentHolds(hold.text.clone())),
         None => {}
     }
     if let Some(work) = &report.work {
         let (what, attempt, of) = (work.what.clone(), work.attempt, work.of);
-        holds.push(Hold::AgentWorks { what, attempt, of });
+        blockers.push(Blocker::AgentWorks { what, attempt, of });
     }
     if matches!(report.api, ApiSaid::Lost | ApiSaid::LostByAll | ApiSaid::LostHere) {
-        holds.push(Hold::AgentLost);
+        blockers.push(Blocker::AgentLost);
     } else if let Some(since) = heard.reaches_since {
         // A kubelet that reaches the API server again needs no restart to say so.
-        interlock::settling(desk, since, holds);
+        interlock::settling(context, since, blockers);
     }
-    let own = desk.book.flight_of(case.incident.id).map(|(intent, _)| intent);
-    if let Some(intent) = desk.book.asked(agent).find(|intent| Some(*intent) != own) {
-        holds.push(Hold::AskUnderWay(intent));
+    let own = context.book.operation_of(case.incident.id).map(|(intent, _)| intent);
+    if let Some(intent) = context.book.asked(agent).find(|intent| Some(*intent) != own) {
+        blockers.push(Blocker::AskUnderWay(intent));
     }
 }
 
@@ -143,33 +145,33 @@ impl Act for AskAgent {
     }
 
     /// An agent is asked for its own machine alone, one thing at a time, and never to bring back what was taken away on purpose.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
         let Self { cloud, instance, agent, .. } = self;
-        invariants::is_in_no_others_hands(desk, self, cloud, instance)?;
+        invariants::is_in_no_others_hands(context, self, cloud, instance)?;
         let key = MachineKey::Instance(cloud.clone(), instance.clone());
-        let seen = invariants::known(invariants::listed(desk, cloud, instance), self)?;
-        let heard = desk.agents.get(agent);
+        let seen = invariants::known(invariants::listed(context, cloud, instance), self)?;
+        let heard = context.agents.get(agent);
         let link = heard.and_then(|heard| heard.link.as_ref());
         ensure(link.is_some_and(|link| link.machine == key && link.is_strong()), 5, || {
             format!("{self}: no identity says that {agent} is on it")
         })?;
-        let pool = invariants::pool(desk, seen, self)?;
+        let pool = invariants::pool(context, seen, self)?;
         ensure(pool.repair.rejoin == Mode::Act, 8, || format!("{self}: the roster does not allow it"))?;
         let held = heard.and_then(|heard| heard.report.hold.as_ref());
         ensure(held.is_none(), 5, || {
             format!("{self}: its agent holds: {}", held.map_or("", |hold| &hold.text))
         })?;
         let sign =
-            |name: &NodeName| desk.cluster.nodes.get(name).and_then(|it| it.node.intent.leaving.as_ref());
+            |name: &NodeName| context.cluster.nodes.get(name).and_then(|it| it.node.intent.leaving.as_ref());
         let leaves = seen.left.is_some() || seen.nodes.iter().any(|name| sign(name).is_some());
         ensure(!leaves, 3, || format!("{self}: it was taken away on purpose"))?;
-        let ready = seen.nodes.iter().any(|name| desk.cluster.answers(name));
+        let ready = seen.nodes.iter().any(|name| context.cluster.answers(name));
         ensure(!ready, 7, || format!("{self}: its node is Ready"))?;
-        let outage = desk.agents.outage(desk.now);
+        let outage = context.agents.outage(context.now);
         ensure(outage.is_none(), 5, || {
             format!("{self}: agents say that the API server answers none of them")
         })?;
-        ensure(desk.book.asked(agent).count() <= 1, 7, || format!("{self}: it is asked already"))
+        ensure(context.book.asked(agent).count() <= 1, 7, || format!("{self}: it is asked already"))
     }
 }
 

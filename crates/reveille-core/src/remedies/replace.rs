@@ -6,9 +6,9 @@ use std::fmt;
 use crate::diagnose::hosting;
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::blocker::Blocker;
 use crate::model::call::DeleteInstance;
 use crate::model::class::Class;
-use crate::model::hold::Hold;
 use crate::model::hosting::GroupPhase;
 use crate::model::incident::{Confidence, FaultKind, MachineKey};
 use crate::model::instance::{Instance, InstanceState};
@@ -16,8 +16,8 @@ use crate::model::roster::Pool;
 use crate::model::violation::ensure;
 use crate::observe::cloud::Seen;
 use crate::plan::budget::{REPLACEMENT_FAILED, normalise_fault};
-use crate::plan::desk::{Case, Desk};
-use crate::plan::{interlock, wishes};
+use crate::plan::context::{Case, PlanContext};
+use crate::plan::{annotations, interlock};
 
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
@@ -30,47 +30,47 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks,
 };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (view, seen) = facts::machine(desk, case)?;
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (view, seen) = facts::machine(context, case)?;
     let state = seen.instance.state;
     if state.is_leaving() {
         return no_call("it is already being deleted");
     }
     let (cloud, instance) = (view.name.clone(), seen.instance.id.clone());
-    let (owned, rests_on) = (facts::marks(desk, seen)?, Some(state));
+    let (owned, rests_on) = (facts::marks(context, seen)?, Some(state));
     Ok(Call::DeleteInstance(DeleteInstance { cloud, instance, owned, rests_on }))
 }
 
 /// A deletion is the last step: not while its pool is at its minimum or its group keeps it, not where the successor would find no
 /// place, and not again where deletions have not helped.
-fn blocks(desk: &Desk<'_>, case: &Case, _call: Option<&Call>, holds: &mut Vec<Hold>) {
-    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
+fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers: &mut Vec<Blocker>) {
+    let Some((cloud, seen)) = context.seen_of(&case.incident.key.subject) else { return };
     if is_of_unknown_history(case, seen) {
-        holds.push(Hold::HistoryUnknown);
+        blockers.push(Blocker::HistoryUnknown);
     }
-    let Some(pool) = desk.pool(seen) else { return };
+    let Some(pool) = context.pool(seen) else { return };
     if let Some(group) = hosting::group(seen) {
         let is_kept = matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown);
         let through = pool.through_group && !group.protected && group.phase != GroupPhase::Unknown;
         if is_kept && !through {
-            holds.push(Hold::GroupKeeps(group.to_string().into()));
+            blockers.push(Blocker::GroupKeeps(group.to_string().into()));
         }
     }
-    if let Some((used, limit)) = interlock::router_room(desk)
-        && desk.roster.network.router.as_ref().is_some_and(|(cloud, _)| *cloud == pool.cloud)
+    if let Some((used, limit)) = interlock::router_room(context)
+        && context.roster.network.router.as_ref().is_some_and(|(cloud, _)| *cloud == pool.cloud)
     {
-        holds.push(Hold::RouterFull { used, limit });
+        blockers.push(Blocker::RouterFull { used, limit });
     }
-    if let Some(left) = wishes::kept_for(desk, case, pool, seen) {
-        holds.push(Hold::Kept(left));
+    if let Some(left) = annotations::kept_for(context, case, pool, seen) {
+        blockers.push(Blocker::Kept(left));
     }
     let errored = case.incident.key.kind == FaultKind::Errored;
     let machine = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
-    let live = desk.live(&pool.name, Some(&machine));
+    let live = context.live(&pool.name, Some(&machine));
     if !errored && live <= pool.min {
-        holds.push(Hold::PoolMinimum { live, min: pool.min });
+        blockers.push(Blocker::PoolMinimum { live, min: pool.min });
     }
-    was_in_vain(desk, pool, seen, holds);
+    was_in_vain(context, pool, seen, blockers);
 }
 
 /// It ran before we looked, never joined in sight, and nothing says that its first boot failed: it may have served.
@@ -83,17 +83,17 @@ fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
 }
 
 /// Replacements of this pool did not join, or had the same fault again.
-fn was_in_vain(desk: &Desk<'_>, pool: &Pool, seen: &Seen, holds: &mut Vec<Hold>) {
-    let stops_at = desk.roster.limits.same_fault_stops_at;
-    let times = desk.book.fault_count(desk.now, &pool.name, REPLACEMENT_FAILED, None);
+fn was_in_vain(context: &PlanContext<'_>, pool: &Pool, seen: &Seen, blockers: &mut Vec<Blocker>) {
+    let stops_at = context.roster.limits.same_fault_stops_at;
+    let times = context.book.fault_count(context.now, &pool.name, REPLACEMENT_FAILED, None);
     if times >= stops_at {
-        holds.push(Hold::Futile { times });
+        blockers.push(Blocker::Futile { times });
     }
     if let Some(fault) = &seen.instance.fault {
         let text = normalise_fault(&fault.message);
-        let times = desk.book.fault_count(desk.now, &pool.name, &text, Some(&seen.instance.id));
+        let times = context.book.fault_count(context.now, &pool.name, &text, Some(&seen.instance.id));
         if times >= stops_at {
-            holds.push(Hold::SameFault { times, text });
+            blockers.push(Blocker::SameFault { times, text });
         }
     }
 }
@@ -121,32 +121,32 @@ impl Act for DeleteInstance {
     }
 
     /// The pool keeps its minimum without it, and it is not being deleted already.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        let seen = invariants::known(invariants::listed(desk, &self.cloud, &self.instance), self)?;
-        invariants::fights_no_group(desk, self, seen, |group, through| {
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        let seen = invariants::known(invariants::listed(context, &self.cloud, &self.instance), self)?;
+        invariants::fights_no_group(context, self, seen, |group, through| {
             !through || group.phase != GroupPhase::Kept
         })?;
-        invariants::is_not_contested(desk, self, seen)?;
-        invariants::is_meant_to_stay(desk, self, seen)?;
-        invariants::may_hurt(desk, self, seen, |pool| pool.repair.replace)?;
+        invariants::is_not_contested(context, self, seen)?;
+        invariants::is_meant_to_stay(context, self, seen)?;
+        invariants::may_hurt(context, self, seen, |pool| pool.repair.replace)?;
         let is_leaving = seen.instance.state.is_leaving();
         ensure(!is_leaving, 7, || format!("{self}: it is being deleted already"))?;
-        keeps_minimum(desk, self, seen)
+        keeps_minimum(context, self, seen)
     }
 }
 
 /// The pool keeps its minimum without this machine, counted here from what is seen and by the engine as it goes along.
-fn keeps_minimum(desk: &Desk<'_>, call: &DeleteInstance, seen: &Seen) -> Checked {
-    let pool = invariants::pool(desk, seen, call)?;
-    let going = desk.clouds.values().flat_map(|cloud| {
+fn keeps_minimum(context: &PlanContext<'_>, call: &DeleteInstance, seen: &Seen) -> Checked {
+    let pool = invariants::pool(context, seen, call)?;
+    let going = context.clouds.values().flat_map(|cloud| {
         let going = cloud.instances.values().filter(|seen| seen.goes());
         going.map(|seen| MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone()))
     });
-    let going = going.filter(|key| desk.tally.counted(key, &pool.name).is_some()).count();
-    let counted = desk.tally.pool(&pool.name).going;
+    let going = going.filter(|key| context.counts.counted(key, &pool.name).is_some()).count();
+    let counted = context.counts.pool(&pool.name).going;
     ensure(going == counted as usize, 5, || format!("{call}: {going} machines go, {counted} are counted"))?;
     let errored = seen.instance.state == InstanceState::Errored;
-    let live = desk.live(&pool.name, invariants::key_of(desk, seen).as_ref());
+    let live = context.live(&pool.name, invariants::key_of(context, seen).as_ref());
     ensure(errored || live > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))
 }
 

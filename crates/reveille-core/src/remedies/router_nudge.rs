@@ -9,7 +9,7 @@ use crate::model::before::Before;
 use crate::model::call::NudgeRouter;
 use crate::model::class::Class;
 use crate::model::network::Route;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 use ipnet::IpNet;
 
 use super::invariants::Checked;
@@ -26,14 +26,14 @@ pub(super) const REMEDY: Remedy = Remedy {
 };
 
 /// A documentation address (RFC 5737) through the node's own address, which the router accepts.
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (cloud, router, view) = facts::router(desk)?;
-    let (_, seen) = facts::machine(desk, case)?;
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = facts::router(context)?;
+    let (_, seen) = facts::machine(context, case)?;
     let held = view.routers.get(router).ok_or_else(|| NoCall::from("the router was not found"))?;
-    if !facts::has_room(desk, view, router, 1) {
+    if !facts::has_room(context, view, router, 1) {
         return no_call("the router is full");
     }
-    let next_hop = desk
+    let next_hop = context
         .node(seen)
         .and_then(|(_, node)| node.node.addresses.iter().find(|address| address.is_ipv4()).copied())
         .ok_or_else(|| NoCall::from("its node has no IPv4 address"))?;
@@ -68,7 +68,7 @@ impl Act for NudgeRouter {
     }
 
     /// It adds or takes back what changes nothing for a packet.
-    fn check(&self, _desk: &Desk<'_>) -> Checked {
+    fn check(&self, _context: &PlanContext<'_>) -> Checked {
         Ok(())
     }
 }

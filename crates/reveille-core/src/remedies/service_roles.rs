@@ -13,7 +13,7 @@ use crate::model::class::Class;
 use crate::model::incident::Subject;
 use crate::model::roster::Mode;
 use crate::model::violation::ensure;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, gone, no_call, not_seen, nothing_more, seen};
@@ -27,11 +27,11 @@ pub(super) const REMEDY: Remedy = Remedy {
 };
 
 /// Only what the roster names, the cloud knows and the user was said to lack.
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let Subject::User(cloud, user) = &case.incident.key.subject else { return no_call("not a user") };
-    let wanted = desk.roster.access.user(cloud, user);
+    let wanted = context.roster.access.user(cloud, user);
     let wanted = wanted.ok_or_else(|| NoCall::from("the roster does not name it"))?;
-    let heard = desk.clouds.get(cloud).and_then(|view| view.access.heard(user));
+    let heard = context.clouds.get(cloud).and_then(|view| view.access.heard(user));
     let said = heard.and_then(|heard| heard.said.as_ref()).map(|(said, _)| said);
     let said = said.ok_or_else(|| NoCall::from("its roles were not read yet"))?;
     let Some(id) = &said.user else { return no_call("the cloud knows no such user") };
@@ -76,12 +76,12 @@ impl Act for AssignRoles {
     }
 
     /// No user is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
         let Self { cloud, project, user, roles } = self;
-        let access = &desk.roster.access;
+        let access = &context.roster.access;
         ensure(access.repair == Mode::Act, 8, || format!("{self}: the roster does not allow it"))?;
-        let view = desk.clouds.get(cloud);
-        ensure(view.is_some_and(|view| view.source.trust(desk.now).is_given()), 2, || {
+        let view = context.clouds.get(cloud);
+        ensure(view.is_some_and(|view| view.source.trust(context.now).is_given()), 2, || {
             format!("{self}: the cloud cannot be believed")
         })?;
         let said = |wanted: &ServiceUser| {

@@ -13,7 +13,7 @@ use crate::model::class::Class;
 use crate::model::network::Route;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
 use super::{
@@ -28,10 +28,10 @@ pub(super) const REMEDY: Remedy = Remedy {
     blocks: nothing_more,
 };
 
-fn plan(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
-    let (cloud, router, _) = facts::router(desk)?;
-    let view = facts::route_view(desk, &[]);
-    let (routes, dead) = one_by_one(desk, route_faults::stale_routes(&view, cloud, router));
+fn plan(context: &PlanContext<'_>, _case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, _) = facts::router(context)?;
+    let view = facts::route_view(context, &[]);
+    let (routes, dead) = one_by_one(context, route_faults::stale_routes(&view, cloud, router));
     if routes.is_empty() {
         return no_call("no route is proved dead");
     }
@@ -42,13 +42,13 @@ fn plan(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
 /// Where a removal was refused because one of its next hops is in use, the refusal holds for all of them. Each is tried
 /// alone then, after the others, so that the one in use keeps no other route.
 fn one_by_one(
-    desk: &Desk<'_>,
+    context: &PlanContext<'_>,
     (mut routes, mut dead): (Vec<Route>, BTreeSet<IpAddr>),
 ) -> (Vec<Route>, BTreeSet<IpAddr>) {
-    let alone = |hop: &IpAddr| dead.contains(hop) && desk.routes.is_doubted(hop);
+    let alone = |hop: &IpAddr| dead.contains(hop) && context.routes.is_doubted(hop);
     let only = routes.iter().all(|route| alone(&route.next_hop)).then(|| routes.first()).flatten();
     let only = only.map(|route| route.next_hop);
-    let goes = |hop: &IpAddr| only.map_or(!desk.routes.is_doubted(hop), |only| only == *hop);
+    let goes = |hop: &IpAddr| only.map_or(!context.routes.is_doubted(hop), |only| only == *hop);
     let kept = |hop: &IpAddr| dead.contains(hop) && !goes(hop);
     routes.retain(|route| !kept(&route.next_hop));
     dead.retain(goes);
@@ -80,16 +80,16 @@ impl Act for RemoveRoutes {
     }
 
     /// A route goes that leads to nothing, that stands beside the right route to the owner of its range, or that a nudge left.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
         let Self { cloud, router, routes, .. } = self;
-        let ours = |route: &&Route| desk.roster.network.holds(&route.destination) || route.is_nudge();
+        let ours = |route: &&Route| context.roster.network.holds(&route.destination) || route.is_nudge();
         let foreign = routes.iter().find(|route| !ours(route));
         ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"))?;
-        let seen = desk.clouds.values().all(|view| view.source.trust(desk.now).is_given());
+        let seen = context.clouds.values().all(|view| view.source.trust(context.now).is_given());
         ensure(seen, 2, || format!("router {router} would lose routes while a cloud cannot be believed"))?;
-        let held = desk.clouds.get(cloud).and_then(|view| view.routers.get(router));
+        let held = context.clouds.get(cloud).and_then(|view| view.routers.get(router));
         let owns = |route: &Route| {
-            desk.cluster.nodes.values().any(|NodeSeen { node, .. }| {
+            context.cluster.nodes.values().any(|NodeSeen { node, .. }| {
                 node.pod_ranges.contains(&route.destination) && node.addresses.contains(&route.next_hop)
             })
         };
@@ -99,8 +99,8 @@ impl Act for RemoveRoutes {
         };
         let in_use = |route: &&Route| {
             let hop = &route.next_hop;
-            desk.clouds.values().any(|view| view.uses(hop))
-                || desk.cluster.nodes.values().any(|seen| seen.node.addresses.contains(hop))
+            context.clouds.values().any(|view| view.uses(hop))
+                || context.cluster.nodes.values().any(|seen| seen.node.addresses.contains(hop))
         };
         let wrong =
             routes.iter().filter(|route| !route.is_nudge()).filter(in_use).find(|route| !beside(route));

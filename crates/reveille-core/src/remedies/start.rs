@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::diagnose::hosting;
 use crate::event::Answer;
-use crate::guard::{Guard, stands};
 use crate::model::before::Before;
 use crate::model::call::StartInstance;
 use crate::model::class::Class;
 use crate::model::instance::InstanceState;
 use crate::model::violation::ensure;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::context::{Case, PlanContext};
+use crate::safeguard::{Safeguard, stands};
 
 use super::invariants::{self, Checked};
 use super::{
@@ -21,15 +21,15 @@ use super::{
 pub(super) const REMEDY: Remedy =
     Remedy { name: "start", class: Class::Reboot, says: "start the instance", plan, blocks: nothing_more };
 
-fn plan(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
-    let (view, seen) = facts::machine(desk, case)?;
+fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (view, seen) = facts::machine(context, case)?;
     let state = seen.instance.state;
     if state.is_leaving() {
         return no_call("it is already being deleted");
     }
-    let owned = facts::marks(desk, seen)?;
+    let owned = facts::marks(context, seen)?;
     // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
-    if hosting::group(seen).is_some() && stands(Guard::GroupKeeps) {
+    if hosting::group(seen).is_some() && stands(Safeguard::GroupKeeps) {
         return no_call("its Auto Scaling group replaces machines that stop");
     }
     if state != InstanceState::Stopped {
@@ -58,11 +58,11 @@ impl Act for StartInstance {
     }
 
     /// Starting what its group replaces is in vain, and beside it.
-    fn check(&self, desk: &Desk<'_>) -> Checked {
-        let Some(seen) = invariants::listed(desk, &self.cloud, &self.instance) else { return Ok(()) };
-        invariants::is_not_contested(desk, self, seen)?;
+    fn check(&self, context: &PlanContext<'_>) -> Checked {
+        let Some(seen) = invariants::listed(context, &self.cloud, &self.instance) else { return Ok(()) };
+        invariants::is_not_contested(context, self, seen)?;
         ensure(seen.left.is_none(), 3, || format!("{self}: its node was removed on purpose"))?;
-        invariants::fights_no_group(desk, self, seen, |_, _| true)
+        invariants::fights_no_group(context, self, seen, |_, _| true)
     }
 }
 

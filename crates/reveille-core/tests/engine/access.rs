@@ -11,8 +11,8 @@ use reveille_core::model::id::{Fence, IncidentId, IntentId, RecordId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
+use reveille_core::plan::context::Case;
 use reveille_core::plan::decide::{self, Next};
-use reveille_core::plan::desk::Case;
 use reveille_core::record::{Record, Verdict};
 use reveille_core::remedies::AssignRoles;
 
@@ -37,7 +37,7 @@ fn field(repair: Mode, held: &[&str]) -> Field {
 
 fn case(field: &Field, kind: FaultKind) -> Option<&Case> {
     let subject = Subject::User(CLOUD.into(), ccm());
-    field.state.desk().cases.get(&IncidentKey { subject, kind })
+    field.state.context().cases.get(&IncidentKey { subject, kind })
 }
 
 fn opened(field: &Field) -> usize {
@@ -79,7 +79,7 @@ fn a_missing_role_is_only_told_unless_the_roster_says_act() {
         let case = case(&field, FaultKind::RolesMissing).expect("it is open");
         let evidence = case.incident.findings[0].evidence[0].fact.to_string();
         assert_eq!(evidence, "lacks member, network_admin on project p-1; it holds nothing");
-        let decision = decide::decide(&field.state.desk(), case);
+        let decision = decide::decide(&field.state.context(), case);
         match held {
             Some(why) => {
                 assert!(matches!(&decision.next, Next::Held { call: Some(Call::AssignRoles(_)), .. }));

@@ -281,7 +281,7 @@ fn denied_call_is_made_again_and_ends_no_repair() {
         (1, false),
         "bounded, and not given up"
     );
-    let decision = reveille_core::plan::decide::decide(&field.state.desk(), case);
+    let decision = reveille_core::plan::decide::decide(&field.state.context(), case);
     let Next::Wait { why, .. } = decision.next else { panic!("{decision:?}") };
     assert!(why.contains("403 Forbidden"), "{why}");
     field.denial = None;

@@ -420,7 +420,7 @@ fn agent_that_nobody_hears_is_not_looked_at_each_few_milliseconds() {
     let mut field = fleet(&[OLD]);
     field.nodes.get_mut(OLD).unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(2));
-    let silent_after = field.state.desk().roster.timing.agent_silent_after;
+    let silent_after = field.state.context().roster.timing.agent_silent_after;
     let silent_at = field.now + silent_after;
     field.agents.clear();
     field.run(Span::from_s(80));

@@ -55,7 +55,7 @@ fn clusters(field: &Field) -> Vec<&str> {
 }
 
 fn why_not(field: &Field) -> String {
-    field.state.desk().cluster.source.trust(field.now).to_string()
+    field.state.context().cluster.source.trust(field.now).to_string()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn another_cluster_after_restart_is_refused() {
         field.run(Span::from_min(90));
         let why = why_not(&field);
         assert!(why.contains(OURS) && why.contains(ANOTHER) && why.contains("--confirm-cluster"), "{why}");
-        assert!(field.state.desk().cluster.nodes.is_empty(), "no Node of it is taken in");
+        assert!(field.state.context().cluster.nodes.is_empty(), "no Node of it is taken in");
         assert_eq!(field.calls, [], "rotated: {rotated}");
         assert_eq!(clusters(&field), [OURS], "rotated: {rotated}");
     }
@@ -92,7 +92,7 @@ fn another_cluster_while_running_is_refused_and_ours_is_taken_back() {
     answers_as(&mut field, ANOTHER);
     field.run(Span::from_min(60));
     assert!(why_not(&field).contains(ANOTHER));
-    assert_eq!((field.calls.len(), field.state.desk().cluster.nodes.len()), (0, 10));
+    assert_eq!((field.calls.len(), field.state.context().cluster.nodes.len()), (0, 10));
     field.nodes = ours;
     answers_as(&mut field, OURS);
     field.run(Span::from_min(30));
@@ -108,12 +108,12 @@ fn another_cluster_that_person_confirms_is_taken_in() {
     field.feed(Event::Command(Command::ConfirmCluster(ClusterUid::from(ANOTHER))));
     assert_eq!(clusters(&field), [OURS, ANOTHER]);
     field.lists();
-    assert_eq!(field.state.desk().cluster.nodes.len(), 1);
+    assert_eq!(field.state.context().cluster.nodes.len(), 1);
     // The process after that expects it, without being told again.
     let mut next = restarted(field, true);
     answers_as(&mut next, ANOTHER);
     next.lists();
-    assert_eq!(next.state.desk().cluster.nodes.len(), 1);
+    assert_eq!(next.state.context().cluster.nodes.len(), 1);
 }
 
 /// The right to read the namespace was taken away: what it was before is neither confirmed nor refused.

@@ -124,7 +124,7 @@ fn recovery_of_many_costs_linear_decisions() {
             drive(&mut field, Event::Cluster(ClusterFact::Applied(node(&id, Ready::True).into())));
         }
         run(&mut field, Span::from_min(5));
-        assert!(field.state.desk().cases.is_empty(), "all recovered");
+        assert!(field.state.context().cases.is_empty(), "all recovered");
         assert_eq!(field.calls.len(), 0, "nothing was done to a frozen pool");
         field.state.decisions() - before
     };
@@ -197,7 +197,7 @@ fn slot_of_unanswered_call_stays_taken() {
                 }
                 _ => {}
             }
-            assert!(field.state.desk().book.network_under_way() <= 2);
+            assert!(field.state.context().book.network_under_way() <= 2);
         }
     }
     assert_eq!(field.calls.len(), 5, "all but the one whose call is not answered");

@@ -19,8 +19,8 @@ fn ledger_that_refused_is_tried_again_in_time_although_the_clock_went_back() {
             field.step(Event::RecordFailed(id));
         }
     }
-    assert!(field.state.desk().ledger_error.is_some());
+    assert!(field.state.context().ledger_error.is_some());
     field.now = field.now - min(23);
     field.run(min(1));
-    assert_eq!(field.state.desk().ledger_error, None);
+    assert_eq!(field.state.context().ledger_error, None);
 }

@@ -54,8 +54,8 @@ fn consoles_of_open_incidents_are_not_kept_whole() {
             }
         }
     }
-    let desk = field.state.desk();
-    let kept = desk.cases.values().filter_map(|case| case.gathered.testimony.as_ref()?.as_ref().ok());
+    let context = field.state.context();
+    let kept = context.cases.values().filter_map(|case| case.gathered.testimony.as_ref()?.as_ref().ok());
     let kept: Vec<&str> = kept.filter_map(|said| said.console.as_deref().ok()).collect();
     assert_eq!(kept.len(), COUNT, "each was read");
     assert!(kept.iter().all(|text| text.ends_with("noise\nthe last line")));

@@ -157,7 +157,7 @@ fn zones_that_one_kubelet_names_one_after_another_are_not_all_remembered() {
         field.nodes.get_mut("i000").unwrap().zone = Some(format!("zone-{n}").as_str().into());
         field.run(Span::from_s(10));
     }
-    let zones = field.state.desk().tally.zones().count();
+    let zones = field.state.context().counts.zones().count();
     assert!(zones < 20, "{zones}");
 }
 
@@ -223,9 +223,9 @@ fn machines_that_lose_their_marks_while_the_list_is_doubted_are_not_counted_for_
         }
         ids.iter().for_each(|id| take_marks_off(&mut field, id));
         field.run(min(120));
-        let desk = field.state.desk();
-        assert!(desk.clouds[&CLOUD.into()].source.trust(field.now).is_given(), "the doubt is over");
-        let all = desk.tally.all();
+        let context = field.state.context();
+        assert!(context.clouds[&CLOUD.into()].source.trust(field.now).is_given(), "the doubt is over");
+        let all = context.counts.all();
         assert_eq!((all.total(), all.amiss), (7, 0), "silent: {silent}: {all:?}");
     }
 }
@@ -263,7 +263,7 @@ fn machines_that_lost_their_marks_while_no_process_ran_are_not_counted_for_good(
     field.sync_nodes();
     field.list_cloud();
     field.run(min(120));
-    assert_eq!(field.state.desk().tally.all().amiss, 0);
+    assert_eq!(field.state.context().counts.all().amiss, 0);
     set(&mut field, "i011", Ready::Unknown);
     field.deaf = true;
     field.run(min(360));
@@ -290,7 +290,7 @@ fn restart_ends_no_freeze_where_nodes_have_no_provider_id() {
             beside.run_listed(&mut field, 1);
         }
         beside.run_unread(&mut field, 40);
-        assert_eq!(field.calls, [], "restart: {restart}: {:?}", field.state.desk().tally.all());
+        assert_eq!(field.calls, [], "restart: {restart}: {:?}", field.state.context().counts.all());
     }
 }
 
@@ -344,7 +344,7 @@ fn nodes_of_machines_that_do_not_run_and_second_nodes_make_no_room_for_a_lost_st
             field.nodes.remove(&format!("zz-i{n:03}"));
         }
         field.run(min(2));
-        let trust = field.state.desk().cluster.source.trust(field.now);
+        let trust = field.state.context().cluster.source.trust(field.now);
         assert!(!trust.is_given(), "shut down: {shut_down}");
     }
 }

@@ -24,7 +24,7 @@ fn answered_as_failed() -> Field {
         assert!(field.now.ms < 3_600_000, "nothing was tried");
     }
     // The machine is still there, as far as the controller has heard.
-    assert_eq!(field.state.desk().book.destructive_under_way(), 0);
+    assert_eq!(field.state.context().book.destructive_under_way(), 0);
     field
 }
 
@@ -46,14 +46,14 @@ fn taken_over(field: Field, records: Vec<Record>) -> Field {
 }
 
 fn in_vain(field: &Field) -> u32 {
-    field.state.desk().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
+    field.state.context().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
 }
 
 #[test]
 fn a_deletion_that_was_answered_as_failed_counts_when_the_machine_goes() {
     let mut field = answered_as_failed();
     field.run(Span::from_min(2));
-    assert_eq!(field.state.desk().book.destructive_under_way(), 1, "it keeps its slot until it is proved");
+    assert_eq!(field.state.context().book.destructive_under_way(), 1, "it keeps its slot until it is proved");
     field.run(Span::from_min(60));
     assert_eq!((in_vain(&field), field.calls.len()), (1, 1), "no successor joined");
 }
@@ -64,14 +64,14 @@ fn it_counts_for_the_next_process_too() {
         let field = answered_as_failed();
         let records = if rotated { field.state.checkpoint() } else { field.records.clone() };
         let mut field = taken_over(field, records);
-        let tried = field.state.desk().book.tried().values().map(|tried| tried.requested).sum::<u32>();
+        let tried = field.state.context().book.tried().values().map(|tried| tried.requested).sum::<u32>();
         assert_eq!(tried, 1, "rotated: {rotated}");
         field.run(Span::from_min(2));
-        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "rotated: {rotated}");
+        assert_eq!(field.state.context().book.destructive_under_way(), 1, "rotated: {rotated}");
         // And the one after that reads of a verdict beside an answer that said otherwise.
         let records = if rotated { field.state.checkpoint() } else { field.records.clone() };
         let mut field = taken_over(field, records);
-        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "rotated: {rotated}");
+        assert_eq!(field.state.context().book.destructive_under_way(), 1, "rotated: {rotated}");
         field.run(Span::from_min(60));
         assert_eq!(in_vain(&field), 1, "rotated: {rotated}");
     }
@@ -99,12 +99,12 @@ fn a_deletion_that_was_not_seen_to_be_done_counts_when_the_machine_goes() {
             field.run(Span::from_s(10));
             assert!(field.now.ms < 3_600_000, "nothing was judged");
         }
-        assert_eq!(field.state.desk().book.destructive_under_way(), 0, "{life}");
+        assert_eq!(field.state.context().book.destructive_under_way(), 0, "{life}");
         let mut field = next(field);
         field.deaf = true;
         field.instances.get_mut("bad").expect("it is there").state = InstanceState::Deleting;
         field.run(Span::from_min(1));
-        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "{life}: no successor joined yet");
+        assert_eq!(field.state.context().book.destructive_under_way(), 1, "{life}: no successor joined yet");
         field.instances.remove("bad");
         field.run(Span::from_min(60));
         assert_eq!(in_vain(&field), 1, "{life}: no successor joined");
@@ -150,7 +150,7 @@ fn who_goes_after_our_deletion_came_to_nothing_went_through_somebody_else() {
         field.instances.get_mut("bad").expect("it is there").state = InstanceState::Deleting;
         field.run(Span::from_min(1));
         let others =
-            field.state.desk().others.of(&"workers".into()).next().map(|others| others.what.to_string());
+            field.state.context().others.of(&"workers".into()).next().map(|others| others.what.to_string());
         assert!(others.is_some_and(|what| what.contains("bad")), "answered as failed: {failed}");
     }
 }

@@ -20,7 +20,7 @@ use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
 use reveille_core::model::testimony::{Guest, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
-use reveille_core::plan::desk::Case;
+use reveille_core::plan::context::Case;
 use reveille_core::record::Record;
 use reveille_core::remedies::{
     AddRules, AskAgent, AssignRoles, DeleteInstance, DeleteNode, NudgeRouter, Reboot, RemoveRoutes,
@@ -666,7 +666,7 @@ impl Field {
 
     pub fn case(&self, id: &str, kind: FaultKind) -> Option<&Case> {
         let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), id.into()));
-        self.state.desk().cases.get(&IncidentKey { subject, kind })
+        self.state.context().cases.get(&IncidentKey { subject, kind })
     }
 
     pub fn standing(&self, id: &str) -> Standing {
@@ -680,7 +680,7 @@ impl Field {
     /// Why nothing is done about a case, in the tool's own words.
     pub fn held(&self, id: &str, kind: FaultKind) -> String {
         let case = self.case(id, kind).expect("the case is open");
-        let decision = reveille_core::plan::decide::decide(&self.state.desk(), case);
+        let decision = reveille_core::plan::decide::decide(&self.state.context(), case);
         let lines = decision.held.iter().flat_map(|(_, holds)| holds).map(ToString::to_string);
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -218,7 +218,7 @@ fn reboot_keeps_its_place_although_the_clock_was_set_ahead_before_a_restart() {
             field = upgraded(field, without_rejoin(), how.contains("rotation"));
         }
         field.run(min(10));
-        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "{how}: it still boots");
+        assert_eq!(field.state.context().book.destructive_under_way(), 1, "{how}: it still boots");
     }
 }
 

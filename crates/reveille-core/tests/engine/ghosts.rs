@@ -153,7 +153,7 @@ fn node_of_an_instance_in_another_project_is_no_ghost() {
         field.run(Span::from_s(30));
     }
     let of_node = |key: &IncidentKey| key.subject == Subject::Machine(MachineKey::Node("node-b001".into()));
-    assert!(!field.state.desk().cases.keys().any(of_node));
+    assert!(!field.state.context().cases.keys().any(of_node));
     let opened = |record: &&Record| matches!(record, Record::Opened { key, .. } if of_node(key));
     assert_eq!(field.records.iter().filter(opened).count(), 0);
     // Denied there as well, it is one.
@@ -162,7 +162,7 @@ fn node_of_an_instance_in_another_project_is_no_ghost() {
         field.feed(Event::Cloud { cloud: "os-b".into(), fact: other() });
         field.run(Span::from_s(30));
     }
-    assert!(field.state.desk().cases.keys().any(of_node));
+    assert!(field.state.context().cases.keys().any(of_node));
 }
 
 /// Half of the fleet is silent, and its cloud denies three of them for a while, as where a cell and a network are away together.
@@ -304,6 +304,6 @@ fn left_over_node_is_told_although_the_clock_is_set_back() {
         field.run(min(60));
         let subject = Subject::Machine(MachineKey::Node("node-gone".into()));
         let key = IncidentKey { subject, kind: FaultKind::Ghost };
-        assert!(field.state.desk().cases.contains_key(&key), "set back by {back} min");
+        assert!(field.state.context().cases.contains_key(&key), "set back by {back} min");
     }
 }

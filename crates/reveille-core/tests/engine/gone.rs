@@ -32,11 +32,11 @@ fn bring_back(field: &mut Field, ids: &[&str]) {
 }
 
 fn of_nodes(field: &Field) -> Trust {
-    field.state.desk().cluster.source.trust(field.now)
+    field.state.context().cluster.source.trust(field.now)
 }
 
 fn of_cloud(field: &Field) -> Trust {
-    field.state.desk().clouds[&CLOUD.into()].source.trust(field.now)
+    field.state.context().clouds[&CLOUD.into()].source.trust(field.now)
 }
 
 /// A list of nodes without these four, whatever the store holds.

@@ -216,7 +216,7 @@ fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one()
         last_alive: Some(slow + Span::from_min(1)),
     };
     let state = State::restore(roster(), how, records);
-    let others = state.desk().others.of(&"workers".into()).next().expect("the ledger told of others");
+    let others = state.context().others.of(&"workers".into()).next().expect("the ledger told of others");
     assert_eq!(others.until, now + Span::from_min(10));
 }
 

@@ -65,7 +65,7 @@ fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed(
         field.ports.get_mut(&format!("i{number:03}")).unwrap().groups = Box::new([]);
     }
     field.run(Span::from_min(10));
-    let under_way = |state: &State| state.desk().book.flights.len();
+    let under_way = |state: &State| state.context().book.operations.len();
     assert_eq!(under_way(&field.state), 1, "the replacement is being proved");
     let next = State::restore(roster(), field.next_begins(), field.state.checkpoint());
     assert_eq!(under_way(&next), 1);

@@ -205,7 +205,7 @@ fn a_young_node_whose_machine_nobody_knows_yet_is_no_ghost() {
     let ghost = |field: &Field| {
         let subject = Subject::Machine(MachineKey::Node(node(NEW, Ready::False).name));
         let key = IncidentKey { subject, kind: FaultKind::Ghost };
-        field.state.desk().cases.contains_key(&key)
+        field.state.context().cases.contains_key(&key)
     };
     field.run(Span::from_min(4));
     assert!(!ghost(&field));
@@ -221,7 +221,7 @@ fn a_machine_without_the_clusters_mark_is_told_and_left_alone() {
     pool.owned.cluster = Mark::Tag("kubernetes.io/cluster/prod".into());
     roster.pools.insert(pool.name.clone(), pool);
     let field = with_an_unmarked_machine(roster);
-    let case = field.state.desk().cases.get(&stray()).expect("it is told");
+    let case = field.state.context().cases.get(&stray()).expect("it is told");
     assert_eq!(case.incident.findings[0].cause, Cause::ClusterMarkMissing);
 }
 
@@ -230,7 +230,7 @@ fn a_machine_without_the_clusters_mark_is_told_and_left_alone() {
 #[test]
 fn a_machine_without_a_mark_that_is_this_rosters_own_may_be_anothers() {
     let field = with_an_unmarked_machine(settling());
-    assert!(!field.state.desk().cases.contains_key(&stray()));
+    assert!(!field.state.context().cases.contains_key(&stray()));
 }
 
 fn stray() -> IncidentKey {

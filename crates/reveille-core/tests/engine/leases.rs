@@ -137,8 +137,8 @@ fn empty_list_of_leases_is_believed_after_half_an_hour() {
 }
 
 /// A machine joins while the list of Nodes is old, so that its lease alone tells. In the same minutes a restored store loses the
-/// Nodes of most others, and their leases are collected: no list of leases is believed, and the last one that was knows nothing of
-/// the new machine. It serves, and was rebooted (seed 5809872).
+/// Nodes of most others, and their leases are collected: no list of leases is believed, and the last one that was knows
+/// nothing of the new machine. It serves, and was rebooted (seed 5809872).
 #[test]
 fn lease_that_only_lists_show_that_are_not_believed_is_looked_for() {
     let mut field = Field::new(without_rejoin()).populate(10);

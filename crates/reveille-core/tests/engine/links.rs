@@ -29,7 +29,7 @@ fn linked_by_address(count: usize) -> Field {
 
 /// The nodes that are linked to an instance.
 fn linked(field: &Field) -> Vec<NodeName> {
-    let nodes = &field.state.desk().cluster.nodes;
+    let nodes = &field.state.context().cluster.nodes;
     nodes.iter().filter(|(_, seen)| seen.link.is_some()).map(|(name, _)| name.clone()).collect()
 }
 
@@ -60,7 +60,7 @@ fn link_by_address_follows_the_addresses_of_instances() {
     }
     field.list_cloud();
     let machine = |name: &str| {
-        let link = field.state.desk().cluster.nodes[&NodeName::from(name)].link.clone();
+        let link = field.state.context().cluster.nodes[&NodeName::from(name)].link.clone();
         link.map(|link| link.instance.to_string())
     };
     assert_eq!(machine("other-i001").as_deref(), Some("i002"));
@@ -69,7 +69,7 @@ fn link_by_address_follows_the_addresses_of_instances() {
     field.instances.get_mut("i003").unwrap().name = "other-i001".into();
     field.ports.get_mut("i002").unwrap().addresses = Box::new([]);
     field.list_cloud();
-    let link = field.state.desk().cluster.nodes[&NodeName::from("other-i001")].link.clone();
+    let link = field.state.context().cluster.nodes[&NodeName::from("other-i001")].link.clone();
     assert_eq!(link.map(|link| link.instance.to_string()).as_deref(), Some("i003"));
 }
 

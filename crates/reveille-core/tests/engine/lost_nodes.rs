@@ -26,7 +26,7 @@ fn judgements_of_lost(count: usize) -> u64 {
     field.unanswered = Some(Vec::new());
     let one = field.nodes.values().next().cloned().map(Arc::new).into_iter().collect();
     field.feed(Event::Cluster(ClusterFact::Synced(one)));
-    let before = field.state.desk().cluster.judgements();
+    let before = field.state.context().cluster.judgements();
     let mut asked: VecDeque<(LookId, Look)> = field.unanswered.take().unwrap_or_default().into();
     let mut answered = 0;
     while let Some((look, of)) = asked.pop_front() {
@@ -42,7 +42,7 @@ fn judgements_of_lost(count: usize) -> u64 {
         }
     }
     assert_eq!(answered, count - 1, "each is asked for once");
-    field.state.desk().cluster.judgements() - before
+    field.state.context().cluster.judgements() - before
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn nodes_that_come_back_one_by_one_end_the_doubt_with_the_last() {
     let mut field = Field::new(roster()).populate(20);
     field.run(Span::from_min(2));
     field.feed(Event::Cluster(ClusterFact::Synced(Vec::new())));
-    let doubted = |field: &Field| field.state.desk().cluster.source.doubted().is_some();
+    let doubted = |field: &Field| field.state.context().cluster.source.doubted().is_some();
     assert!(doubted(&field));
     let nodes: Vec<_> = field.nodes.values().cloned().map(Arc::new).collect();
     for node in nodes {
@@ -160,7 +160,7 @@ fn machines_that_were_lost_together_are_held_after_a_restart_although_a_list_end
         field.nodes.insert("i002".into(), seventh);
         field.run(min(5));
         assert_eq!(field.calls, [], "{how}");
-        let lost = field.state.desk().cluster.lost_together.len();
+        let lost = field.state.context().cluster.lost_together.len();
         assert_eq!(lost, 6, "{how}");
         if how.starts_with("rotation") {
             field.records = field.state.checkpoint();
@@ -195,7 +195,7 @@ fn nodes_that_the_watch_tells_while_a_list_is_doubted_went_with_those_that_it_la
             }
             field.run_until(min(240), |field| !field.calls.is_empty());
             if !field.calls.is_empty() {
-                touched.push((told, after, made(&field), field.state.desk().cluster.lost_together.len()));
+                touched.push((told, after, made(&field), field.state.context().cluster.lost_together.len()));
             }
         }
     }

@@ -91,7 +91,7 @@ fn many_machines_that_lose_their_marks_at_once_are_asked_for_and_let_go_of() {
 }
 
 fn sees_and_repairs(field: &mut Field) {
-    let doubt = field.state.desk().clouds[&"os".into()].source.doubted().cloned();
+    let doubt = field.state.context().clouds[&"os".into()].source.doubted().cloned();
     assert_eq!(doubt, None);
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(60));

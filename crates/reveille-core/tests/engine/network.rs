@@ -101,7 +101,7 @@ fn groups_that_were_not_read_are_as_before() {
     field.run(Span::from_min(2));
     let snapshot = CloudSnapshot { groups: None, ..field.snapshot() };
     field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
-    assert_eq!(field.state.desk().cases.len(), 0, "no rule is missing, and no group");
+    assert_eq!(field.state.context().cases.len(), 0, "no rule is missing, and no group");
     field.rules.pop();
     let snapshot = CloudSnapshot { groups: None, ..field.snapshot() };
     field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
@@ -168,7 +168,7 @@ fn a_full_router_is_neither_given_a_route_nor_nudged() {
 
 /// The machine that is not Ready was repaired; else what comes next for it is told.
 fn is_repaired(field: &Field, when: &str) {
-    let next = field.case("i004", FaultKind::NotReady).map(|case| decide(&field.state.desk(), case).next);
+    let next = field.case("i004", FaultKind::NotReady).map(|case| decide(&field.state.context(), case).next);
     assert!(field.destructive_calls() > 0, "{when}: {next:?}");
 }
 

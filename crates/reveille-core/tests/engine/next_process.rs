@@ -82,7 +82,7 @@ impl Field {
         let (now, last_alive) = (self.now, Some(self.now));
         for (from, records) in [("its ledger", ledger.clone()), ("its checkpoint", self.state.checkpoint())] {
             let how = Restored { start: Start { fence: Fence(1), acting: true }, now, last_alive };
-            let next = self::known(&State::restore(self.state.desk().roster.clone(), how, records));
+            let next = self::known(&State::restore(self.state.context().roster.clone(), how, records));
             let forgotten: Vec<_> = known.difference(&next).collect();
             let made_up: Vec<_> = next.difference(&known).collect();
             assert!(

@@ -42,7 +42,7 @@ fn begin(field: &mut Field, order: [First; 3]) {
 }
 
 fn why_not(field: &Field) -> String {
-    field.state.desk().cluster.source.trust(field.now).to_string()
+    field.state.context().cluster.source.trust(field.now).to_string()
 }
 
 fn opened(field: &Field) -> usize {
@@ -70,7 +70,7 @@ fn empty_node_list_after_restart_is_doubted_in_any_order() {
         let mut field = field.restarted(roster());
         field.nodes.clear();
         begin(&mut field, order);
-        assert!(!field.state.desk().cluster.source.trust(field.now).is_given(), "{order:?}");
+        assert!(!field.state.context().cluster.source.trust(field.now).is_given(), "{order:?}");
         field.watch_for(Span::from_min(60));
         assert_eq!((opened(&field), field.destructive_calls()), (0, 0), "{order:?}");
     }

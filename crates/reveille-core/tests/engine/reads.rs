@@ -98,15 +98,15 @@ fn evidence_of_a_cloud_that_is_not_believed_is_read_when_it_is() {
     let out = field.unanswered.as_ref().unwrap().len();
     assert!(out < 50, "{out} reads are out, and the others wait");
     // No listing comes any more, and what was asked is not answered.
-    while field.state.desk().clouds[&CLOUD.into()].source.trust(field.now).is_given() {
+    while field.state.context().clouds[&CLOUD.into()].source.trust(field.now).is_given() {
         field.now = field.now + Span::from_s(10);
         field.sync_nodes();
     }
     field.answer_all();
-    let cases = field.state.desk().cases.values();
+    let cases = field.state.context().cases.values();
     let unread = cases.filter(|case| case.gathered.asked_at.is_none()).count();
     assert!(unread > 20, "{unread} cases wait for their evidence");
     field.run(Span::from_min(15));
-    let read = field.state.desk().cases.values().filter(|case| case.gathered.is_complete()).count();
+    let read = field.state.context().cases.values().filter(|case| case.gathered.is_complete()).count();
     assert_eq!(read, 50);
 }

@@ -26,7 +26,7 @@ fn is_made(field: &mut Field, id: &str) {
 }
 
 fn under_way(state: &State) -> usize {
-    state.desk().book.flights.len()
+    state.context().book.operations.len()
 }
 
 /// Three successors that joined 40 minutes after their deletion, where 26 are allowed.
@@ -42,7 +42,7 @@ fn three_late_successors() -> Field {
         is_made(&mut field, &format!("new{number}"));
         field.run(Span::from_min(40));
     }
-    assert_eq!(field.state.desk().cases.len(), 0);
+    assert_eq!(field.state.context().cases.len(), 0);
     field
 }
 
@@ -159,7 +159,7 @@ fn replay_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
     assert_eq!(under_way(&next), 1, "replayed");
     let after = State::restore(roster(), field.next_begins(), next.checkpoint());
     assert_eq!(under_way(&after), 1, "replayed, rotated, replayed");
-    assert!(field.state.desk().book.deleted().any(|id| *id == InstanceId::from("i004")));
+    assert!(field.state.context().book.deleted().any(|id| *id == InstanceId::from("i004")));
 }
 
 /// Three replacements that failed, one after another, and what was counted for them.
@@ -177,7 +177,7 @@ fn three_failed_replacements() -> Field {
 }
 
 fn counted(field: &Field) -> u32 {
-    field.state.desk().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
+    field.state.context().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
 }
 
 fn is_repaired_again(field: &mut Field, what: &str) {

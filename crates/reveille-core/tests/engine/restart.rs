@@ -104,13 +104,13 @@ fn a_rotated_ledger_keeps_the_counts() {
         field.records = field.state.checkpoint();
         field = restarted(field);
     }
-    let tried = field.state.desk().book.tried()[&Rung::SetGroups];
+    let tried = field.state.context().book.tried()[&Rung::SetGroups];
     assert_eq!((tried.requested, tried.verified), (3, 3));
     field.deaf = true;
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     field.run(Span::from_s(50));
     field.records = field.state.checkpoint();
-    let tried = restarted(field).state.desk().book.tried()[&Rung::SetGroups];
+    let tried = restarted(field).state.context().book.tried()[&Rung::SetGroups];
     assert_eq!((tried.requested, tried.verified), (3, 3), "what is under way is counted when it is over");
 }
 
@@ -283,7 +283,7 @@ fn a_checkpoint_keeps_what_limits_the_next_step() {
     field.run(Span::from_min(30));
     field.ports.get_mut("i002").unwrap().groups = Box::new([]);
     field.run(Span::from_min(5));
-    let begun = |field: &Field| field.state.desk().book.begun().collect::<Vec<_>>();
+    let begun = |field: &Field| field.state.context().book.begun().collect::<Vec<_>>();
     let stands = |field: &Field| {
         let case = field.case("i002", FaultKind::GroupMissing).unwrap();
         (case.incident.rung, case.incident.tries, case.incident.not_before)
@@ -341,7 +341,7 @@ fn away_after_a_deletion(away: Span, meanwhile: impl FnOnce(&mut Field)) -> Fiel
 #[test]
 fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
     let vain = |field: &Field| {
-        field.state.desk().book.fault_count(
+        field.state.context().book.fault_count(
             Time::from_ms(0),
             &"workers".into(),
             reveille_core::plan::budget::REPLACEMENT_FAILED,
@@ -353,7 +353,7 @@ fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
         let mut field = away_after_a_deletion(away, |field| field.add_machine("new", true));
         field.run(Span::from_min(60));
         assert!(field.records.iter().any(earned), "{away}");
-        assert_eq!((vain(&field), field.state.desk().book.flights.len()), (0, 0), "{away}");
+        assert_eq!((vain(&field), field.state.context().book.operations.len()), (0, 0), "{away}");
         // Others that were there before prove nothing.
         let mut field = away_after_a_deletion(away, |_| {});
         field.run(Span::from_min(60));
@@ -469,9 +469,9 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
     records.push(Record::Judged { at, intent: IntentId(1), held: false, text });
     let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
     let state = State::restore(roster(), how, records);
-    let desk = state.desk();
-    assert_eq!(desk.cases.get(&key("i001")).unwrap().incident.tries, 1);
-    assert!(desk.book.flights.is_empty(), "one was proved, and the other failed");
+    let context = state.context();
+    assert_eq!(context.cases.get(&key("i001")).unwrap().incident.tries, 1);
+    assert!(context.book.operations.is_empty(), "one was proved, and the other failed");
 }
 
 /// Only a successor that joined makes old faults forgotten, and so it is for the next process.
@@ -488,7 +488,10 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
     let width = Record::Width { at, domain, width: 2, not_before: None, failures: 0, proved: None };
     let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
     let state = State::restore(roster(), how, [fault("a"), fault("b"), width]);
-    assert_eq!(state.desk().book.fault_count(Time::from_ms(0), &"workers".into(), "no valid host", None), 2);
+    assert_eq!(
+        state.context().book.fault_count(Time::from_ms(0), &"workers".into(), "no valid host", None),
+        2
+    );
 }
 
 /// The instance ended while no process was looking, and its cloud still lists it as ended.
@@ -502,7 +505,7 @@ fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else()
     let mut next = restarted(field);
     next.run(Span::from_min(1));
     assert!(
-        next.state.desk().others.of(&"workers".into()).next().is_some(),
+        next.state.context().others.of(&"workers".into()).next().is_some(),
         "its pool is left alone for a while"
     );
 }
@@ -570,12 +573,13 @@ fn a_checkpoint_keeps_that_a_deletion_took_effect() {
         |field: &Field| field.records.iter().any(|it| matches!(it, Record::Judged { held: true, .. }));
     field.run_until(Span::from_min(60), judged);
     assert!(judged(&field), "{:?}", field.calls);
-    let tried = |state: &State| state.desk().book.tried().clone();
+    let tried = |state: &State| state.context().book.tried().clone();
     let how = field.next_begins();
     let whole = State::restore(roster(), how, field.records.clone());
     let rotated = State::restore(roster(), how, field.state.checkpoint());
-    let phases =
-        |state: &State| state.desk().book.flights.values().map(|it| it.phase.clone()).collect::<Vec<_>>();
+    let phases = |state: &State| {
+        state.context().book.operations.values().map(|it| it.phase.clone()).collect::<Vec<_>>()
+    };
     assert!(matches!(phases(&rotated)[..], [Phase::Proving { .. }]), "{:?}", phases(&rotated));
     assert_eq!(phases(&rotated), phases(&whole));
     assert_eq!(tried(&rotated), tried(&whole));
@@ -647,7 +651,7 @@ fn successor_that_came_before_the_verdict_proves_the_replacement() {
     field.run(Span::from_min(10));
     let helped = |it: &Record| matches!(it, Record::Width { proved: Some(_), .. });
     assert!(field.records.iter().any(helped), "its successor answers");
-    assert!(field.state.desk().book.flights.is_empty());
+    assert!(field.state.context().book.operations.is_empty());
 }
 
 /// A person cordons a Node, and deletes it hours later while no process runs: what kubelets said of the cordon is forgotten by

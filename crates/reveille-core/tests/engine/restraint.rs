@@ -22,7 +22,7 @@ fn an_empty_node_list_deletes_nobody() {
     field.nodes.clear();
     field.run(Span::from_min(600));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
-    let trust = field.state.desk().cluster.source.trust(field.now).to_string();
+    let trust = field.state.context().cluster.source.trust(field.now).to_string();
     assert!(trust.contains("the node list is empty beside 100 running instances"), "{trust}");
 }
 
@@ -152,7 +152,7 @@ fn who_is_late_counts_as_amiss_after_a_restart_and_a_blindness_too() {
         field.add_machine(&format!("bad{number}"), false);
     }
     field.run(Span::from_min(20));
-    let amiss = |field: &Field| field.state.desk().tally.pool(&"workers".into()).amiss;
+    let amiss = |field: &Field| field.state.context().counts.pool(&"workers".into()).amiss;
     assert_eq!((amiss(&field), field.calls.len()), (6, 0), "the breaker holds");
     let mut field = restarted(field);
     field.add_machine("errored", false);

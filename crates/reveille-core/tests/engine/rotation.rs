@@ -41,7 +41,7 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_another_one_was_pro
             field = field.restarted(without_rejoin());
         }
         let calls = field.calls.len();
-        let under_way = field.state.desk().book.destructive_under_way();
+        let under_way = field.state.context().book.destructive_under_way();
         assert_eq!(under_way, 1, "{how}: the second one still boots");
         field.run_until(min(60), |field| field.calls.len() > calls);
         let took = field.now.since(rebooted);
@@ -62,7 +62,7 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_one_beside_it_was_p
         field.run_until(min(30), |field| field.calls.len() > 2);
         field.run(min(1));
         field.boots("i002");
-        let under_way = |field: &Field| field.state.desk().book.destructive_under_way();
+        let under_way = |field: &Field| field.state.context().book.destructive_under_way();
         assert_eq!(under_way(&field), 2, "{how}: {:?}", made(&field));
         field.run_until(min(10), |field| under_way(field) == 1);
         if how.starts_with("rotation") {
@@ -134,7 +134,7 @@ fn call_of_an_incident_that_closed_is_over_for_the_next_process() {
             let outcome = Outcome::Failed { text: "504 Gateway Timeout".into(), retry_after: None };
             field.feed(Event::Done { intent, outcome });
         }
-        let under_way = |field: &Field| field.state.desk().book.destructive_under_way();
+        let under_way = |field: &Field| field.state.context().book.destructive_under_way();
         assert_eq!(under_way(&field), 0, "{how}");
         if how.starts_with("restart") {
             field = field.restarted(wanted());
@@ -146,7 +146,7 @@ fn call_of_an_incident_that_closed_is_over_for_the_next_process() {
             field = field.restarted(wanted());
         }
         assert_eq!(under_way(&field), 0, "{how}: nothing is on its way");
-        let doubted = field.state.desk().book.doubted().count();
+        let doubted = field.state.context().book.doubted().count();
         assert_eq!(doubted, 1, "{how}: it may only be late");
     }
 }

@@ -46,7 +46,7 @@ fn second(field: &mut Field, snapshot: CloudSnapshot) {
 
 fn open(field: &Field, kind: FaultKind) -> bool {
     let subject = Subject::Router(CLOUD.into(), "r-1".into());
-    field.state.desk().cases.contains_key(&IncidentKey { subject, kind })
+    field.state.context().cases.contains_key(&IncidentKey { subject, kind })
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn route_limit_without_number_is_learned() {
     field.refuses = Some(Outcome::Limit { limit: None, text: "409 OverQuota: quota exceeded".into() });
     field.run(Span::from_min(8));
     assert!(matches!(field.calls[..], [Call::AddRoutes(_)]), "{:?}", field.calls);
-    assert_eq!(field.state.desk().route_limit(&"r-1".into()), Some(1));
+    assert_eq!(field.state.context().route_limit(&"r-1".into()), Some(1));
     assert!(open(&field, FaultKind::RouteLimit));
 }
 
@@ -229,7 +229,7 @@ fn router_that_was_given_room_gets_its_route() {
     field.refuses = None;
     field.run(Span::from_min(31));
     assert!(field.calls.len() > refused, "the route is tried again");
-    assert_eq!(field.state.desk().route_limit(&"r-1".into()), None, "it was accepted");
+    assert_eq!(field.state.context().route_limit(&"r-1".into()), None, "it was accepted");
 }
 
 /// Neutron refuses a route whose next hop is on no network of the router (400 InvalidRoutes) while an operator attaches
@@ -350,11 +350,11 @@ fn group_of_the_routers_project_is_not_unresolved_before_it_was_listed() {
     second(&mut field, CloudSnapshot::default());
     let subject = Subject::Group(CLOUD.into(), "k8s-nodes".into());
     let key = IncidentKey { subject, kind: FaultKind::GroupUnresolved };
-    assert!(!field.state.desk().cases.contains_key(&key));
+    assert!(!field.state.context().cases.contains_key(&key));
     // What its own list says counts.
     let snapshot = CloudSnapshot { groups: Some(Vec::new()), ..field.snapshot() };
     field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
-    assert!(field.state.desk().cases.contains_key(&key));
+    assert!(field.state.context().cases.contains_key(&key));
 }
 
 /// The router is in one project, the only machine of another one allows a VIP on its port. That project's list of ports is
@@ -409,7 +409,7 @@ fn incident_of_a_router_that_the_roster_does_not_name_any_more_ends() {
         field.routers = vec![Router { id: "r-1".into(), routes: vec![dead], limit: None }];
         field.run(min(20));
         let is_open = |field: &Field| {
-            let mut keys = field.state.desk().cases.keys();
+            let mut keys = field.state.context().cases.keys();
             keys.any(|key| matches!(key.subject, Subject::Router(..)))
         };
         assert!(is_open(&field), "its route is dead");
@@ -431,10 +431,10 @@ fn incident_of_a_full_router_that_the_roster_does_not_name_any_more_ends() {
     field.routers = vec![Router { id: "r-1".into(), routes: vec![route], limit: Some(1) }];
     field.run(min(20));
     let is_of_router = |key: &IncidentKey| matches!(key.subject, Subject::Router(..));
-    let open = |field: &Field| field.state.desk().cases.keys().filter(|key| is_of_router(key)).count();
-    assert!(open(&field) > 0, "{:?}", field.state.desk().cases.keys().collect::<Vec<_>>());
+    let open = |field: &Field| field.state.context().cases.keys().filter(|key| is_of_router(key)).count();
+    assert!(open(&field) > 0, "{:?}", field.state.context().cases.keys().collect::<Vec<_>>());
     field.routers.clear();
     let mut field = field.restarted(roster());
     field.run(min(24 * 60));
-    assert_eq!(open(&field), 0, "{:?}", field.state.desk().cases.keys().collect::<Vec<_>>());
+    assert_eq!(open(&field), 0, "{:?}", field.state.context().cases.keys().collect::<Vec<_>>());
 }

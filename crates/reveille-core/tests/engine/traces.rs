@@ -45,7 +45,7 @@ fn trace_that_stood_still_longest_gives_way_unless_its_machine_is_amiss_or_is_to
     assert_eq!(gone(&field), ids[2..6], "the first has an incident, and the second is to go");
     field.nodes.get_mut(&ids[0]).unwrap().ready = Ready::True;
     field.run(Span::from_min(10));
-    assert!(field.state.desk().cases.is_empty(), "all is well again");
+    assert!(field.state.context().cases.is_empty(), "all is well again");
     hear(&mut field, &ids[516..], None);
     assert_eq!(gone(&field), ids[2..8], "and the first has changed since");
 }
@@ -60,7 +60,7 @@ fn trace_of_an_incident_that_is_over_may_give_way_after_a_restart_and_when_the_c
     assert!(field.records.iter().any(|record| matches!(record, Record::Traced { .. })), "the ledger has it");
     let mut field = restarted(field);
     field.run(Span::from_s(10));
-    assert!(field.state.desk().cases.is_empty(), "no incident is open any more");
+    assert!(field.state.context().cases.is_empty(), "no incident is open any more");
     assert!(has_trace(&field, "i004"), "it is kept while there is room");
     field.now = field.now - Span::from_min(60);
     field.run(Span::from_s(10));

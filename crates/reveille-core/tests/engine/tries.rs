@@ -413,7 +413,7 @@ fn reboot_that_shows_nothing_is_followed_by_the_next_step_although_we_are_restar
             field.run(min(every));
             calls.extend(made(&field));
         }
-        let under_way = field.state.desk().book.flights.len();
+        let under_way = field.state.context().book.operations.len();
         assert!(calls.len() > 1, "each {every} min, rotated: {rotated}: {calls:?}, under way: {under_way}");
     }
 }
@@ -441,6 +441,6 @@ fn reboot_that_shows_nothing_has_its_whole_patience_after_a_jump_a_rotation_and_
         let before = field.calls.len();
         field.run(min(13));
         assert_eq!(field.calls.len(), before, "{how}: {:?}", made(&field));
-        assert_eq!(field.state.desk().book.flights.len(), 1, "{how}: it is waited for");
+        assert_eq!(field.state.context().book.operations.len(), 1, "{how}: it is waited for");
     }
 }

@@ -79,9 +79,9 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     let harsher = |call: &&Call| !matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     assert!(field.calls.len() > 2, "it is tried again: {:?}", field.calls);
     assert_eq!(field.calls.iter().find(harsher), None);
-    let before = field.state.desk().book.tried().clone();
+    let before = field.state.context().book.tried().clone();
     let field = field.restarted(roster());
-    assert_eq!(field.state.desk().book.tried(), &before, "as the ledger tells it");
+    assert_eq!(field.state.context().book.tried(), &before, "as the ledger tells it");
 }
 
 /// The one that is silent, and what is done to it in six hours in which each call is answered so and nothing comes of it.

@@ -254,7 +254,11 @@ fn an_incident_that_must_be_confirmed_stays_open_until_its_own_number_is_named()
     set_ready(&mut field, "i001", Ready::True);
     field.run(min(60));
     let number = field.case("i001", FaultKind::NotReady).expect("no person has confirmed it").incident.id;
-    assert_eq!(field.state.desk().book.destructive_under_way(), 0, "its repair is proved and frees its slot");
+    assert_eq!(
+        field.state.context().book.destructive_under_way(),
+        0,
+        "its repair is proved and frees its slot"
+    );
     let records = field.records.clone();
     let mut field = restarted(field, confirming(), records);
     field.run(min(10));

@@ -18,24 +18,24 @@ use crate::tables::Fact;
 /// Reads all files; later ones are laid over earlier ones.
 pub(super) fn resolve(files: &[(&str, &str)]) -> Result<Catalogue, Vec<Complaint>> {
     let mut documents = Vec::new();
-    let mut desk = Desk::default();
+    let mut context = PlanContext::default();
     for (name, text) in files {
         match read(name, text) {
             Ok(document) => documents.push((*name, document)),
-            Err(complaint) => desk.complaints.push(complaint),
+            Err(complaint) => context.complaints.push(complaint),
         }
     }
     for (file, document) in &documents {
-        desk.name_all(file, document);
+        context.name_all(file, document);
     }
     for (file, document) in &documents {
-        desk.fill(file, document);
+        context.fill(file, document);
     }
-    if desk.complaints.is_empty() { Ok(desk.catalogue) } else { Err(desk.complaints) }
+    if context.complaints.is_empty() { Ok(context.catalogue) } else { Err(context.complaints) }
 }
 
 #[derive(Default)]
-struct Desk {
+struct PlanContext {
     catalogue: Catalogue,
     causes: BTreeMap<String, usize>,
     codes: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ struct Desk {
     complaints: Vec<Complaint>,
 }
 
-impl Desk {
+impl PlanContext {
     fn complain(&mut self, file: &str, line: u64, field: &str, says: impl Into<String>) {
         self.complaints.push(Complaint {
             file: file.to_owned(),

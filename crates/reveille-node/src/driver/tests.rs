@@ -48,7 +48,7 @@ fn inspected(node: NodeSeen) -> Event {
         leaving: None,
         clock_is_right: true,
     };
-    Event::Inspected { flight: FlightId(1), found }
+    Event::Inspected { operation: OperationId(1), found }
 }
 
 #[tokio::test]

@@ -10,8 +10,8 @@
 
 use reveille_core::model::time::Time;
 
-use super::guards::HAND_OVER;
 use super::ladder::Book;
+use super::safeguards::HAND_OVER;
 use super::sight::Sight;
 use super::{ActKind, Line, Order, Outcome, Path};
 use crate::model::{Record, Role};

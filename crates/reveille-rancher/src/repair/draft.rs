@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Order;
-use super::guard::{Guard, stands};
+use super::safeguard::{Safeguard, stands};
 use super::sight::Sight;
 use crate::model::{Host, Record, Role, role_words};
 
@@ -61,17 +61,17 @@ pub(super) fn draft(order: &Order, sight: &Sight, record: &Record) -> Result<Dra
     let Some(node) = sight.node(order) else {
         return Err(vec!["there is no Node to take facts from".to_owned()]);
     };
-    if stands(Guard::NeitherPart) && (record.custom_config.is_some() || record.rke_node.is_some()) {
+    if stands(Safeguard::NeitherPart) && (record.custom_config.is_some() || record.rke_node.is_some()) {
         against.push("it has one of customConfig and rkeNode: only a record with neither is mended, so that both can be taken out again".to_owned());
     }
     let is_anothers = !record.requested_hostname.is_empty() && record.requested_hostname != order.node;
-    if stands(Guard::HostName) && is_anothers {
+    if stands(Safeguard::HostName) && is_anothers {
         against.push(format!(
             "its requestedHostname is {}, the Node is {}",
             record.requested_hostname, order.node
         ));
     }
-    if stands(Guard::Roles) && node.roles != record.roles {
+    if stands(Safeguard::Roles) && node.roles != record.roles {
         let (labels, spec) = (role_words(&node.roles), role_words(&record.roles));
         against.push(format!("the Node's role labels say {labels}, the record says {spec}"));
     }
@@ -79,7 +79,7 @@ pub(super) fn draft(order: &Order, sight: &Sight, record: &Record) -> Result<Dra
     let of_both: Vec<&str> = node.internal_ips().into_iter().filter(|ip| of_record.contains(ip)).collect();
     let address = match of_both.as_slice() {
         [one] => (*one).to_owned(),
-        [first, ..] if !stands(Guard::OneAddress) => (*first).to_owned(),
+        [first, ..] if !stands(Safeguard::OneAddress) => (*first).to_owned(),
         [] => {
             against.push("Node and record share no internal address".to_owned());
             String::new()
@@ -116,7 +116,7 @@ fn against_applied(sight: &Sight, record: &Record, draft: &Draft) -> Vec<String>
         .filter(|other| other.name != record.name && other.deleting.is_none())
         .filter_map(|other| other.rke_node.as_ref().map(|rke| rke.node_name.as_str()))
         .collect();
-    if stands(Guard::AppliedHosts) && applied != whole {
+    if stands(Safeguard::AppliedHosts) && applied != whole {
         let listed = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join(", ");
         against.push(format!(
             "the next change of the cluster would do more than add this host: applied are {}, whole records are {}",
@@ -125,7 +125,7 @@ fn against_applied(sight: &Sight, record: &Record, draft: &Draft) -> Vec<String>
         ));
     }
     let was_etcd = hosts.iter().filter(is_this).any(|host| host.roles.contains(&Role::Etcd));
-    if stands(Guard::Membership) && was_etcd != draft.roles.contains(&Role::Etcd) {
+    if stands(Safeguard::Membership) && was_etcd != draft.roles.contains(&Role::Etcd) {
         against.push(
             "it would change who is a member of etcd: the applied specification says otherwise".to_owned(),
         );

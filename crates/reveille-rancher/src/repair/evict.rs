@@ -1,19 +1,19 @@
 //! Evict: the next step on the way from a broken record to none, by a fresh look and the book.
 //!
 //! ```text
-//!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice
+//!  safeguards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice
 //!  └──────────── before the Node: any surprise ends it ────────────┘   └── after it: forward only, and never out of order; a
 //!                                                                         person at its end
 //! ```
 //!
-//! Before the Node is deleted every guard is asked at every look. After the deletion there is no way back. The repair then waits
-//! until Node and records are gone, and stops where another client changes one of them.
+//! Before the Node is deleted every safeguard is asked at every look. After the deletion there is no way back. The repair then
+//! waits until Node and records are gone, and stops where another client changes one of them.
 
 use reveille_core::model::time::{Span, Time};
 
-use super::guard::{Guard, stands};
-use super::guards::{against_evict, of_another};
 use super::ladder::{Book, Next, Seen};
+use super::safeguard::{Safeguard, stands};
+use super::safeguards::{against_evict, of_another};
 use super::sight::{PodKind, PodRef, Sight};
 use super::{Act, ActKind, Closing, Order, Pace};
 use crate::model::Role;
@@ -36,7 +36,8 @@ pub(super) fn next(
     now: Time,
     sight: &Sight,
 ) -> Next {
-    // An intent whose call has no known outcome, beside a Node that is still the same, counts as never begun, with every guard.
+    // An intent whose call has no known outcome, beside a Node that is still the same, counts as never begun, with every
+    // safeguard.
     let is_same = sight.node(order).is_some_and(|node| book.node_uid() == Some(node.uid.as_str()));
     let is_undone = is_same && !book.was_taken(ActKind::DeleteNode);
     if book.may_have_begun(ActKind::DeleteNode) && !is_undone {
@@ -54,19 +55,19 @@ pub(super) fn next(
         }
         return Next::Stop(against.join("; "));
     }
-    // The guards say that it is there.
+    // The safeguards say that it is there.
     let Some(node) = sight.node(order) else { return Next::Stop("its Node is not there".to_owned()) };
-    if stands(Guard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    if stands(Safeguard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
-    if !seen.agrees(now, pace) && stands(Guard::SecondLook) {
+    if !seen.agrees(now, pace) && stands(Safeguard::SecondLook) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
-    if stands(Guard::CopyFirst) && !book.has_done(ActKind::Save) {
+    if stands(Safeguard::CopyFirst) && !book.has_done(ActKind::Save) {
         let records = sight.records(order, &book.ips(order, sight));
         return Next::Act(Act::Save { records: records.iter().map(|record| record.name.clone()).collect() });
     }
-    if stands(Guard::CordonFirst) && !node.unschedulable {
+    if stands(Safeguard::CordonFirst) && !node.unschedulable {
         return Next::Act(Act::Cordon { uid: node.uid.as_str().to_owned() });
     }
     let moving: Vec<PodRef> = sight
@@ -77,7 +78,7 @@ pub(super) fn next(
         .map(|pod| pod.at.clone())
         .take(PODS_AT_ONCE)
         .collect();
-    if stands(Guard::DrainFirst) && !moving.is_empty() {
+    if stands(Safeguard::DrainFirst) && !moving.is_empty() {
         if book.first(ActKind::Evict).is_some_and(|at| now.since(at) > DRAIN_WITHIN) {
             return Next::Stop(format!("{} pod(s) have not left it for a quarter of an hour", moving.len()));
         }
@@ -88,13 +89,13 @@ pub(super) fn next(
         }
         return Next::Act(Act::Evict { pods: moving });
     }
-    if stands(Guard::MemberFirst) && node.roles.contains(&Role::Etcd) {
+    if stands(Safeguard::MemberFirst) && node.roles.contains(&Role::Etcd) {
         if let Some(member) = sight.member(&order.node, &book.ips(order, sight)) {
             seen.memberless_since = None;
             return Next::Act(Act::RemoveMember { id: member.id.clone() });
         }
         let since = *seen.memberless_since.get_or_insert(now);
-        let is_new = now.since(since) < pace.apart && stands(Guard::MemberStaysAway);
+        let is_new = now.since(since) < pace.apart && stands(Safeguard::MemberStaysAway);
         if book.may_have_begun(ActKind::RemoveMember) && is_new {
             return Next::Wait("for a second look that its member of etcd stays away".to_owned());
         }
@@ -109,7 +110,7 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
         (seen.gone_since, seen.clear_since) = (None, None);
         return Next::Wait("for Nodes and records to be read whole".to_owned());
     }
-    if let Some(node) = sight.node(order).filter(|_| stands(Guard::NodeBack)) {
+    if let Some(node) = sight.node(order).filter(|_| stands(Safeguard::NodeBack)) {
         (seen.gone_since, seen.clear_since) = (None, None);
         if book.node_uid() != Some(node.uid.as_str()) {
             return Next::Stop(
@@ -124,7 +125,7 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
             Next::Wait("for the Node to go".to_owned())
         };
     }
-    if stands(Guard::NodesListed)
+    if stands(Safeguard::NodesListed)
         && sight.sample.nodes.as_ref().is_some_and(std::collections::BTreeMap::is_empty)
     {
         // It was not the last of its roles, so that others are there.
@@ -132,10 +133,10 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
         return Next::Wait("for Nodes to be listed: none at all proves of none that it is gone".to_owned());
     }
     let gone_since = *seen.gone_since.get_or_insert(now);
-    if stands(Guard::NodeStaysAway) && now.since(gone_since) < pace.apart {
+    if stands(Safeguard::NodeStaysAway) && now.since(gone_since) < pace.apart {
         return Next::Wait("for a second look that the Node stays away".to_owned());
     }
-    if let Some(busy) = sight.unquiet().filter(|_| stands(Guard::QuietAfter)) {
+    if let Some(busy) = sight.unquiet().filter(|_| stands(Safeguard::QuietAfter)) {
         return Next::Wait(busy);
     }
     let records = sight.records(order, &book.ips(order, sight));
@@ -158,7 +159,7 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
         return Next::Wait(format!("for the record {} to go", record.name));
     }
     let clear_since = *seen.clear_since.get_or_insert(now);
-    if stands(Guard::RecordsStayAway) && now.since(clear_since) < pace.apart {
+    if stands(Safeguard::RecordsStayAway) && now.since(clear_since) < pace.apart {
         return Next::Wait("for a second look that no record of it is left".to_owned());
     }
     Next::Close(Closing::HandedOver)

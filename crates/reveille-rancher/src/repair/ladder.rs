@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use reveille_core::model::time::{Span, Time};
 
-use super::guard::{Guard, stands};
-use super::guards::node_ips;
+use super::safeguard::{Safeguard, stands};
+use super::safeguards::node_ips;
 use super::sight::Sight;
 use super::{
     Act, ActKind, Closing, Draft, Effect, End, Event, Line, Order, Outcome, Pace, Path, WITHIN, evict, mend,
@@ -270,7 +270,7 @@ impl Ladder {
     }
 
     fn decide(&mut self, now: Time, sight: &Sight) -> Vec<Effect> {
-        if let Some(why) = sight.hands_off.as_ref().filter(|_| stands(Guard::HandsOff)) {
+        if let Some(why) = sight.hands_off.as_ref().filter(|_| stands(Safeguard::HandsOff)) {
             return self.stop(format!("hands off: {why}"));
         }
         if now.since(self.began) > WITHIN {
@@ -304,12 +304,12 @@ impl Ladder {
             return self.record(now, line);
         }
         let tried = self.book.own().filter(|(_, _, before)| is_same(before, &act)).count();
-        if stands(Guard::TriesEnd) && act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
+        if stands(Safeguard::TriesEnd) && act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
             return self.stop(format!("{} was tried {TRIES_MAX} times, and is not so", act.words()));
         }
         let number = u32::try_from(self.book.intents().count()).unwrap_or(u32::MAX).saturating_add(1);
         let line = Line::Intent { number, at_ms: now.ms, what: act };
-        if !stands(Guard::IntentFirst) {
+        if !stands(Safeguard::IntentFirst) {
             return self.recorded(now, line);
         }
         self.record(now, line)
@@ -332,7 +332,7 @@ impl Ladder {
                 let tell = Effect::Tell(what.words());
                 vec![tell, Effect::Do { number, act: what }, Effect::WakeAt(until)]
             }
-            Line::Ended { outcome: Outcome::Refused { why }, .. } if stands(Guard::RefusedEnds) => {
+            Line::Ended { outcome: Outcome::Refused { why }, .. } if stands(Safeguard::RefusedEnds) => {
                 self.stop(format!("it was refused: {why}"))
             }
             Line::Ended { outcome, .. } => {

@@ -1,7 +1,7 @@
 //! Mend in place: one edit, then a watch over its effect, and the way back.
 //!
 //! ```text
-//!  guards hold, twice ─▶ copy ─▶ one PUT ─▶ plan came, cluster quiet, twice ─▶ repaired
+//!  safeguards hold, twice ─▶ copy ─▶ one PUT ─▶ plan came, cluster quiet, twice ─▶ repaired
 //!                                   └─ no plan in time, or etcd is to be replaced ─▶ both out again
 //! ```
 //!
@@ -14,9 +14,9 @@
 
 use reveille_core::model::time::Time;
 
-use super::guard::{Guard, stands};
-use super::guards::against_mend;
 use super::ladder::{Book, Next, Seen};
+use super::safeguard::{Safeguard, stands};
+use super::safeguards::against_mend;
 use super::sight::Sight;
 use super::{Act, ActKind, Closing, Draft, Order, Pace};
 use crate::model::Record;
@@ -41,7 +41,7 @@ pub(super) fn next(
     let found = sight.sample.records.iter().flatten().find(|(name, _)| *name == record);
     let Some((_, found)) = found else { return Next::Stop(format!("the record {record} is gone")) };
     let is_one = sight.records(order, &book.ips(order, sight)).len() == 1;
-    if stands(Guard::StillOne) && (found.deleting.is_some() || !is_one) {
+    if stands(Safeguard::StillOne) && (found.deleting.is_some() || !is_one) {
         return Next::Stop(format!("the record {record} is on its way out, or has another beside it"));
     }
     let has_none = found.custom_config.is_none() && found.rke_node.is_none();
@@ -49,20 +49,20 @@ pub(super) fn next(
         return match (has_none, draft.is_in(found)) {
             (true, _) => Next::Close(Closing::PutBack),
             (false, true) => Next::Act(back(found, draft)),
-            _ if !stands(Guard::OwnEdit) => Next::Act(back(found, draft)),
+            _ if !stands(Safeguard::OwnEdit) => Next::Act(back(found, draft)),
             (false, false) => Next::Stop(OTHERS.to_owned()),
         };
     }
     if has_none {
-        if stands(Guard::NotAgain) && book.was_taken(ActKind::Write) {
+        if stands(Safeguard::NotAgain) && book.was_taken(ActKind::Write) {
             return Next::Stop(
                 "what was written is not there any more: another client removed it".to_owned(),
             );
         }
-        // It did not arrive: from the beginning, with every guard, on the revision of now.
+        // It did not arrive: from the beginning, with every safeguard, on the revision of now.
         return before(order, pace, book, seen, now, sight);
     }
-    if stands(Guard::OwnEdit) && !draft.is_in(found) {
+    if stands(Safeguard::OwnEdit) && !draft.is_in(found) {
         return Next::Stop(OTHERS.to_owned());
     }
     // If another client takes the edit out again, the repair begins again, with two looks of its own.
@@ -93,13 +93,13 @@ fn before(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, si
     let (Some(node), Some(record)) = (sight.node(order), records.first()) else {
         return Next::Stop("its Node or its record is not there".to_owned());
     };
-    if stands(Guard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    if stands(Safeguard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
-    if !seen.agrees(now, pace) && stands(Guard::SecondLook) {
+    if !seen.agrees(now, pace) && stands(Safeguard::SecondLook) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
-    if stands(Guard::CopyFirst) && !book.has_done(ActKind::Save) {
+    if stands(Safeguard::CopyFirst) && !book.has_done(ActKind::Save) {
         return Next::Act(Act::Save { records: vec![record.name.clone()] });
     }
     Next::Act(Act::Write {
@@ -128,7 +128,7 @@ fn watch(
     let busy = sight.unquiet().or_else(|| is_gone.then(|| "for its Node, which is not there".to_owned()));
     if record.has_plan && busy.is_none() {
         let since = *seen.clear_since.get_or_insert(now);
-        if now.since(since) >= pace.apart || !stands(Guard::Holds) {
+        if now.since(since) >= pace.apart || !stands(Safeguard::Holds) {
             return Next::Close(Closing::Mended);
         }
         return Next::Wait("for a second look that it holds".to_owned());
@@ -139,8 +139,8 @@ fn watch(
     }
     // The plan came, and the cluster works on it: a client that took the parts out now would have Rancher drop and empty the
     // host.
-    let is_applied = record.has_plan && !sight.has_failed() && stands(Guard::PlanTime);
-    if (late || !stands(Guard::PlanTime)) && !is_applied {
+    let is_applied = record.has_plan && !sight.has_failed() && stands(Safeguard::PlanTime);
+    if (late || !stands(Safeguard::PlanTime)) && !is_applied {
         return Next::Act(back(record, draft));
     }
     Next::Wait(busy.unwrap_or_else(|| "for its plan".to_owned()))

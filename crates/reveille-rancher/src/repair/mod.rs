@@ -23,11 +23,11 @@ pub mod aftermath;
 mod draft;
 pub mod etcd;
 mod evict;
-pub mod guard;
-mod guards;
 pub mod hands;
 mod ladder;
 mod mend;
+pub mod safeguard;
+mod safeguards;
 pub mod sight;
 mod volumes;
 pub mod witness;
@@ -39,8 +39,8 @@ use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 pub use draft::Draft;
-pub use guards::{HAND_OVER, Proposal, propose};
 pub use ladder::Ladder;
+pub use safeguards::{HAND_OVER, Proposal, propose};
 
 use crate::model::{ClusterId, RecordName, Role};
 use sight::{PodRef, Sight};

@@ -1,7 +1,7 @@
 //! The rules of a repair, held against every step from a book of its own.
 //!
 //! A [`Witness`] is shown every event that goes in and every effect that comes out. It never looks into the ladder, asks
-//! none of its guards, and knows only what a look showed. What it says is the breach; silence is consent. Tests and the
+//! none of its safeguards, and knows only what a look showed. What it says is the breach; silence is consent. Tests and the
 //! simulator ask it after every step.
 //!
 //! Here is the book, and what concerns the course of a repair: order, waits, tries. What must be so before anything is

@@ -227,8 +227,8 @@ impl Drive {
         };
         self.state = State::restore(self.roster.clone(), how, self.store.records().iter().cloned());
         self.store.keep(Record::Started { at: self.clock(), fence: self.fence });
-        if let Some(referee) = &mut self.referee {
-            referee.restarted(self.now, self.store.records());
+        if let Some(oracle) = &mut self.oracle {
+            oracle.restarted(self.now, self.store.records());
         }
         self.run = Run::Running;
         let pauses = self.all_pauses();

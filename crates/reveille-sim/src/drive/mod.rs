@@ -12,9 +12,9 @@
 
 mod caution;
 mod chronicle;
+mod explanations;
 mod former;
 mod mishap;
-mod oracle;
 mod pilot;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +29,8 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use crate::ledger::Store;
+use crate::oracle::{Foul, Oracle, Scene};
 use crate::policy::Rival;
-use crate::referee::{Foul, Referee, Scene};
 use crate::trace::{Digest, Log};
 use crate::world::World;
 use crate::world::fault::Fault;
@@ -77,8 +77,8 @@ pub struct Drive {
     caution: Option<Caution>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
-    /// The referee that judges by the truth, if there is one.
-    referee: Option<Box<Referee>>,
+    /// The oracle that judges by the truth, if there is one.
+    oracle: Option<Box<Oracle>>,
     log: Log,
     digest: Digest,
     whole_trace: bool,
@@ -86,7 +86,7 @@ pub struct Drive {
     /// When what was read last.
     looked: BTreeMap<Look, Time>,
     chronicle: Option<Vec<Happened>>,
-    oracle: Oracle,
+    explanations: Explanations,
 }
 
 /// Whether the process runs.
@@ -116,11 +116,11 @@ pub struct Counts {
 
 use caution::Caution;
 pub use chronicle::{Happened, What};
+use explanations::Explanations;
+pub use explanations::{Misled, Named, Said};
 use former::Former;
 pub use former::{Estranged, Usurped};
 pub use mishap::{CrashPoint, Mishap};
-use oracle::Oracle;
-pub use oracle::{Misled, Named, Said};
 
 /// What is read again within this is asked for over and over; a read that comes seldom may go on for ever.
 const OFTEN: Span = Span::from_min(60);
@@ -179,14 +179,14 @@ impl Drive {
             caution: None,
             witnessed: Witnessed::default(),
             violations: Vec::new(),
-            referee: None,
+            oracle: None,
             log: Log::new(layout.start),
             digest: Digest::default(),
             whole_trace: false,
             counts: Counts::default(),
             looked: BTreeMap::new(),
             chronicle: None,
-            oracle: Oracle::default(),
+            explanations: Explanations::default(),
         }
     }
 
@@ -384,8 +384,8 @@ impl Drive {
         }
         self.digest.event(self.now, &event, self.whole_trace);
         let own = self.clock();
-        if let Some(referee) = self.referee.as_mut().filter(|_| !self.is_former) {
-            referee.hear(self.now, own, &event, &self.roster);
+        if let Some(oracle) = self.oracle.as_mut().filter(|_| !self.is_former) {
+            oracle.hear(self.now, own, &event, &self.roster);
         }
         let effects = self.state.step(self.clock(), event);
         self.stepped_at = self.now;
@@ -401,7 +401,7 @@ impl Drive {
             let walks = [invariants::check_waits(&self.state), invariants::check_kept(&self.state)];
             walks.into_iter().filter_map(Result::err).for_each(|violation| self.break_rule(violation));
         }
-        self.ask_referee(&effects);
+        self.ask_oracle(&effects);
         for effect in &effects {
             if !self.is_former {
                 self.log.push_effect(self.now, effect);
@@ -419,12 +419,12 @@ impl Drive {
         }
     }
 
-    fn ask_referee(&mut self, effects: &[Effect]) {
-        let Some(referee) = self.referee.as_mut().filter(|_| !self.is_former) else { return };
-        let known = referee.fouls().len();
+    fn ask_oracle(&mut self, effects: &[Effect]) {
+        let Some(oracle) = self.oracle.as_mut().filter(|_| !self.is_former) else { return };
+        let known = oracle.fouls().len();
         let scene = Scene { world: &self.world, roster: &self.roster };
-        referee.judge(effects, &scene);
-        for foul in &referee.fouls()[known..] {
+        oracle.judge(effects, &scene);
+        for foul in &oracle.fouls()[known..] {
             self.log.push(self.now, &format!("FOUL {}: {}", foul.rule, foul.what));
         }
     }
@@ -508,9 +508,9 @@ impl Drive {
         &self.violations
     }
 
-    /// Everything that the referee whistled; nothing in a run without one.
+    /// Everything that the oracle whistled; nothing in a run without one.
     pub fn fouls(&self) -> &[Foul] {
-        self.referee.as_ref().map_or(&[], |referee| referee.fouls())
+        self.oracle.as_ref().map_or(&[], |oracle| oracle.fouls())
     }
 
     /// Machines of ours times the days that have passed.
@@ -519,10 +519,10 @@ impl Drive {
         machines as f64 * self.now.since(self.began).ms as f64 / 86_400_000.0
     }
 
-    /// Has every step judged by the world's truth as well. Begin with it: a referee that comes late has missed the trail.
+    /// Has every step judged by the world's truth as well. Begin with it: a oracle that comes late has missed the trail.
     #[must_use]
-    pub fn refereed(mut self) -> Self {
-        self.referee = Some(Box::default());
+    pub fn judged(mut self) -> Self {
+        self.oracle = Some(Box::default());
         self
     }
 

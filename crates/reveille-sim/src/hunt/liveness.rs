@@ -67,9 +67,9 @@ pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
 
 /// Where a whole pool is ill, the roster's rate lets them have their turns one after another, however long that takes.
 fn bound(drive: &Drive) -> Span {
-    let desk = drive.state().desk();
-    let ill = desk.cases.keys().filter(|key| key.kind.is_absence()).count() as i64;
-    let turns = Span::from_min(60 * CALLS_EACH * ill / i64::from(desk.roster.limits.per_hour.max(1)));
+    let context = drive.state().context();
+    let ill = context.cases.keys().filter(|key| key.kind.is_absence()).count() as i64;
+    let turns = Span::from_min(60 * CALLS_EACH * ill / i64::from(context.roster.limits.per_hour.max(1)));
     BOUND.max(Span::from_ms(BOUND.ms / 3) + turns)
 }
 
@@ -79,14 +79,14 @@ const fn asked(counts: Counts) -> (u64, u64, u64) {
 
 /// What service users hold is asked for while all is well, too: once in five minutes at the most.
 fn asks_too_often(drive: &Drive, before: Counts) -> bool {
-    let users = drive.state().desk().roster.access.users.len() as u64;
+    let users = drive.state().context().roster.access.users.len() as u64;
     drive.counts().roles - before.roles > users * (LOOKED_AT.ms / Span::from_min(5).ms + 1).cast_unsigned()
 }
 
 fn busy(drive: &Drive) -> String {
-    let desk = drive.state().desk();
-    let cases = desk.cases.iter().map(|(key, case)| {
-        let next = format!("{:?}", decide::decide(&desk, case).next);
+    let context = drive.state().context();
+    let cases = context.cases.iter().map(|(key, case)| {
+        let next = format!("{:?}", decide::decide(&context, case).next);
         format!("{} of {}: {}", key.kind, case.incident.label, next.chars().take(160).collect::<String>())
     });
     format!("no hour without a record, a call or a read; open: {}", cases.collect::<Vec<_>>().join("; "))
@@ -98,13 +98,13 @@ fn wrongs(drive: &Drive) -> Vec<(&'static str, String)> {
 
 /// Cases for which something could be done now and is not, and cases that are neither concluded nor handed over.
 pub fn left_lying(drive: &Drive) -> Vec<(&'static str, String)> {
-    let desk = drive.state().desk();
+    let context = drive.state().context();
     let mut lying = Vec::new();
-    for (key, case) in desk.cases {
-        let (rule, what) = match decide::decide(&desk, case).next {
+    for (key, case) in context.cases {
+        let (rule, what) = match decide::decide(&context, case).next {
             Next::Act { call, .. } => ("what can be done is done", format!("could {call}")),
             Next::Gather(_) => ("what can be done is done", "could read evidence".to_owned()),
-            Next::Wait { until, .. } if until + Span::from_s(60) < desk.now => {
+            Next::Wait { until, .. } if until + Span::from_s(60) < context.now => {
                 ("no timer is lost", "waits for the past".to_owned())
             }
             Next::Well => ("what is well is closed", "looks well".to_owned()),
@@ -122,20 +122,20 @@ pub fn left_lying(drive: &Drive) -> Vec<(&'static str, String)> {
 /// that rests on it, and says so. Until a person restarts the kubelets, the doubt itself is what the controller hands to the
 /// operator.
 fn is_told_of_restore(drive: &Drive) -> bool {
-    drive.state().desk().cluster.source.doubted().is_some()
+    drive.state().context().cluster.source.doubted().is_some()
         && drive.world.nodeless_since_restore(Span::ZERO, Ours::Kept) > 0
 }
 
 /// Machines that are ill and in no case, and machines that are well and in a case of absence: the roll would lie.
 pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
-    let desk = drive.state().desk();
+    let context = drive.state().context();
     let mut wrong = Vec::new();
     // One without the marks of its pool belongs to no pool, as far as anything but its owner can tell.
     for machine in drive.world.machines().into_iter().filter(|machine| machine.marked) {
         let key = MachineKey::Instance(machine.cloud.clone(), machine.id.clone());
         let subject = Subject::Machine(key.clone());
         let kinds: Vec<FaultKind> =
-            desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();
+            context.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();
         let passing = matches!(machine.state, InstanceState::Building | InstanceState::Deleting);
         let told = is_told_of_restore(drive) && drive.world.lacks_node_since_restore(&machine.id);
         if !machine.well && !passing && kinds.is_empty() && !told {
@@ -159,10 +159,10 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
 /// Service users that lack a role and are in no case, and those that are well, or could be told of, and are in one.
 fn misjudged_users(drive: &Drive) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    for user in &drive.state().desk().roster.access.users {
+    for user in &drive.state().context().roster.access.users {
         let subject = Subject::User(user.cloud.clone(), user.user.clone());
         let is_open = |kind: FaultKind| {
-            drive.state().desk().cases.contains_key(&IncidentKey { subject: subject.clone(), kind })
+            drive.state().context().cases.contains_key(&IncidentKey { subject: subject.clone(), kind })
         };
         let wants = drive.world.is_wanting(&user.user);
         match (wants, is_open(FaultKind::RolesMissing)) {

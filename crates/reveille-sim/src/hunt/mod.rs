@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A [`Quarry`] is everything that one run depends on, small enough for a text file and a command line. [`play`] runs it:
-//! first its faults, with the invariants, harm and the referee's whistle watched after every step; then a time without
+//! first its faults, with the invariants, harm and the oracle's whistle watched after every step; then a time without
 //! faults, in which what can be cured has to be cured ([`liveness`]). Playing the same quarry twice gives the same bytes.
 //!
 //! It opens no file and starts no thread; the `hunt` binary does.
@@ -51,7 +51,7 @@ pub enum Rule {
     Harm,
     /// A confident and wrong diagnosis led to an act that can hurt.
     Misled,
-    /// The referee whistled, by this rule of its own.
+    /// The oracle whistled, by this rule of its own.
     Foul(&'static str),
     /// A rule of liveness.
     Liveness(&'static str),
@@ -161,7 +161,7 @@ impl Quarry {
 /// Plays it, and judges.
 pub fn play(quarry: &Quarry) -> Result<Outcome, UnknownFault> {
     let course = quarry.course()?;
-    let mut drive = course.stage().refereed();
+    let mut drive = course.stage().judged();
     let start = course.layout.start;
     let ended = panic::catch_unwind(AssertUnwindSafe(|| hunt_through(&mut drive, course.length)));
     let breach = ended.unwrap_or_else(|cause| {

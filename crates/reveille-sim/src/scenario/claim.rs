@@ -9,8 +9,8 @@ use reveille_core::model::incident::{FaultKind, Incident, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::observe::source::Trust;
+use reveille_core::plan::context::Case;
 use reveille_core::plan::decide::{self, Decision, Next};
-use reveille_core::plan::desk::Case;
 use reveille_core::record::{Record, Verdict};
 use reveille_core::remedies::{AskAgent, DeleteInstance, DeleteNode, Reboot, SetPortGroups, StartInstance};
 
@@ -135,12 +135,12 @@ impl Claim {
 
     fn holds_at_large(&self, scene: Scene<'_>) -> bool {
         let drive = scene.drive;
-        let desk = drive.state().desk();
+        let context = drive.state().context();
         match self {
             Self::Size(pool, size) => scene.size(pool) == *size,
             Self::AllWell => drive.world.all_is_well(),
-            Self::NothingOpen => desk.cases.is_empty(),
-            Self::Open(kind, _) => desk.cases.keys().any(|key| key.kind == *kind),
+            Self::NothingOpen => context.cases.is_empty(),
+            Self::Open(kind, _) => context.cases.keys().any(|key| key.kind == *kind),
             Self::Closed(kind, _, verdict) => drive
                 .state()
                 .closed()
@@ -231,7 +231,7 @@ impl Claim {
             let Some(id) = scene.cast.id(name) else { return format!("{name} has not been made by then") };
             return self.tell_of(scene, name, id);
         }
-        let desk = scene.drive.state().desk();
+        let context = scene.drive.state().context();
         match self {
             Self::Size(pool, _) => format!("pool {pool} has {} machines", scene.size(pool)),
             Self::AllWell => {
@@ -245,7 +245,7 @@ impl Claim {
                 }
             }
             Self::NothingOpen | Self::Open(..) => {
-                let open = desk
+                let open = context
                     .cases
                     .keys()
                     .map(|key| format!("{} of {}", key.kind, scene.cast.plain(&key.subject.to_string())));
@@ -335,14 +335,14 @@ impl<'a> Scene<'a> {
     }
 
     fn trust(&self, cloud: bool) -> Trust {
-        let desk = self.drive.state().desk();
-        let of_cloud = || desk.clouds.values().next().map(|cloud| cloud.source.trust(desk.now));
+        let context = self.drive.state().context();
+        let of_cloud = || context.clouds.values().next().map(|cloud| cloud.source.trust(context.now));
         let trust = if cloud { of_cloud() } else { None };
-        trust.unwrap_or_else(|| desk.cluster.source.trust(desk.now))
+        trust.unwrap_or_else(|| context.cluster.source.trust(context.now))
     }
 
     fn pauses_of(&self, pool: &PoolName) -> impl Iterator<Item = String> {
-        let pauses = self.drive.state().desk().pauses.iter();
+        let pauses = self.drive.state().context().pauses.iter();
         let of_pool = pauses
             .filter(move |pause| matches!(&pause.scope, PauseScope::Pool(name) if **name == *pool.as_str()));
         of_pool.map(|pause| pause.reason.to_string())
@@ -356,7 +356,7 @@ impl<'a> Scene<'a> {
     /// Open cases about an instance, and about a node of the same name that no instance stands behind.
     fn cases(&self, id: &'a InstanceId) -> impl Iterator<Item = &'a Case> {
         let name = self.cast.name(id);
-        self.drive.state().desk().cases.values().filter(move |case| {
+        self.drive.state().context().cases.values().filter(move |case| {
             let node = matches!(&case.incident.key.subject, Subject::Machine(MachineKey::Node(node)) if node.as_str() == name);
             node || of(&case.incident, id)
         })
@@ -368,8 +368,8 @@ impl<'a> Scene<'a> {
     }
 
     fn decisions(&self, id: &'a InstanceId) -> impl Iterator<Item = Decision> {
-        let desk = self.drive.state().desk();
-        self.cases(id).map(move |case| decide::decide(&desk, case))
+        let context = self.drive.state().context();
+        self.cases(id).map(move |case| decide::decide(&context, case))
     }
 
     fn called(&self, kind: &str, id: &InstanceId) -> bool {
@@ -406,9 +406,9 @@ impl<'a> Scene<'a> {
     }
 
     fn tell_incidents(&self, name: &str, id: &'a InstanceId) -> String {
-        let desk = self.drive.state().desk();
+        let context = self.drive.state().context();
         let open = self.cases(id).map(|case| {
-            let decision = decide::decide(&desk, case);
+            let decision = decide::decide(&context, case);
             let cause = case.incident.cause();
             let held = decision.held.iter().flat_map(|(_, holds)| holds);
             let held: Vec<String> = held.map(|hold| self.cast.plain(&hold.to_string())).collect();

@@ -156,7 +156,7 @@ pub(crate) fn count(kind: Kind, from: Time, drive: &Drive, kept: &Kept) -> u32 {
             acts.filter(|act| act.at >= from && agents::is_of(act.verb, of)).count() as u32
         }
         Kind::Failures => recorded(&|record| matches!(record, Record::Judged { held: false, .. })),
-        Kind::UnderWay => drive.state().desk().book.destructive_under_way(),
+        Kind::UnderWay => drive.state().context().book.destructive_under_way(),
     }
 }
 

@@ -19,8 +19,8 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::incident::{MachineKey, Subject};
 use reveille_core::model::signs;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::plan::desk::Case;
-use reveille_core::plan::wishes;
+use reveille_core::plan::annotations;
+use reveille_core::plan::context::Case;
 
 use crate::drive::{Counts, Drive, What};
 use crate::trace::Digest;
@@ -330,13 +330,13 @@ impl<'a> Play<'a> {
 
     /// The numbers of the incidents of a machine that look well and wait for a person's word, as a person reads them.
     fn open_about(&self, id: &InstanceId) -> Vec<String> {
-        let desk = self.drive.state().desk();
+        let context = self.drive.state().context();
         let about = |case: &&Case| {
             let subject = &case.incident.key.subject;
             matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id)
         };
-        let waits = |case: &&Case| wishes::unconfirmed(&desk, case).is_some();
-        desk.cases.values().filter(about).filter(waits).map(|case| case.incident.id.to_string()).collect()
+        let waits = |case: &&Case| annotations::unconfirmed(&context, case).is_some();
+        context.cases.values().filter(about).filter(waits).map(|case| case.incident.id.to_string()).collect()
     }
 
     /// The machines that a statement means; each must be there.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  chronicle (world, process, records) ─┐
-//!  desk (what is held back, doubted)  ──┴─▶ lines, those alike within a second joined ─▶ at most so many
+//!  context (what is held back, doubted)  ──┴─▶ lines, those alike within a second joined ─▶ at most so many
 //! ```
 //!
 //! It watches only. Machines that were there from the beginning and join without trouble are no news.
@@ -261,7 +261,7 @@ impl Timeline {
     pub(crate) fn look(&mut self, drive: &Drive, cast: &Cast) {
         let now = drive.now();
         let pause =
-            if drive.state().desk().cases.len() > CASES_MANY { Span::from_min(5) } else { LOOK_EVERY };
+            if drive.state().context().cases.len() > CASES_MANY { Span::from_min(5) } else { LOOK_EVERY };
         if self.looked_at.is_none_or(|at| now.since(at) >= pause) {
             self.look_last(drive, cast);
         }
@@ -274,14 +274,14 @@ impl Timeline {
             return;
         }
         self.looked_at = Some(now);
-        let desk = drive.state().desk();
-        for (name, source) in desk
+        let context = drive.state().context();
+        for (name, source) in context
             .clouds
             .values()
             .map(|cloud| ("the cloud", &cloud.source))
-            .chain([("the cluster", &desk.cluster.source)])
+            .chain([("the cluster", &context.cluster.source)])
         {
-            match source.trust(desk.now) {
+            match source.trust(context.now) {
                 reveille_core::observe::source::Trust::No(why) => {
                     let before = self.doubts.insert(name, String::new());
                     if before.is_none() {
@@ -305,8 +305,8 @@ impl Timeline {
                 }
             }
         }
-        for case in desk.cases.values() {
-            let decision = decide::decide(&desk, case);
+        for case in context.cases.values() {
+            let decision = decide::decide(&context, case);
             let who = cast.plain(&case.incident.key.subject.to_string());
             match &decision.next {
                 Next::Held { .. } => {

@@ -9,8 +9,8 @@ use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Effect;
 use reveille_core::engine::{State, invariants};
 use reveille_core::event::Event;
+use reveille_core::model::blocker::Blocker;
 use reveille_core::model::cause::Cause;
-use reveille_core::model::hold::Hold;
 use reveille_core::model::incident::{FaultKind, Incident, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{self, Next};
@@ -94,12 +94,12 @@ impl Summary {
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched {
-    holds: Vec<(Held, Option<Hold>)>,
+    holds: Vec<(Held, Option<Blocker>)>,
     violations: Vec<String>,
 }
 
 impl Watched {
-    fn hold(&mut self, at: Time, label: &Arc<str>, hold: &Hold) {
+    fn hold(&mut self, at: Time, label: &Arc<str>, hold: &Blocker) {
         let kind = std::mem::discriminant(hold);
         let known = self.holds.iter().any(|(held, of)| {
             held.label == *label && of.as_ref().is_some_and(|of| std::mem::discriminant(of) == kind)
@@ -128,32 +128,32 @@ impl Demo {
         if let Err(violation) = invariants::check(state, effects, &mut self.witnessed) {
             self.watched.violations.push(violation.to_string());
         }
-        let desk = state.desk();
-        for case in desk.cases.values() {
-            let decision = decide::decide(&desk, case);
+        let context = state.context();
+        for case in context.cases.values() {
+            let decision = decide::decide(&context, case);
             if let Next::Held { .. } = decision.next {
                 for hold in decision.held.iter().flat_map(|(_, holds)| holds) {
                     self.watched.hold(self.now, &case.incident.label, hold);
                 }
             }
         }
-        for cloud in desk.clouds.values() {
+        for cloud in context.clouds.values() {
             if let Some(doubt) = cloud.source.doubted() {
                 let why = format!("not believed: {}", doubt.why);
                 self.watched.doubt(doubt.since, cloud.name.as_str(), &why);
             }
         }
-        if let Some(doubt) = desk.cluster.source.doubted() {
+        if let Some(doubt) = context.cluster.source.doubted() {
             self.watched.doubt(doubt.since, "cluster", &format!("not believed: {}", doubt.why));
         }
     }
 
     /// What the story amounted to, as of now.
     pub fn summary(&self, state: &State) -> Summary {
-        let desk = state.desk();
+        let context = state.context();
         let mut answer = 0;
         let mut machines = 0;
-        for (cloud, view) in desk.clouds {
+        for (cloud, view) in context.clouds {
             for (id, seen) in view.instances.iter().filter(|(_, seen)| seen.pool().is_some()) {
                 let standing = state.standing(&MachineKey::Instance(cloud.clone(), id.clone()));
                 let leaves = seen.instance.state.is_leaving() || seen.is_gone();
@@ -162,7 +162,7 @@ impl Demo {
             }
         }
         let closed = state.closed().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
-        let open = desk.cases.values().map(|case| (&case.incident, None));
+        let open = context.cases.values().map(|case| (&case.incident, None));
         let mut incidents: Vec<(&Incident, Option<(Time, Verdict)>)> = closed.chain(open).collect();
         incidents.sort_by_key(|(incident, _)| incident.id);
         let done = incidents.iter().flat_map(|(incident, _)| acts(incident)).collect();
@@ -175,7 +175,7 @@ impl Demo {
             held: self.watched.holds.iter().map(|(held, _)| held.clone()).collect(),
             machines,
             answer,
-            open: desk.cases.len(),
+            open: context.cases.len(),
             violations: self.watched.violations.clone(),
             harms: self.world.harms().to_vec(),
         }

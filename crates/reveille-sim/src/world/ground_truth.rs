@@ -1,4 +1,4 @@
-//! What a careful operator in front of a machine would know: the truth by which the referee judges acts.
+//! What a careful operator in front of a machine would know: the truth by which the oracle judges acts.
 //!
 //! Read from the world itself, not from any view of it. Nothing here changes anything.
 
@@ -9,8 +9,8 @@ use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, PortId, 
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Provider;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::annotations::KEEP_MARK;
 use reveille_core::plan::budget::normalise_fault;
-use reveille_core::plan::wishes::KEEP_MARK;
 
 use super::World;
 use super::project::Server;
@@ -189,7 +189,7 @@ impl World {
         self.project.routes().len()
     }
 
-    /// Changes with everything that the referee looks around for: who is heard, what there is, what its owners want.
+    /// Changes with everything that the oracle looks around for: who is heard, what there is, what its owners want.
     pub(crate) const fn scenery(&self) -> (Time, u64, u64, bool) {
         (self.stirred, self.project.edition, self.wanted, self.lies.leases_frozen)
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Sources: Compute API, "Rescue server" and "Unrescue server"; nova `nova/compute/instance_actions.py`, `nova/compute/api.py`
-//! (`rescue`, `unrescue`). When a person last let a machine boot is kept for the referee.
+//! (`rescue`, `unrescue`). When a person last let a machine boot is kept for the oracle.
 
 use std::collections::BTreeMap;
 

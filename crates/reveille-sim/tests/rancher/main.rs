@@ -1,5 +1,5 @@
 //! Both ways of repairing a record, in the simulator: crashes at each step, random courses, what stands against each, and
-//! each guard taken away once.
+//! each safeguard taken away once.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 

@@ -127,7 +127,7 @@ fn a_drain_that_took_too_long_gets_its_time_again_when_a_person_asks_again() {
 }
 
 #[test]
-fn nothing_is_begun_where_a_guard_of_an_eviction_is_not_met() {
+fn nothing_is_begun_where_a_safeguard_of_an_eviction_is_not_met() {
     type Change = Box<dyn Fn(&mut World)>;
     let busy = || Condition { status: "Unknown".to_owned(), ..Condition::default() };
     let table: Vec<(Change, &str)> = vec![

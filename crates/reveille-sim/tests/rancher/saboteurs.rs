@@ -1,34 +1,34 @@
-//! The test takes each guard of a repair away once, and the witness or an assertion must notice.
+//! The test takes each safeguard of a repair away once, and the witness or an assertion must notice.
 //!
-//! The same seeds are played with all guards standing, and nothing is wrong in them (`random_courses_break_no_rule`). What
+//! The same seeds are played with all safeguards standing, and nothing is wrong in them (`random_courses_break_no_rule`). What
 //! noticed stands in `docs/internals/rancher-simulated.md`, with the faults that are drawn; the page is checked to be what is
 //! found.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reveille_rancher::repair::guard::{Guard, without};
+use reveille_rancher::repair::safeguard::{Safeguard, without};
 use reveille_sim::rancher::Plan;
 use reveille_sim::rancher::fault::CATALOG;
 
-/// So many seeds a guard may go unnoticed.
+/// So many seeds a safeguard may go unnoticed.
 const SEEDS: u64 = 1_500;
 
 #[test]
-fn every_missing_guard_or_wait_is_noticed() {
+fn every_missing_safeguard_or_wait_is_noticed() {
     let mut page = HEAD.to_owned();
     let mut unnoticed: Vec<&str> = Vec::new();
-    for guard in Guard::ALL.iter().copied() {
+    for safeguard in Safeguard::ALL.iter().copied() {
         let noticed = (0..SEEDS).find_map(|seed| {
             let plan = Plan::of(seed, &[]).unwrap();
-            without(&[guard], || plan.play()).breach.map(|breach| (seed, breach))
+            without(&[safeguard], || plan.play()).breach.map(|breach| (seed, breach))
         });
         match noticed {
             Some((seed, breach)) => {
-                let (name, says) = (guard.name(), guard.says().trim());
+                let (name, says) = (safeguard.name(), safeguard.says().trim());
                 let _ = writeln!(page, "| {name} | {says} | {}: {} | {seed} |", breach.by, breach.what);
             }
-            None => unnoticed.push(guard.name()),
+            None => unnoticed.push(safeguard.name()),
         }
     }
     assert!(unnoticed.is_empty(), "no check missed: {}", unnoticed.join(", "));
@@ -52,15 +52,15 @@ const HEAD: &str = "# Mending Rancher's records in the simulator
 `reveille simulate --world rancher --seed 7` plays a repair of one record ([rancher](../reference/rancher.md)) on a made-up
 cluster: the ladder is the one of `rancher evict` and `mend`, and Rancher's syncer, hooks and planner do what its own do. The seed
 draws the way, what is so of the cluster from the beginning, and what happens to it, to people and to the process. After every
-step a witness is asked, who keeps a book of its own and asks none of the guards, and what was true. `--seeds 1000` plays so many,
-`--faults` names the only ones that happen.
+step a witness is asked, who keeps a book of its own and asks none of the safeguards, and what was true. `--seeds 1000` plays so
+many, `--faults` names the only ones that happen.
 
-## What happens when a guard is missing
+## What happens when a safeguard is missing
 
-A test takes each guard and each wait away, one at a time, and plays seeds until somebody notices. With all of them standing
+A test takes each safeguard and each wait away, one at a time, and plays seeds until somebody notices. With all of them standing
 nothing is wrong in the same seeds. This page is written by it (`cargo test -p reveille-sim --test rancher`).
 
-| guard | what it does | noticed by | seed |
+| safeguard | what it does | noticed by | seed |
 | --- | --- | --- | --- |
 ";
 

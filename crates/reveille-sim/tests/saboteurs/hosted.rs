@@ -1,8 +1,8 @@
-//! Stories of guards that stand between the engine and a cloud that tells how it hosts its machines.
+//! Stories of safeguards that stand between the engine and a cloud that tells how it hosts its machines.
 
 use reveille_core::event::PauseScope;
-use reveille_core::guard::Guard;
 use reveille_core::model::roster::Mode;
+use reveille_core::safeguard::Safeguard;
 use reveille_sim::drive::Drive;
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::layout::{Layout, PoolHosting};
@@ -16,17 +16,17 @@ fn hosted(seed: u64, hosting: PoolHosting) -> Layout {
 }
 
 /// EC2 shows nothing of a reboot in place.
-pub(crate) fn unseen(guard: Guard, seed: u64) -> Drive {
+pub(crate) fn unseen(safeguard: Safeguard, seed: u64) -> Drive {
     let hosting = PoolHosting { group: true, through: true, ..PoolHosting::default() };
     let mut layout = hosted(seed, hosting);
-    if guard == Guard::UnseenPatience {
+    if safeguard == Safeguard::UnseenPatience {
         // Of bare metal: eight minutes pass before anything runs.
         layout.variety.boots_slowly = Some(min(8));
     }
     let mut stage = Stage::new(&layout);
     let first = stage.id(0);
     stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
-    if guard == Guard::OwnProof {
+    if safeguard == Safeguard::OwnProof {
         // The call is lost behind its answer, and a person repairs the machine meanwhile.
         stage.at(min(5), Fault::Call(CallLie::Ignored));
         let rebooted = |drive: &Drive| !drive.world.calls().is_empty();
@@ -37,18 +37,18 @@ pub(crate) fn unseen(guard: Guard, seed: u64) -> Drive {
     stage.run(min(60))
 }
 
-pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
+pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
     let plain = PoolHosting::default();
-    match guard {
+    match safeguard {
         // No kubelet runs there and no reboot helps: harder ones come next, and then its end.
-        Guard::GroupKeeps => {
+        Safeguard::GroupKeeps => {
             let mut stage = Stage::new(&hosted(seed, PoolHosting { group: true, ..plain }));
             let first = stage.id(0);
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             stage.run(min(90))
         }
         // A user works on the machine, apart from its group.
-        Guard::GroupHands => {
+        Safeguard::GroupHands => {
             let mut stage = Stage::new(&hosted(seed, PoolHosting { group: true, through: true, ..plain }));
             let first = stage.id(0);
             stage.at(s(10), Fault::PutApart(first.clone(), min(60)));
@@ -56,7 +56,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.run(min(40))
         }
         // A person takes back that hands are off, a minute after the provider wanted the machine back.
-        Guard::TakenBack => {
+        Safeguard::TakenBack => {
             let mut stage = Stage::new(&hosted(seed, PoolHosting { spot: true, ..plain }));
             let first = stage.id(0);
             stage.drive.set_pauses([pause(PauseScope::Roster)].into());
@@ -66,7 +66,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.drive.set_pauses([].into());
             stage.run(min(20))
         }
-        Guard::DisksKept => {
+        Safeguard::DisksKept => {
             let layout = hosted(seed, PoolHosting { loses_disks: true, ..plain });
             let mut stage = Stage::new(&layout.pool(|pool| pool.repair.replace = Mode::Off));
             let first = stage.id(0);

@@ -1,16 +1,16 @@
-//! Stories of guards that stand between the engine and a wrong idea of who a machine is, or of what it was before.
+//! Stories of safeguards that stand between the engine and a wrong idea of who a machine is, or of what it was before.
 
-use reveille_core::guard::Guard;
+use reveille_core::safeguard::Safeguard;
 use reveille_sim::drive::Drive;
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::vm::Trouble;
 
 use super::stories::{Stage, generous, min, s};
 
-pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
-    match guard {
+pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
+    match safeguard {
         // The owner makes another machine of the same name, and its kubelet takes the Node of the one before over.
-        Guard::SharedIdentity => {
+        Safeguard::SharedIdentity => {
             let mut layout = generous(seed, 12);
             layout.variety.adopts = true;
             let mut stage = Stage::new(&layout);
@@ -19,7 +19,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.run(min(75))
         }
         // A person drains and deletes a Node, looks at the machine for an hour, and deletes it.
-        Guard::Drained => {
+        Safeguard::Drained => {
             let mut stage = Stage::new(&generous(seed, 12));
             let first = stage.id(0);
             stage.at(s(10), Fault::Drained(first, min(60)));

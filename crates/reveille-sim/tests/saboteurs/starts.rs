@@ -1,6 +1,6 @@
-//! Guards of the first readings of a process: what a list of nodes is held against, whichever source answers first.
+//! Safeguards of the first readings of a process: what a list of nodes is held against, whichever source answers first.
 
-use reveille_core::guard::Guard;
+use reveille_core::safeguard::Safeguard;
 use reveille_sim::drive::{Drive, Mishap};
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::layout::{FirstReads, Layout};
@@ -13,18 +13,18 @@ fn cloud_late(mut layout: Layout) -> Layout {
     layout
 }
 
-/// Plays the guard's story under this seed to its end.
-pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
-    match guard {
+/// Plays the safeguard's story under this seed to its end.
+pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
+    match safeguard {
         // The kubeconfig leads to an empty API server, which answers at once; the cloud answers half a minute later.
-        Guard::JudgedAgain => {
-            let mut drive = Drive::new(&cloud_late(generous(seed, 6))).refereed();
+        Safeguard::JudgedAgain => {
+            let mut drive = Drive::new(&cloud_late(generous(seed, 6))).judged();
             drive.fault(Fault::NodesUnlisted(min(60)));
             drive.run_for(min(75));
             drive
         }
         // etcd is restored while no process runs: to the next one most machines never had a node.
-        Guard::RememberedNodes => {
+        Safeguard::RememberedNodes => {
             let mut stage = Stage::new(&cloud_late(generous(seed, 6)));
             let machines = (0..4).map(|index| stage.id(index)).collect();
             stage.drive.mishap_in(s(10), Mishap::Crash(min(1)));
@@ -32,14 +32,14 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.run(min(90))
         }
         // The same while a process runs: its list is doubted, and each missing node denied by name in the end.
-        Guard::LostTogether => {
+        Safeguard::LostTogether => {
             let mut stage = Stage::new(&generous(seed, 6));
             let machines = (0..4).map(|index| stage.id(index)).collect();
             stage.at(s(30), Fault::EtcdRestored(machines));
             stage.run(min(90))
         }
         // The kubeconfig is exchanged for that of another cluster, which has a node of its own.
-        Guard::SameCluster => {
+        Safeguard::SameCluster => {
             let mut layout = generous(seed, 6);
             layout.variety.identity = true;
             let mut stage = Stage::new(&layout);

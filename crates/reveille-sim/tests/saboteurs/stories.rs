@@ -1,17 +1,17 @@
-//! For each guard a course of events in which only that guard stands between the engine and a mistake.
+//! For each safeguard a course of events in which only that safeguard stands between the engine and a mistake.
 //!
-//! A story is as short as it can be: the one fault that the guard is there for, and whatever would otherwise keep the
-//! engine from acting (another guard that also covers the case) left out of the roster's way. With the guard standing every
-//! story must be played without a foul; that is tested as well, so a story cannot convict an innocent.
+//! A story is as short as it can be: the one fault that the safeguard is there for, and whatever would otherwise keep the
+//! engine from acting (another safeguard that also covers the case) left out of the roster's way. With the safeguard standing
+//! every story must be played without a foul; that is tested as well, so a story cannot convict an innocent.
 
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::guard::Guard;
 use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::signs::REPAIR_NOW;
 use reveille_core::model::time::Span;
 use reveille_core::plan::budget::Phase;
+use reveille_core::safeguard::Safeguard;
 use reveille_sim::drive::{CrashPoint, Drive, Mishap};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::scenario::{parse, play_to_rest};
@@ -41,7 +41,7 @@ impl Stage {
     }
 
     fn of(drive: Drive) -> Self {
-        let mut drive = drive.refereed();
+        let mut drive = drive.judged();
         drive.run_for(min(2));
         let mut ours: Vec<_> = drive.world.machines().into_iter().filter(|m| m.pool.is_some()).collect();
         ours.sort_by(|a, b| a.name.cmp(&b.name));
@@ -84,125 +84,139 @@ pub(crate) fn pause(scope: PauseScope) -> Pause {
     Pause { scope, by: "ada".into(), reason: "maintenance".into() }
 }
 
-/// Guards that cover the same case. They are away in both plays, so that what is seen is the doing of this one alone.
-pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
-    match guard {
-        Guard::ShrunkenServers => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
-        Guard::LostPorts => &[Guard::ShrunkenNodes],
-        Guard::ShrunkenNodes => {
-            &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker, Guard::SomeNode]
-        }
-        Guard::SecondDenial => &[Guard::EvidenceFirst],
-        Guard::Alive => &[Guard::Patience],
+/// Safeguards that cover the same case. They are away in both plays, so that what is seen is the doing of this one alone.
+pub(crate) const fn beside(safeguard: Safeguard) -> &'static [Safeguard] {
+    match safeguard {
+        Safeguard::ShrunkenServers => &[Safeguard::ZoneDark, Safeguard::FleetDark, Safeguard::Breaker],
+        Safeguard::LostPorts => &[Safeguard::ShrunkenNodes],
+        Safeguard::ShrunkenNodes => &[
+            Safeguard::ZoneDark,
+            Safeguard::FleetDark,
+            Safeguard::Alive,
+            Safeguard::Breaker,
+            Safeguard::SomeNode,
+        ],
+        Safeguard::SecondDenial => &[Safeguard::EvidenceFirst],
+        Safeguard::Alive => &[Safeguard::Patience],
         // A machine whose build ended a moment ago is left alone for a minute, and joins within it.
-        Guard::Patience => &[Guard::JustReleased],
-        Guard::SameCluster => &[Guard::ShrunkenNodes, Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
-        Guard::RememberedNodes | Guard::LostTogether => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
+        Safeguard::Patience => &[Safeguard::JustReleased],
+        Safeguard::SameCluster => {
+            &[Safeguard::ShrunkenNodes, Safeguard::ZoneDark, Safeguard::FleetDark, Safeguard::Breaker]
+        }
+        Safeguard::RememberedNodes | Safeguard::LostTogether => {
+            &[Safeguard::ZoneDark, Safeguard::FleetDark, Safeguard::Breaker]
+        }
         // The agent and the controller read the same drain.
-        Guard::AgentHolds => &[Guard::Drained],
+        Safeguard::AgentHolds => &[Safeguard::Drained],
         // The lease of the Node that it took over is its own.
-        Guard::SharedIdentity => &[Guard::Alive],
+        Safeguard::SharedIdentity => &[Safeguard::Alive],
         // Their courses end a pause at the wrong moment, and its end alone gives the time of a boot.
-        Guard::OpenFate | Guard::TakenBack => &[Guard::JustReleased],
+        Safeguard::OpenFate | Safeguard::TakenBack => &[Safeguard::JustReleased],
         // Where every lease is silent, every zone is.
-        Guard::FleetDark => &[Guard::ZoneDark],
+        Safeguard::FleetDark => &[Safeguard::ZoneDark],
         _ => &[],
     }
 }
 
-/// What the hunt found before there was this guard, to the end of its faults.
+/// What the hunt found before there was this safeguard, to the end of its faults.
 fn hunted(kept: &str) -> Drive {
     let seed = Seed::read(kept).unwrap_or_else(|why| panic!("a kept seed: {why}"));
     let course = seed.quarry.course().unwrap_or_else(|why| panic!("its faults: {why}"));
-    let mut drive = course.stage().refereed();
+    let mut drive = course.stage().judged();
     drive.run_for(course.length);
     drive
 }
 
-/// Plays the guard's story under this seed to its end.
-pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
-    match guard {
-        Guard::Freshness
-        | Guard::ShrunkenServers
-        | Guard::LostPorts
-        | Guard::ShrunkenNodes
-        | Guard::DeniedById
-        | Guard::SecondDenial
-        | Guard::UnbrokenSight
-        | Guard::AsksInFullSeldom
-        | Guard::Settling => observations(guard, seed),
-        Guard::JoinedMemory
-        | Guard::IntentFirst
-        | Guard::AskedAgain
-        | Guard::FreshRead
-        | Guard::RightsReturn
-        | Guard::UnseenPatience
-        | Guard::OwnProof
-        | Guard::Unfinished
-        | Guard::LedgerWritable
-        | Guard::Leadership
-        | Guard::DryRun => intents(guard, seed),
-        Guard::Patience
-        | Guard::RootFirst
-        | Guard::Backoff
-        | Guard::TriesEnd
-        | Guard::EvidenceFirst
-        | Guard::NoUse
-        | Guard::HistoryKnown
-        | Guard::RequestOnce
-        | Guard::Kept
-        | Guard::Modes => ladder(guard, seed),
-        Guard::AgentHeard | Guard::AgentHolds | Guard::AgentsLost | Guard::OneAsk | Guard::AgentIdentity => {
-            agents(guard, seed)
+/// Plays the safeguard's story under this seed to its end.
+pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
+    match safeguard {
+        Safeguard::Freshness
+        | Safeguard::ShrunkenServers
+        | Safeguard::LostPorts
+        | Safeguard::ShrunkenNodes
+        | Safeguard::DeniedById
+        | Safeguard::SecondDenial
+        | Safeguard::UnbrokenSight
+        | Safeguard::AsksInFullSeldom
+        | Safeguard::Settling => observations(safeguard, seed),
+        Safeguard::JoinedMemory
+        | Safeguard::IntentFirst
+        | Safeguard::AskedAgain
+        | Safeguard::FreshRead
+        | Safeguard::RightsReturn
+        | Safeguard::UnseenPatience
+        | Safeguard::OwnProof
+        | Safeguard::Unfinished
+        | Safeguard::LedgerWritable
+        | Safeguard::Leadership
+        | Safeguard::DryRun => intents(safeguard, seed),
+        Safeguard::Patience
+        | Safeguard::RootFirst
+        | Safeguard::Backoff
+        | Safeguard::TriesEnd
+        | Safeguard::EvidenceFirst
+        | Safeguard::NoUse
+        | Safeguard::HistoryKnown
+        | Safeguard::RequestOnce
+        | Safeguard::Kept
+        | Safeguard::Modes => ladder(safeguard, seed),
+        Safeguard::AgentHeard
+        | Safeguard::AgentHolds
+        | Safeguard::AgentsLost
+        | Safeguard::OneAsk
+        | Safeguard::AgentIdentity => agents(safeguard, seed),
+        Safeguard::RolesAfresh => access(seed),
+        Safeguard::JudgedAgain
+        | Safeguard::RememberedNodes
+        | Safeguard::LostTogether
+        | Safeguard::SameCluster
+        | Safeguard::SomeNode => starts::play(safeguard, seed),
+        Safeguard::SharedIdentity | Safeguard::Drained | Safeguard::BornInSight => {
+            identities::play(safeguard, seed)
         }
-        Guard::RolesAfresh => access(seed),
-        Guard::JudgedAgain
-        | Guard::RememberedNodes
-        | Guard::LostTogether
-        | Guard::SameCluster
-        | Guard::SomeNode => starts::play(guard, seed),
-        Guard::SharedIdentity | Guard::Drained | Guard::BornInSight => identities::play(guard, seed),
-        Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
-            hosted::play(guard, seed)
-        }
-        Guard::OwnRoutes
-        | Guard::KeptGroups
-        | Guard::RouterRoom
-        | Guard::PortsOfOthers
-        | Guard::SecondListing => network(guard, seed),
-        Guard::Pauses
-        | Guard::Alive
-        | Guard::Ownership
-        | Guard::OwnedAtTheAct
-        | Guard::Contested
-        | Guard::OtherActors
-        | Guard::Locked
-        | Guard::Rollout => others(guard, seed),
-        Guard::FreezeSettles => recovering(seed),
-        Guard::JustReleased => released(seed),
-        Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
-        Guard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
-        Guard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
-        Guard::BelievedLeases => hunted(include_str!("../seeds/5809872.txt")),
-        Guard::LaterReplacement => joined_before(seed),
-        Guard::SilentLeases => hunted(include_str!("../seeds/3271897.txt")),
-        Guard::OpenFate => deleted_beside_a_person(seed),
-        Guard::LogAgain => rebooted_by_a_person(seed),
-        Guard::ZoneDark
-        | Guard::FleetDark
-        | Guard::Breaker
-        | Guard::AtOnce
-        | Guard::PerHour
-        | Guard::ProbeWidth
-        | Guard::CoolDown
-        | Guard::PoolMinimum
-        | Guard::FreedRoom
-        | Guard::Futile => budgets(guard, seed),
+        Safeguard::YoungDenial
+        | Safeguard::GroupKeeps
+        | Safeguard::GroupHands
+        | Safeguard::TakenBack
+        | Safeguard::DisksKept => hosted::play(safeguard, seed),
+        Safeguard::OwnRoutes
+        | Safeguard::KeptGroups
+        | Safeguard::RouterRoom
+        | Safeguard::PortsOfOthers
+        | Safeguard::SecondListing => network(safeguard, seed),
+        Safeguard::Pauses
+        | Safeguard::Alive
+        | Safeguard::Ownership
+        | Safeguard::OwnedAtTheAct
+        | Safeguard::Contested
+        | Safeguard::OtherActors
+        | Safeguard::Locked
+        | Safeguard::Rollout => others(safeguard, seed),
+        Safeguard::FreezeSettles => recovering(seed),
+        Safeguard::JustReleased => released(seed),
+        Safeguard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
+        Safeguard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
+        Safeguard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
+        Safeguard::BelievedLeases => hunted(include_str!("../seeds/5809872.txt")),
+        Safeguard::LaterReplacement => joined_before(seed),
+        Safeguard::SilentLeases => hunted(include_str!("../seeds/3271897.txt")),
+        Safeguard::OpenFate => deleted_beside_a_person(seed),
+        Safeguard::LogAgain => rebooted_by_a_person(seed),
+        Safeguard::ZoneDark
+        | Safeguard::FleetDark
+        | Safeguard::Breaker
+        | Safeguard::AtOnce
+        | Safeguard::PerHour
+        | Safeguard::ProbeWidth
+        | Safeguard::CoolDown
+        | Safeguard::PoolMinimum
+        | Safeguard::FreedRoom
+        | Safeguard::Futile => budgets(safeguard, seed),
     }
 }
 
-/// Two machines join while one replacement waits for its successor. Hours later all that its pool makes fails, and the process dies
-/// when it deletes the first of those.
+/// Two machines join while one replacement waits for its successor. Hours later all that its pool makes fails, and the process
+/// dies when it deletes the first of those.
 fn joined_before(seed: u64) -> Drive {
     let mut stage = Stage::new(&generous(seed, 12));
     let pool: PoolName = "workers".into();
@@ -235,7 +249,7 @@ fn rebooted_by_a_person(seed: u64) -> Drive {
     stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
     stage.at(min(3), Fault::ForeignDelete(second));
     let others =
-        |drive: &Drive| drive.state().desk().others.of(&"workers".into()).map(|others| others.until).max();
+        |drive: &Drive| drive.state().context().others.of(&"workers".into()).map(|others| others.until).max();
     stage.drive.run_until(min(20), |drive| others(drive).is_some());
     // It is noticed once more when the machine is denied.
     stage.drive.run_for(min(5));
@@ -268,44 +282,44 @@ fn recovering(seed: u64) -> Drive {
     stage.run(min(40))
 }
 
-fn observations(guard: Guard, seed: u64) -> Drive {
+fn observations(safeguard: Safeguard, seed: u64) -> Drive {
     let mut stage = Stage::new(&generous(seed, 12));
     let (first, second) = (stage.id(0), stage.id(1));
-    match guard {
+    match safeguard {
         // A machine breaks, the cluster's API server falls silent, and meanwhile a person repairs the machine.
-        Guard::Freshness => {
+        Safeguard::Freshness => {
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
             stage.at(min(2), Fault::ApiSilent(min(40)));
             let at = stage.drive.now() + min(4);
             stage.drive.world.schedule_kubelet_restart(at, &first);
         }
         // The credentials lead into another project: empty list, and every id denied.
-        Guard::ShrunkenServers => {
+        Safeguard::ShrunkenServers => {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             stage.at(min(2), Fault::AnotherProject(min(40)));
         }
         // Neutron answers with an empty list for a while: each listing of changes is doubted as the full ones are.
-        Guard::AsksInFullSeldom => {
+        Safeguard::AsksInFullSeldom => {
             stage = Stage::new(&generous(seed, 12).routed());
             stage.at(min(1), Fault::PortsUnlisted(min(40)));
         }
-        Guard::LostPorts => {
+        Safeguard::LostPorts => {
             stage = Stage::new(&generous(seed, 12).routed());
             stage.at(min(1), Fault::PortsUnlisted(min(40)));
             stage.at(min(2), Fault::NodesUnlisted(min(40)));
         }
         // An etcd restored from the day before the cluster was made: no node, and no lease.
-        Guard::ShrunkenNodes => {
+        Safeguard::ShrunkenNodes => {
             stage.at(min(2), Fault::NodesUnlisted(min(60)));
         }
         // The cell of a broken machine is down: lists lack it, and no answer denies it.
-        Guard::DeniedById => {
+        Safeguard::DeniedById => {
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
             let lie = Fault::SomeUnlisted { machines: vec![first], lasts: min(40), denies: false };
             stage.at(min(2), lie);
         }
         // One answer of "no such id" from a replica that lags, and the next is right.
-        Guard::SecondDenial => {
+        Safeguard::SecondDenial => {
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
             // A listing and the read that follows it fall into the lie; the next read, ten seconds later, does not.
             let lie = Fault::SomeUnlisted { machines: vec![first], lasts: s(8), denies: true };
@@ -313,7 +327,7 @@ fn observations(guard: Guard, seed: u64) -> Drive {
             return stage.run(min(9));
         }
         // The process stands still while a machine breaks; when it goes on, that was long ago, and just now.
-        Guard::UnbrokenSight => {
+        Safeguard::UnbrokenSight => {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             stage.at(s(10), Fault::Errored(second));
             stage.drive.mishap_in(s(25), Mishap::Pause(min(20)));
@@ -327,45 +341,45 @@ fn observations(guard: Guard, seed: u64) -> Drive {
     stage.run(min(75))
 }
 
-fn intents(guard: Guard, seed: u64) -> Drive {
+fn intents(safeguard: Safeguard, seed: u64) -> Drive {
     let layout = generous(seed, 12);
-    let mut stage = match guard {
-        Guard::DryRun => Stage::of(Drive::observing(&layout)),
+    let mut stage = match safeguard {
+        Safeguard::DryRun => Stage::of(Drive::observing(&layout)),
         _ => Stage::new(&layout),
     };
     let first = stage.id(0);
-    match guard {
-        Guard::JoinedMemory => {
+    match safeguard {
+        Safeguard::JoinedMemory => {
             stage.drive.mishap_in(min(1), Mishap::Crash(min(90)));
             stage.at(min(5), Fault::NodeDeletedByPerson(first));
             return stage.run(min(120));
         }
         // A person sets a pause between the decision and the call.
-        Guard::AskedAgain => {
+        Safeguard::AskedAgain => {
             stage.at(s(10), Fault::Breaks(first, Trouble::KubeletHung));
             let recording = |drive: &Drive| {
-                let flights = &drive.state().desk().book.flights;
-                flights.values().any(|flight| flight.phase == Phase::Recording)
+                let operations = &drive.state().context().book.operations;
+                operations.values().any(|operation| operation.phase == Phase::Recording)
             };
             stage.drive.run_until(min(40), recording);
             stage.drive.set_pauses([pause(PauseScope::Roster)].into());
         }
         // Rebooting is forbidden for half an hour, deleting is not. No reboot helps against a kubelet that is broken for good.
-        Guard::RightsReturn => {
+        Safeguard::RightsReturn => {
             stage.at(s(5), Fault::RightsLost(Right::Reboot, min(30)));
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             return stage.run(min(60));
         }
-        Guard::UnseenPatience | Guard::OwnProof => return hosted::unseen(guard, seed),
+        Safeguard::UnseenPatience | Safeguard::OwnProof => return hosted::unseen(safeguard, seed),
         // The call takes effect, and the process dies before it hears of it. The machine stays as it is.
-        Guard::Unfinished => {
+        Safeguard::Unfinished => {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             for minute in [1, 25, 50] {
                 stage.drive.mishap_in(min(minute), Mishap::CrashAt(CrashPoint::BeforeDone, s(2)));
             }
             return stage.run(min(120));
         }
-        Guard::LedgerWritable => {
+        Safeguard::LedgerWritable => {
             stage.drive.mishap_in(s(20), Mishap::DiskFull(min(10)));
             for index in 0..6 {
                 let after = s(30 + 31 * index as i64);
@@ -373,7 +387,7 @@ fn intents(guard: Guard, seed: u64) -> Drive {
                 stage.at(after, Fault::GroupLost { machine, slips: false });
             }
         }
-        Guard::Leadership => {
+        Safeguard::Leadership => {
             let second = stage.id(1);
             stage.at(s(10), Fault::GroupLost { machine: first, slips: false });
             stage.at(min(3), Fault::GroupLost { machine: second, slips: false });
@@ -384,17 +398,17 @@ fn intents(guard: Guard, seed: u64) -> Drive {
     stage.run(min(60))
 }
 
-fn ladder(guard: Guard, seed: u64) -> Drive {
+fn ladder(safeguard: Safeguard, seed: u64) -> Drive {
     let layout = generous(seed, 12);
-    let layout = match guard {
-        Guard::Modes => layout.pool(|pool| {
+    let layout = match safeguard {
+        Safeguard::Modes => layout.pool(|pool| {
             (pool.repair.reboot, pool.repair.replace) = (Mode::Propose, Mode::Propose);
         }),
-        Guard::Kept => layout.pool(|pool| {
+        Safeguard::Kept => layout.pool(|pool| {
             pool.repair.reboot = Mode::Off;
             pool.keep = Some(Keep { within: min(600), at_most: 1, failed: true });
         }),
-        Guard::HistoryKnown => {
+        Safeguard::HistoryKnown => {
             let mut layout = layout;
             layout.nodeless = vec![Trouble::BadToken];
             layout
@@ -403,25 +417,25 @@ fn ladder(guard: Guard, seed: u64) -> Drive {
     };
     let mut stage = Stage::new(&layout);
     let first = stage.id(0);
-    match guard {
-        Guard::RootFirst => stage.at(s(10), Fault::GroupLost { machine: first, slips: true }),
-        Guard::Backoff => {
+    match safeguard {
+        Safeguard::RootFirst => stage.at(s(10), Fault::GroupLost { machine: first, slips: true }),
+        Safeguard::Backoff => {
             stage.at(s(10), Fault::GroupLost { machine: first, slips: false });
             for _ in 0..4 {
                 stage.at(s(1), Fault::Call(CallLie::Fails { retry_after: None }));
             }
         }
-        Guard::TriesEnd => {
+        Safeguard::TriesEnd => {
             stage.at(s(10), Fault::GroupLost { machine: first, slips: true });
             return stage.run(min(600));
         }
-        Guard::NoUse => {
+        Safeguard::NoUse => {
             let trouble = Some(Trouble::NoNetwork);
             stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble });
         }
-        Guard::HistoryKnown => {}
+        Safeguard::HistoryKnown => {}
         // A person asks for one repair, which helps; the annotation stays, and the machine breaks again.
-        Guard::RequestOnce => {
+        Safeguard::RequestOnce => {
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
             stage.drive.run_for(min(2));
             stage.drive.world.annotate(&first, "ada", REPAIR_NOW, Some("OPS-7"));
@@ -449,19 +463,20 @@ fn access(seed: u64) -> Drive {
     stage.run(min(10))
 }
 
-fn network(guard: Guard, seed: u64) -> Drive {
+fn network(safeguard: Safeguard, seed: u64) -> Drive {
     let mut layout = generous(seed, 10).routed();
-    layout.default_group = guard == Guard::KeptGroups;
-    layout.variety.vips = if matches!(guard, Guard::PortsOfOthers | Guard::SecondListing) { 3 } else { 0 };
+    layout.default_group = safeguard == Safeguard::KeptGroups;
+    layout.variety.vips =
+        if matches!(safeguard, Safeguard::PortsOfOthers | Safeguard::SecondListing) { 3 } else { 0 };
     let mut stage = Stage::new(&layout);
     let first = stage.id(0);
-    match guard {
-        Guard::OwnRoutes => stage.at(s(10), Fault::ForeignRoutes(4)),
-        Guard::KeptGroups => stage.at(s(10), Fault::GroupLost { machine: first, slips: false }),
+    match safeguard {
+        Safeguard::OwnRoutes => stage.at(s(10), Fault::ForeignRoutes(4)),
+        Safeguard::KeptGroups => stage.at(s(10), Fault::GroupLost { machine: first, slips: false }),
         // A route leads through a VIP: on a port of its own, in an allowed address pair, on a leg of a router.
-        Guard::PortsOfOthers => stage.at(s(10), Fault::DuplicateRoute(first)),
+        Safeguard::PortsOfOthers => stage.at(s(10), Fault::DuplicateRoute(first)),
         // The VIP's port is deleted and made again, and one listing falls between.
-        Guard::SecondListing => stage.at(s(25), Fault::VipsAway(s(9))),
+        Safeguard::SecondListing => stage.at(s(25), Fault::VipsAway(s(9))),
         // The router is full, which shows when a newcomer's route is refused; then a machine breaks.
         _ => {
             stage.at(s(10), Fault::RouteLimit(10));
@@ -473,26 +488,26 @@ fn network(guard: Guard, seed: u64) -> Drive {
     stage.run(min(30))
 }
 
-fn others(guard: Guard, seed: u64) -> Drive {
+fn others(safeguard: Safeguard, seed: u64) -> Drive {
     let mut layout = generous(seed, 12);
-    layout.neighbours = if guard == Guard::Ownership { 3 } else { 0 };
+    layout.neighbours = if safeguard == Safeguard::Ownership { 3 } else { 0 };
     let mut stage = Stage::new(&layout);
     let first = stage.id(0);
-    if guard != Guard::Alive {
+    if safeguard != Safeguard::Alive {
         stage.at(min(1), Fault::Breaks(first.clone(), Trouble::Broken));
     }
-    match guard {
-        Guard::Pauses => stage.drive.set_pauses([pause(PauseScope::Pool("workers".into()))].into()),
+    match safeguard {
+        Safeguard::Pauses => stage.drive.set_pauses([pause(PauseScope::Pool("workers".into()))].into()),
         // Its cloud gives an instance up whose node has not noticed yet.
-        Guard::Alive => {
+        Safeguard::Alive => {
             stage.at(s(10), Fault::Errored(first));
             return stage.run(s(40));
         }
         // An operator takes the pool's tag off, which Nova shows in no list of changes, while the reboot is on its way.
-        Guard::OwnedAtTheAct => stage.at(min(2), Fault::Call(CallLie::Unmarked)),
-        Guard::Contested => stage.at(s(10), Fault::NodeTwin(first)),
-        Guard::OtherActors => stage.at(min(2), Fault::Busy(first)),
-        Guard::Locked => stage.at(min(2), Fault::Locked(first)),
+        Safeguard::OwnedAtTheAct => stage.at(min(2), Fault::Call(CallLie::Unmarked)),
+        Safeguard::Contested => stage.at(s(10), Fault::NodeTwin(first)),
+        Safeguard::OtherActors => stage.at(min(2), Fault::Busy(first)),
+        Safeguard::Locked => stage.at(min(2), Fault::Locked(first)),
         _ => {
             let second = stage.id(1);
             stage.at(s(10), Fault::Rollout("workers".into()));
@@ -502,36 +517,36 @@ fn others(guard: Guard, seed: u64) -> Drive {
     stage.run(min(60))
 }
 
-fn budgets(guard: Guard, seed: u64) -> Drive {
+fn budgets(safeguard: Safeguard, seed: u64) -> Drive {
     let layout = generous(seed, 12);
-    let layout = match guard {
-        Guard::Breaker => layout.limits(|limits| limits.freeze_above_pct = 20),
-        Guard::AtOnce => layout.limits(|limits| limits.at_once = 1),
+    let layout = match safeguard {
+        Safeguard::Breaker => layout.limits(|limits| limits.freeze_above_pct = 20),
+        Safeguard::AtOnce => layout.limits(|limits| limits.at_once = 1),
         // Four machines lose their group at once, and one network repair is allowed at a time.
-        Guard::FreedRoom => layout.limits(|limits| limits.network_at_once = 1),
-        Guard::PerHour => layout.limits(|limits| limits.per_hour = 1),
-        Guard::ProbeWidth | Guard::CoolDown => one_zone(layout),
-        Guard::PoolMinimum => one_zone(layout).pool(|pool| {
+        Safeguard::FreedRoom => layout.limits(|limits| limits.network_at_once = 1),
+        Safeguard::PerHour => layout.limits(|limits| limits.per_hour = 1),
+        Safeguard::ProbeWidth | Safeguard::CoolDown => one_zone(layout),
+        Safeguard::PoolMinimum => one_zone(layout).pool(|pool| {
             pool.min = 12;
             pool.repair.reboot = Mode::Off;
         }),
-        Guard::Futile => one_zone(layout).limits(|limits| limits.at_once = 1),
+        Safeguard::Futile => one_zone(layout).limits(|limits| limits.at_once = 1),
         _ => layout,
     };
     let mut stage = Stage::new(&layout);
-    match guard {
-        Guard::ZoneDark => stage.at(s(10), Fault::ZoneDark(ZoneName::from("nova-a"), min(80))),
-        Guard::FleetDark => {
+    match safeguard {
+        Safeguard::ZoneDark => stage.at(s(10), Fault::ZoneDark(ZoneName::from("nova-a"), min(80))),
+        Safeguard::FleetDark => {
             stage.break_all(1, Trouble::Broken);
             stage.at(s(10), Fault::LeasesFrozen(min(80)));
         }
-        Guard::Futile => {
+        Safeguard::Futile => {
             stage.at(s(5), Fault::BadImage("workers".into(), Some(Trouble::NoNetwork)));
             stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble: None });
             return stage.run(min(900));
         }
-        Guard::PoolMinimum => stage.break_all(1, Trouble::Broken),
-        Guard::FreedRoom => {
+        Safeguard::PoolMinimum => stage.break_all(1, Trouble::Broken),
+        Safeguard::FreedRoom => {
             for machine in stage.machines.clone().into_iter().take(4) {
                 stage.at(s(10), Fault::GroupLost { machine, slips: false });
             }
@@ -542,22 +557,22 @@ fn budgets(guard: Guard, seed: u64) -> Drive {
 }
 
 /// Machines whose agents report. Told as scenarios are, because that is how they are put on machines.
-fn agents(guard: Guard, seed: u64) -> Drive {
-    let (given, when) = match guard {
+fn agents(safeguard: Safeguard, seed: u64) -> Drive {
+    let (given, when) = match safeguard {
         // Its kubelet is silent, and its agent is not.
-        Guard::AgentHeard => ("repair rejoin off", "at 5m the kubelet of workers-1 hangs"),
+        Safeguard::AgentHeard => ("repair rejoin off", "at 5m the kubelet of workers-1 hangs"),
         // A drain by hand leaves no sign on what is gone; the agent remembers it.
-        Guard::AgentHolds => (
+        Safeguard::AgentHolds => (
             "agent setting inspect-every 30s",
             "at 5m somebody cordons the node of workers-1\n  at 8m somebody deletes the node of workers-1",
         ),
         // No machine reaches the API server, only Reveille does, and one machine without an agent is silent as well.
-        Guard::AgentsLost => (
+        Safeguard::AgentsLost => (
             "limit freeze-above 100%",
             "at 5m workers-1..4 are cut off from the API server for 60m\n  at 6m the kubelet of workers-9 hangs",
         ),
         // It was asked because of one fault, and another opens before its time is over.
-        Guard::OneAsk => (
+        Safeguard::OneAsk => (
             "agent setting inspect-every 1h\n  the agent of workers-1 says that it does what it is asked, and does nothing",
             "at 5m the kubelet of workers-1 hangs\n  at 11m somebody deletes the node of workers-1",
         ),
@@ -567,7 +582,7 @@ fn agents(guard: Guard, seed: u64) -> Drive {
         ),
     };
     let text = format!(
-        "scenario S1 A story of a guard\nsource docs/internals/saboteurs.md\ngiven\n  seed {seed}\n  \
+        "scenario S1 A story of a safeguard\nsource docs/internals/saboteurs.md\ngiven\n  seed {seed}\n  \
          pool workers of 10 machines in zones a\n  an agent runs on workers-1..4\n  \
          the agent of workers-1..4 reports to Reveille\n  {given}\nwhen\n  {when}\n  ends at 40m\n\
          then\n  at the end  workers-10 exists\n"

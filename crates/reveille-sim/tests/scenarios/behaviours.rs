@@ -216,7 +216,7 @@ fn b11_missing_rules_are_added_once_and_only_to_the_one_group() {
     field.run(min(10));
     assert_eq!(field.calls(), [], "{}", field.tail());
     let told = |key: &&IncidentKey| key.kind == FaultKind::GroupUnresolved;
-    assert_eq!(field.0.state().desk().cases.keys().filter(told).count(), 1, "{:?}", field.open());
+    assert_eq!(field.0.state().context().cases.keys().filter(told).count(), 1, "{:?}", field.open());
     field.clean();
 }
 
@@ -236,7 +236,7 @@ fn b12_a_failed_listing_stops_everything_and_a_failed_step_nothing_else() {
     field.ends_well();
 }
 
-/// Upstream decides inside its steps. Here a decision is a function of what lies on the desk: asked twice, it is the same.
+/// Upstream decides inside its steps. Here a decision is a function of the context: asked twice, it is the same.
 #[test]
 fn b13_a_decision_is_a_function_of_what_is_known() {
     let mut field = Field::new(Layout::fleet(14, 8));
@@ -247,9 +247,9 @@ fn b13_a_decision_is_a_function_of_what_is_known() {
         field.run(s(30));
         let state = field.0.state();
         let copy = state.clone();
-        for (key, case) in state.desk().cases {
-            let again = decide::decide(&copy.desk(), &copy.desk().cases[key]);
-            assert_eq!(decide::decide(&state.desk(), case), again, "{key:?}");
+        for (key, case) in state.context().cases {
+            let again = decide::decide(&copy.context(), &copy.context().cases[key]);
+            assert_eq!(decide::decide(&state.context(), case), again, "{key:?}");
         }
     }
     field.clean();

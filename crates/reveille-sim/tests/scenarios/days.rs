@@ -1,6 +1,6 @@
 //! Two hundred virtual days of fifty machines with every fault that there is, and after each the time until all is at rest.
 //!
-//! What is judged after every step: the invariants, harm, acts on a wrong diagnosis, and the referee's rules; at the end: that
+//! What is judged after every step: the invariants, harm, acts on a wrong diagnosis, and the oracle's rules; at the end: that
 //! the curable are cured and the rest is handed to a person (`hunt`). The seeds are dealt to four tests so that they
 //! share the cores. [`crate::soak`] packs its happenings closer, into two hours.
 

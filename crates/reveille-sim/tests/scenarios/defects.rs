@@ -101,7 +101,7 @@ fn d06_an_empty_node_list_deletes_none_of_a_hundred() {
     field.fault(Fault::NodesUnlisted(min(60)));
     field.run(min(60));
     assert_eq!(field.calls(), [], "{}", field.tail());
-    let doubt = field.0.state().desk().cluster.source.doubted().expect("it is doubted").why.clone();
+    let doubt = field.0.state().context().cluster.source.doubted().expect("it is doubted").why.clone();
     assert!(doubt.contains("empty beside 100 running"), "{doubt}");
     assert_eq!(field.machines().len(), 100);
     field.run(min(15));
@@ -175,7 +175,7 @@ fn d11_a_group_whose_name_is_not_unique_is_told_and_not_used() {
         subject: Subject::Group(CLOUD.into(), "k8s-nodes".into()),
         kind: FaultKind::GroupUnresolved,
     };
-    assert!(field.0.state().desk().cases.contains_key(&named), "{:?}", field.open());
+    assert!(field.0.state().context().cases.contains_key(&named), "{:?}", field.open());
     assert_eq!(group_calls(&field), 0, "{}", field.tail());
     field.clean();
 }

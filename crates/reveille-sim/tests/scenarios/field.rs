@@ -4,8 +4,8 @@ use reveille_core::effect::Call;
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::time::Span;
+use reveille_core::plan::context::Case;
 use reveille_core::plan::decide;
-use reveille_core::plan::desk::Case;
 use reveille_core::record::{Record, Verdict};
 use reveille_sim::drive::Drive;
 use reveille_sim::world::fault::Fault;
@@ -25,7 +25,7 @@ pub const fn s(seconds: i64) -> Span {
 impl Field {
     /// A fleet that has been watched for two minutes: every source trusted, every machine known.
     pub fn new(layout: Layout) -> Self {
-        let mut field = Self(Drive::new(&layout).refereed());
+        let mut field = Self(Drive::new(&layout).judged());
         field.run(min(2));
         field
     }
@@ -69,19 +69,19 @@ impl Field {
 
     pub fn case(&self, id: &InstanceId, kind: FaultKind) -> Option<&Case> {
         let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), id.clone()));
-        self.0.state().desk().cases.get(&IncidentKey { subject, kind })
+        self.0.state().context().cases.get(&IncidentKey { subject, kind })
     }
 
     /// Open cases, each as "kind of label".
     pub fn open(&self) -> Vec<String> {
-        let cases = self.0.state().desk().cases;
+        let cases = self.0.state().context().cases;
         cases.values().map(|case| format!("{} of {}", case.incident.key.kind, case.incident.label)).collect()
     }
 
     /// Why nothing is done about a case, in the tool's own words.
     pub fn held(&self, id: &InstanceId, kind: FaultKind) -> String {
         let case = self.case(id, kind).unwrap_or_else(|| panic!("no {kind} of {id}: {:?}", self.open()));
-        let decision = decide::decide(&self.0.state().desk(), case);
+        let decision = decide::decide(&self.0.state().context(), case);
         let lines = decision.held.iter().flat_map(|(_, holds)| holds).map(ToString::to_string);
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -89,7 +89,7 @@ impl Field {
     /// What is next for a case, in the debugger's words.
     pub fn next(&self, id: &InstanceId, kind: FaultKind) -> String {
         let case = self.case(id, kind).unwrap_or_else(|| panic!("no {kind} of {id}: {:?}", self.open()));
-        format!("{:?}", decide::decide(&self.0.state().desk(), case).next)
+        format!("{:?}", decide::decide(&self.0.state().context(), case).next)
     }
 
     pub fn calls(&self) -> &[Called] {

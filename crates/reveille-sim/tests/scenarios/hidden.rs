@@ -127,7 +127,7 @@ fn trust_that_was_earned_late_is_no_licence_for_later() {
     field.ends_well();
     let widened = |record: &Record| matches!(record, Record::Width { width: 2, .. });
     assert!(field.recorded(widened) > 0, "{}", field.tail());
-    let book = field.0.state().desk().book;
+    let book = field.0.state().context().book;
     assert!(book.widths().all(|(_, width)| width.width == 1), "{:?}", book.widths().collect::<Vec<_>>());
 }
 

@@ -91,8 +91,8 @@ fn the_one_that_lost_the_lead_is_refused_once_and_stops() {
     }
     field.run(min(30));
     assert_eq!(fenced(&field), 1, "{}", field.tail());
-    let desk = field.0.former().expect("it is there").desk();
-    assert!(!desk.leading && desk.cases.is_empty(), "it sees what the other mends: {}", field.tail());
+    let context = field.0.former().expect("it is there").context();
+    assert!(!context.leading && context.cases.is_empty(), "it sees what the other mends: {}", field.tail());
     assert_eq!(taken(&field, |call| matches!(call, Call::SetPortGroups(_))), 4, "{}", field.tail());
     field.run(min(40));
     field.ends_well();

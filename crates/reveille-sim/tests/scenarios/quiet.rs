@@ -27,10 +27,10 @@ fn telling_only_news_leaves_nobody_blind() {
     let settled = field.0.counts();
     for _ in 0..24 * 6 {
         field.run(min(10));
-        let desk = field.0.state().desk();
-        assert!(desk.cluster.source.trust(desk.now).is_given(), "{}", field.tail());
+        let context = field.0.state().context();
+        assert!(context.cluster.source.trust(context.now).is_given(), "{}", field.tail());
         assert!(
-            desk.clouds.values().all(|cloud| cloud.source.trust(desk.now).is_given()),
+            context.clouds.values().all(|cloud| cloud.source.trust(context.now).is_given()),
             "{}",
             field.tail()
         );

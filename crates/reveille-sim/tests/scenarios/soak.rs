@@ -1,6 +1,6 @@
 //! A hundred random courses of two crowded hours, and what must hold in each of them.
 //!
-//! After every step the invariants hold. Whenever a call takes effect, it harms no machine, and the referee reports no foul. Half
+//! After every step the invariants hold. Whenever a call takes effect, it harms no machine, and the oracle reports no foul. Half
 //! an hour after the last happening nothing that could be done is left undone, and every ill machine is in a case. The seeds are
 //! dealt to two tests so that they share the cores. `days` plays whole days.
 
@@ -20,7 +20,7 @@ fn soak(seeds: std::ops::Range<u64>) {
     let rate = Rate { machines: 24, length: min(120), every: min(5), ..Rate::default() };
     for seed in seeds {
         let course = Course::random(seed, rate);
-        let mut drive = course.stage().refereed();
+        let mut drive = course.stage().judged();
         drive.run_for(course.length + min(30));
         drive.world.end_faults();
         drive.end_mishaps();

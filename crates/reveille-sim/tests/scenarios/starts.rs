@@ -15,7 +15,7 @@ fn any_order(seed: u64) -> Layout {
 }
 
 fn believed(field: &Field) -> bool {
-    field.0.state().desk().cluster.source.trust(field.0.now()).is_given()
+    field.0.state().context().cluster.source.trust(field.0.now()).is_given()
 }
 
 fn opened(record: &Record) -> bool {
@@ -26,7 +26,7 @@ fn opened(record: &Record) -> bool {
 #[test]
 fn healthy_fleet_is_calm_in_any_order_of_first_reads() {
     for seed in 1..=12 {
-        let mut field = Field(Drive::new(&any_order(seed)).refereed());
+        let mut field = Field(Drive::new(&any_order(seed)).judged());
         field.run(min(5));
         field.0.mishap_in(s(1), Mishap::Crash(s(20)));
         field.run(min(5));
@@ -39,7 +39,7 @@ fn healthy_fleet_is_calm_in_any_order_of_first_reads() {
 #[test]
 fn empty_node_list_at_start_is_doubted_in_any_order() {
     for seed in 1..=12 {
-        let mut field = Field(Drive::new(&any_order(seed)).refereed());
+        let mut field = Field(Drive::new(&any_order(seed)).judged());
         field.fault(Fault::NodesUnlisted(min(20)));
         field.run(min(18));
         assert!(!believed(&field), "seed {seed}");
@@ -57,14 +57,14 @@ fn another_cluster_behind_the_kubeconfig_is_refused() {
             (limits.at_once, limits.per_hour, limits.freeze_above_pct) = (4, 40, 100);
         });
         layout.variety.identity = true;
-        let mut field = Field(Drive::new(&layout).refereed());
+        let mut field = Field(Drive::new(&layout).judged());
         field.run(min(3));
         if restarts {
             field.0.mishap_in(s(1), Mishap::Crash(min(1)));
         }
         field.fault_in(s(20), Fault::OtherCluster(min(50)));
         field.run(min(45));
-        let why = field.0.state().desk().cluster.source.trust(field.0.now()).to_string();
+        let why = field.0.state().context().cluster.source.trust(field.0.now()).to_string();
         assert!(why.starts_with("another cluster answers"), "seed {seed}: {why}");
         assert_eq!((field.recorded(opened), field.destructive()), (0, 0), "seed {seed}");
         assert_eq!(field.recorded(|record| matches!(record, Record::Cluster { .. })), 1, "seed {seed}");
@@ -77,7 +77,7 @@ fn another_cluster_behind_the_kubeconfig_is_refused() {
 #[test]
 fn nodes_lost_with_restored_etcd_are_doubted_after_restart() {
     for seed in 1..=12 {
-        let mut field = Field(Drive::new(&any_order(seed)).refereed());
+        let mut field = Field(Drive::new(&any_order(seed)).judged());
         field.run(min(3));
         let lost: Vec<_> = field.machines().split_off(3);
         field.0.mishap_in(s(1), Mishap::Crash(min(1)));

@@ -1,7 +1,7 @@
 //! What is wrong with a roster file: every mistake with its place, its field, and what to write instead.
 //!
 //! Readers add [`Complaint`]s to [`Complaints`] and go on, so that one pass over the file finds all mistakes. A file with
-//! a single complaint gives no roster at all: a half-understood roster would guard half a cluster. The list has a limit;
+//! a single complaint gives no roster at all: a half-understood roster would safeguard half a cluster. The list has a limit;
 //! complaints beyond it are only counted.
 
 use std::fmt;

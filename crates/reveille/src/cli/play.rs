@@ -105,12 +105,12 @@ fn days(text: &str) -> Result<f64, String> {
 
 pub(super) const REPLAY_EXAMPLES: &str = "\
 Examples:
-  reveille run --record flight                                  record while the controller runs
-  reveille replay flight                                        show the events, and compare all decisions
-  reveille replay flight --machine kks-prod-w-7xk2p --from 09:00 --until 09:30
-  reveille replay flight --with-roster tomorrow.yaml            what another roster would have done, and why
-  reveille replay flight --policy machine-health-check          what another program would have done
-  reveille replay flight --machine w-7xk2p --to-scenario lost-group.recording --anonymise
+  reveille run --record operation                                  record while the controller runs
+  reveille replay operation                                        show the events, and compare all decisions
+  reveille replay operation --machine kks-prod-w-7xk2p --from 09:00 --until 09:30
+  reveille replay operation --with-roster tomorrow.yaml            what another roster would have done, and why
+  reveille replay operation --policy machine-health-check          what another program would have done
+  reveille replay operation --machine w-7xk2p --to-scenario lost-group.recording --anonymise
 
 Exit codes: 0 same decisions · 1 different decisions, or the other policy would have harmed a machine · 64 usage error · \
 65 unreadable recording";

@@ -32,11 +32,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::adapters::agents::AgentOrders;
 use crate::adapters::cloud::Once;
 use crate::adapters::cluster::{self, ClusterAdapter};
-use crate::adapters::{Adapters, Desk, providers};
+use crate::adapters::{Adapters, PlanContext, providers};
 use crate::driver::clock;
 use crate::driver::ledger_store;
 use crate::driver::ownership_check::OwnershipCheck;
-use crate::driver::pauses::{self, PauseDesk};
+use crate::driver::pauses::{self, PauseContext};
 
 /// The longest that one source may take.
 const SOURCE_WITHIN: Duration = Duration::from_secs(60);
@@ -75,11 +75,11 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
         checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), at)),
     );
     let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(&checked.cluster));
-    let mut desks = std::collections::BTreeMap::new();
+    let mut contexts = std::collections::BTreeMap::new();
     let mut events = Vec::new();
     let mut strangers = std::collections::BTreeMap::new();
     for ReadCloud { name, adapter, fact, strangers: counted, warning } in clouds {
-        desks.insert(name.clone(), Desk::new(adapter));
+        contexts.insert(name.clone(), PlanContext::new(adapter));
         notes.extend(warning.map(|warning| format!("{name}: {warning}")));
         strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
         events.push(Event::Cloud { cloud: name, fact });
@@ -92,14 +92,15 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
     }));
     events.extend(facts.into_iter().map(Event::Cluster));
     let mut pauses =
-        PauseDesk::new(pauses::reader(state_dir), OwnershipCheck::new(checked.written.clone(), strangers));
+        PauseContext::new(pauses::reader(state_dir), OwnershipCheck::new(checked.written.clone(), strangers));
     for event in &events {
         pauses.ownership_check.review(&checked.roster, event);
     }
     if let Some(Command::Pauses(set)) = pauses.read() {
         events.insert(0, Event::Command(Command::Pauses(set)));
     }
-    let adapters = Adapters { clouds: desks, cluster: Desk::new(cluster), agents: AgentOrders::default() };
+    let adapters =
+        Adapters { clouds: contexts, cluster: PlanContext::new(cluster), agents: AgentOrders::default() };
     let mut looks = Vec::new();
     for event in events {
         looks.append(&mut feed(&mut state, judge, event));
@@ -244,11 +245,11 @@ pub(crate) async fn ask(adapters: &Adapters, judge: &Judge, look: Look) -> Resul
     ask_one(adapters.of_look(&look), look).await
 }
 
-async fn ask_one(desk: Option<&Desk>, look: Look) -> Result<Answer, ReadError> {
-    let Some(desk) = desk else { return Err(too_slow("a cloud that the roster does not have")) };
+async fn ask_one(context: Option<&PlanContext>, look: Look) -> Result<Answer, ReadError> {
+    let Some(context) = context else { return Err(too_slow("a cloud that the roster does not have")) };
     // The program never closes the semaphore.
-    let _place = desk.looks.acquire().await;
-    desk.adapter.look(look).await
+    let _place = context.looks.acquire().await;
+    context.adapter.look(look).await
 }
 
 /// Runs the reads that the engine asks for, and those that it asks for then. False when time ran out.

@@ -194,9 +194,9 @@ fn note(context: &Context, looked: &Looked) {
 
 /// Reads at once what a controller would read at the deadline of the machine: action log, console, the cluster's view.
 async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Finding>> {
-    let desk = looked.state.desk();
-    let Found::One(key) = find::machine(&desk, word) else { return None };
-    let machine = machine::one(&desk, key);
+    let context = looked.state.context();
+    let Found::One(key) = find::machine(&context, word) else { return None };
+    let machine = machine::one(&context, key);
     let (Some(Standing::Absent(absence)), Some((cloud, seen)), MachineKey::Instance(name, id)) =
         (&machine.standing, machine.seen, &machine.key)
     else {
@@ -212,7 +212,7 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
     }
     let adapters = &looked.adapters;
     let actions = look::ask(adapters, judge, Look::Actions(name.clone(), id.clone())).await;
-    let mut gathered = Gathered { asked_at: Some(desk.now), ..Gathered::default() };
+    let mut gathered = Gathered { asked_at: Some(context.now), ..Gathered::default() };
     if let Ok(Read::Actions(actions)) = actions
         && let Some(last) = actions.first()
     {
@@ -228,6 +228,6 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
         }
     }
     let mut fault = Fault::from(absence.clone());
-    faults::enrich(&mut fault, &gathered, desk.roster, cloud, seen, desk.now);
+    faults::enrich(&mut fault, &gathered, context.roster, cloud, seen, context.now);
     Some(std::iter::once(fault.finding).chain(fault.more).collect())
 }

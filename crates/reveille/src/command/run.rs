@@ -38,7 +38,7 @@ use crate::adapters::cloud::{CloudReader, Strangers};
 use crate::adapters::cluster::{self, ClusterAdapter};
 use crate::adapters::poller::{Pace, poll};
 use crate::adapters::post::Listener;
-use crate::adapters::{Adapters, Desk, providers};
+use crate::adapters::{Adapters, PlanContext, providers};
 use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -50,7 +50,7 @@ use crate::driver::executor::Executor;
 use crate::driver::ledger_store::{self, LedgerStoreError, OpenLedgerStore};
 use crate::driver::ledger_writer::LedgerWriter;
 use crate::driver::ownership_check::OwnershipCheck;
-use crate::driver::pauses::{self, PauseDesk, ReadPauses};
+use crate::driver::pauses::{self, PauseContext, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
 use crate::hot::snapshot::Standing;
@@ -107,7 +107,7 @@ impl Prepared {
 /// The clouds of one roster.
 #[derive(Clone, Default)]
 struct Reached {
-    desks: BTreeMap<CloudName, Desk>,
+    contexts: BTreeMap<CloudName, PlanContext>,
     strangers: BTreeMap<CloudName, Strangers>,
 }
 
@@ -206,13 +206,13 @@ async fn attend(
             driver = drivers.join_next() => match driver {
                 None => break,
                 Some(Ok((_, (state, Ended::LedgerOver)))) => {
-                    let name = state.desk().roster.name.clone();
+                    let name = state.context().roster.name.clone();
                     broken.get_or_insert(anyhow!("the ledger of roster {name} takes nothing more"));
                     stop.send_replace(true);
                 }
                 Some(Ok((_, (state, Ended::Fenced)))) => {
-                    let desk = state.desk();
-                    let name = &desk.roster.name;
+                    let context = state.context();
+                    let name = &context.roster.name;
                     broken.get_or_insert(anyhow!("another process took over the ledger of roster {name}"));
                     stop.send_replace(true);
                 }
@@ -299,11 +299,11 @@ async fn clouds(
         let period = wants.iter().map(|(roster, _)| roster.timing.cloud_period).min().unwrap_or_default();
         let full = wants.iter().map(|(roster, _)| roster.timing.cloud_full_period).min().unwrap_or_default();
         let (reader, cloud, kick) = CloudReader::new(first.clone(), at.clone(), wants, project);
-        let desk = Desk::new(Arc::new(cloud));
+        let context = PlanContext::new(Arc::new(cloud));
         let mut listeners = Vec::new();
         for (index, name) in sharers {
             let clouds = reached.entry(index).or_default();
-            clouds.desks.insert(name.clone(), desk.clone());
+            clouds.contexts.insert(name.clone(), context.clone());
             clouds.strangers.insert(name.clone(), reader.strangers());
             listeners.push(Listener { cloud: name.clone(), events: prepared[index].events.clone() });
         }
@@ -416,10 +416,10 @@ fn launch(
     let started = Record::Started { at: now, fence };
     let ended = |_| Failure::internal(anyhow!("cannot begin in the ledger: its thread has ended"));
     ledger_writer.note(started).map_err(ended)?;
-    let Reached { desks, strangers } = clouds;
+    let Reached { contexts, strangers } = clouds;
     let ownership_check = OwnershipCheck::new(checked.written, strangers);
-    let cluster_desk = Desk::new(Arc::new(ClusterAdapter(cluster.clone())));
-    let adapters = Adapters { clouds: desks, cluster: cluster_desk, agents: orders };
+    let cluster_context = PlanContext::new(Arc::new(ClusterAdapter(cluster.clone())));
+    let adapters = Adapters { clouds: contexts, cluster: cluster_context, agents: orders };
     let Beside { standing, presence } = beside;
     let fence = ledger_store::fence_check(&state_dir);
     let leads = match presence.clone() {
@@ -452,7 +452,7 @@ fn launch(
         acks,
         inbox,
         executor,
-        pauses: PauseDesk::new(pauses, ownership_check),
+        pauses: PauseContext::new(pauses, ownership_check),
         stop: stopped.clone(),
         questions,
         clock: clock::system(),
@@ -567,7 +567,8 @@ fn rolls(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<A
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
     for (state, how) in ended.values() {
-        let (text, code) = printing::print(context, Report::RollReport(roll::report(&state.desk())), false)?;
+        let (text, code) =
+            printing::print(context, Report::RollReport(roll::report(&state.context())), false)?;
         texts.push(text);
         exit = exit.max(code);
         if *how == Ended::TimeOver {

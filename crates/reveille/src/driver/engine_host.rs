@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Production and the demo share this module: the driver feeds it by the wall clock and real adapters, the demo by the
-//! time of a simulated world. After every step a separate checker tests the invariants; it does not use the guards that
+//! time of a simulated world. After every step a separate checker tests the invariants; it does not use the safeguards that
 //! it checks. It checks what the step touched, and everything once in ten seconds. A call that breaks an invariant is not
 //! passed on. Once stopping has begun, no new intent gets into the ledger, so no call is made.
 
@@ -83,7 +83,7 @@ impl EngineHost {
     /// Takes ownership of the state.
     pub(crate) fn new(state: State, ledger_writer: LedgerWriter) -> Self {
         Self {
-            redact: Redactor::of(state.desk().roster),
+            redact: Redactor::of(state.context().roster),
             state,
             ledger_writer,
             recorder: None,

@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::ledger_backend::{FenceCheck, Lead};
-use crate::adapters::{Adapters, Desk};
+use crate::adapters::{Adapters, PlanContext};
 
 /// The limit for the wait for a permit and the read together.
 const LOOK_WITHIN: Duration = Duration::from_secs(60);
@@ -112,8 +112,8 @@ impl Executor {
 
     /// Tells the cloud's poller to list now.
     pub(crate) fn list(&self, cloud: &CloudName) {
-        if let Some(desk) = self.adapters.clouds.get(cloud) {
-            desk.adapter.list_now();
+        if let Some(context) = self.adapters.clouds.get(cloud) {
+            context.adapter.list_now();
         }
     }
 
@@ -142,18 +142,18 @@ impl Executor {
     /// Makes a call if this process still leads, and answers with `Done`.
     pub(crate) fn call(&self, intent: IntentId, fence: Fence, call: Call) {
         let counted = Counted::of(&self.under_way.calls);
-        let (events, desk) = (self.events.clone(), self.adapters.of_call(&call).cloned());
+        let (events, context) = (self.events.clone(), self.adapters.of_call(&call).cloned());
         let leads = self.fence.clone();
         let agents = self.adapters.agents.clone();
         tokio::spawn(async move {
-            let outcome = match desk {
+            let outcome = match context {
                 _ if matches!(call, Call::AskAgent(_)) => {
                     match proved(&leads, fence, &call, Instant::now() + PLACE_WITHIN).await {
                         Ok(()) => agents.ask(intent, fence, call).await,
                         Err(outcome) => outcome,
                     }
                 }
-                Some(desk) => perform(&desk, &leads, fence, call).await,
+                Some(context) => perform(&context, &leads, fence, call).await,
                 None => Outcome::Refused { text: Arc::from("the roster has no such cloud") },
             };
             drop(events.send(Event::Done { intent, outcome }).await);
@@ -163,21 +163,21 @@ impl Executor {
 }
 
 /// The answer of this adapter within the deadline, or why there is none.
-async fn answered(desk: Option<&Desk>, look: &Look) -> Result<Answer, ReadError> {
-    let Some(desk) = desk else {
+async fn answered(context: Option<&PlanContext>, look: &Look) -> Result<Answer, ReadError> {
+    let Some(context) = context else {
         return Err(unread(look, ReadErrorKind::Unavailable, "the roster has no such cloud"));
     };
-    match timeout(LOOK_WITHIN, guarded(read(desk, look.clone()))).await {
+    match timeout(LOOK_WITHIN, guarded(read(context, look.clone()))).await {
         Ok(Some(answer)) => answer,
         Ok(None) => Err(unread(look, ReadErrorKind::Malformed, "the reader failed; this is a fault of ours")),
         Err(_) => Err(unread(look, ReadErrorKind::TimedOut, "no answer within 60 s")),
     }
 }
 
-async fn read(desk: &Desk, look: Look) -> Result<Answer, ReadError> {
+async fn read(context: &PlanContext, look: Look) -> Result<Answer, ReadError> {
     // The program never closes the semaphore; the wait for a permit counts toward the caller's deadline.
-    let _place = desk.looks.acquire().await;
-    desk.adapter.look(look).await
+    let _place = context.looks.acquire().await;
+    context.adapter.look(look).await
 }
 
 /// Sixty kilobytes of console take milliseconds, and a thousand machines may fail at once, so the loop
@@ -220,16 +220,16 @@ async fn beside<T: Send + 'static>(
     }
 }
 
-async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
+async fn perform(context: &PlanContext, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
     let until = Instant::now() + PLACE_WITHIN;
-    let Ok(_place) = timeout_at(until, desk.calls.acquire()).await else {
+    let Ok(_place) = timeout_at(until, context.calls.acquire()).await else {
         let text = "other calls to the same cloud took too long";
         return Outcome::NotSent { text: Arc::from(text), retry_after: None };
     };
     if let Err(outcome) = proved(leads, fence, &call, until).await {
         return outcome;
     }
-    match timeout(CALL_WITHIN, guarded(desk.adapter.call(call))).await {
+    match timeout(CALL_WITHIN, guarded(context.adapter.call(call))).await {
         Ok(Some(outcome)) => outcome,
         Ok(None) => Outcome::Unknown { text: Arc::from("the performer failed; this is a fault of ours") },
         Err(_) => Outcome::Unknown { text: Arc::from("no answer within 120 s") },

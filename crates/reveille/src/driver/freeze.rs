@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use reveille_core::model::hold::Scope;
+use reveille_core::model::blocker::Scope;
 use reveille_core::model::time::Time;
-use reveille_core::observe::tally::Count;
-use reveille_core::plan::desk::Desk;
+use reveille_core::observe::counts::Count;
+use reveille_core::plan::context::PlanContext;
 use reveille_core::plan::interlock;
 
 /// The freezes of the last log lines.
@@ -20,26 +20,26 @@ pub(super) struct Freezes {
 impl Freezes {
     /// Logs what changed since the last time. Before every source was read once, no machine counts as Ready; every
     /// process begins like that, so it is not logged.
-    pub(super) fn review(&mut self, desk: &Desk<'_>, now: Time) {
+    pub(super) fn review(&mut self, context: &PlanContext<'_>, now: Time) {
         // This runs after each event, and nearly always nothing is or was frozen, so it returns before it allocates names.
-        if self.told.is_empty() && !desk.freezes.is_any_frozen() {
+        if self.told.is_empty() && !context.freezes.is_any_frozen() {
             return;
         }
-        if !desk.cluster.synced_once() || desk.clouds.values().any(|cloud| !cloud.listed_once()) {
+        if !context.cluster.synced_once() || context.clouds.values().any(|cloud| !cloud.listed_once()) {
             return;
         }
-        for name in desk.roster.pools.keys() {
-            self.one(desk, now, Scope::Pool(name.clone()), desk.tally.pool(name));
+        for name in context.roster.pools.keys() {
+            self.one(context, now, Scope::Pool(name.clone()), context.counts.pool(name));
         }
-        self.one(desk, now, Scope::Roster, desk.tally.all());
+        self.one(context, now, Scope::Roster, context.counts.all());
     }
 
-    fn one(&mut self, desk: &Desk<'_>, now: Time, scope: Scope, count: Count) {
-        let roster = desk.roster.name.as_str();
-        let is_frozen = desk.freezes.is_frozen(&scope);
-        let settles = desk.freezes.left(now, desk.roster.timing.settle, &scope).is_some();
+    fn one(&mut self, context: &PlanContext<'_>, now: Time, scope: Scope, count: Count) {
+        let roster = context.roster.name.as_str();
+        let is_frozen = context.freezes.is_frozen(&scope);
+        let settles = context.freezes.left(now, context.roster.timing.settle, &scope).is_some();
         if is_frozen && !self.told.contains(&scope) {
-            let why = reason(desk, &scope, count);
+            let why = reason(context, &scope, count);
             tracing::warn!(roster, frozen = true, "repairs of {scope} are frozen: {why}");
             self.told.insert(scope);
         } else if !is_frozen && !settles && self.told.remove(&scope) {
@@ -53,12 +53,12 @@ fn with_a_fault(count: Count) -> String {
     format!("{} of {} machines have a fault", count.amiss, count.total())
 }
 
-fn reason(desk: &Desk<'_>, scope: &Scope, count: Count) -> String {
-    let limits = desk.roster.limits;
+fn reason(context: &PlanContext<'_>, scope: &Scope, count: Count) -> String {
+    let limits = context.roster.limits;
     if limits.are_too_many(count.amiss, count.total()) {
         format!("{}, and the limit is {}", with_a_fault(count), limits.tolerated(count.total()))
     } else if *scope == Scope::Roster
-        && let Some((silent, machines)) = interlock::dark_fleet(desk.cluster, count)
+        && let Some((silent, machines)) = interlock::dark_fleet(context.cluster, count)
     {
         format!("the kubelets of {silent} of {machines} machines are silent")
     } else {

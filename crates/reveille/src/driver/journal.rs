@@ -13,8 +13,8 @@ use reveille_core::record::Record;
 
 /// Logs one record. The state only supplies names for people.
 pub(crate) fn tell(state: &State, record: &Record) {
-    let desk = state.desk();
-    let roster = desk.roster.name.as_str();
+    let context = state.context();
+    let roster = context.roster.name.as_str();
     match record {
         Record::Opened { incident, key, label, pool, .. } => {
             let pool = pool.as_ref().map_or("", |pool| pool.as_str());
@@ -54,8 +54,8 @@ pub(crate) fn tell(state: &State, record: &Record) {
 }
 
 fn tell_intent(state: &State, record: &Record) {
-    let desk = state.desk();
-    let roster = desk.roster.name.as_str();
+    let context = state.context();
+    let roster = context.roster.name.as_str();
     match record {
         Record::Intended { intent, incident, call, .. } => {
             tracing::info!(roster, %incident, %intent, "{}: will {call}", label(state, *incident));

@@ -49,7 +49,7 @@ use engine_host::{EngineHost, Input};
 use executor::Executor;
 use freeze::Freezes;
 use ledger_writer::Ack;
-use pauses::PauseDesk;
+use pauses::PauseContext;
 use sight::Sight;
 
 /// The most events that wait for the loop. A sender waits beyond that.
@@ -98,7 +98,7 @@ pub(crate) struct Driver {
     /// Carries out the effects.
     pub(crate) executor: Executor,
     /// The pauses of operators and of the ownership check.
-    pub(crate) pauses: PauseDesk,
+    pub(crate) pauses: PauseContext,
     /// Becomes true when the process has to stop.
     pub(crate) stop: watch::Receiver<bool>,
     /// Questions of commands in other processes.
@@ -161,11 +161,11 @@ impl Driver {
             };
             let effects = self.take(inputs);
             self.perform(effects, &mut alarm);
-            if !self.engine_host.state().desk().leading {
+            if !self.engine_host.state().context().leading {
                 break Ended::Fenced;
             }
-            sight.review(&self.engine_host.state().desk());
-            freezes.review(&self.engine_host.state().desk(), (self.clock)());
+            sight.review(&self.engine_host.state().context());
+            freezes.review(&self.engine_host.state().context(), (self.clock)());
         };
         self.wind_down().await;
         let now = (self.clock)();
@@ -181,7 +181,7 @@ impl Driver {
 
     /// An event of the adapters; the ownership check sees it first, and its pauses come before it.
     fn review(&mut self, event: Event) -> Vec<Input> {
-        let changed = self.pauses.ownership_check.review(self.engine_host.state().desk().roster, &event);
+        let changed = self.pauses.ownership_check.review(self.engine_host.state().context().roster, &event);
         let pauses = changed.then(|| self.pauses.read()).flatten();
         pauses.map(command).into_iter().chain([Input::Event(event)]).collect()
     }
@@ -206,8 +206,8 @@ impl Driver {
     /// Every source has been read, and nothing is under way.
     fn has_settled(&self) -> bool {
         let state = self.engine_host.state();
-        let desk = state.desk();
-        let mut sources = desk.clouds.values().map(|cloud| &cloud.source).chain([&desk.cluster.source]);
+        let context = state.context();
+        let mut sources = context.clouds.values().map(|cloud| &cloud.source).chain([&context.cluster.source]);
         let spoken = sources.all(|source| source.last_good().is_some() || source.failing().is_some());
         let under_way = self.executor.under_way();
         spoken

@@ -37,14 +37,14 @@ pub(crate) fn reader(state_dir: &Path) -> ReadPauses {
 }
 
 /// Collects pauses and reports when they change.
-pub(crate) struct PauseDesk {
+pub(crate) struct PauseContext {
     read: ReadPauses,
     /// Our own check of ownership.
     pub(crate) ownership_check: OwnershipCheck,
     last: Option<BTreeSet<Pause>>,
 }
 
-impl PauseDesk {
+impl PauseContext {
     /// Pauses from a folder and from the ownership check.
     pub(crate) const fn new(read: ReadPauses, ownership_check: OwnershipCheck) -> Self {
         Self { read, ownership_check, last: None }
@@ -85,13 +85,13 @@ mod tests {
     fn changes_are_told_once_and_a_broken_file_covers_everything() {
         let (say, heard) = std::sync::mpsc::channel();
         let read = Box::new(move || heard.try_recv().unwrap_or_default());
-        let mut desk = PauseDesk::new(read, OwnershipCheck::default());
-        assert_eq!(desk.read(), Some(Command::Pauses(BTreeSet::new())), "the first reading always tells");
-        assert_eq!(desk.read(), None);
+        let mut context = PauseContext::new(read, OwnershipCheck::default());
+        assert_eq!(context.read(), Some(Command::Pauses(BTreeSet::new())), "the first reading always tells");
+        assert_eq!(context.read(), None);
         say.send((BTreeSet::from([gpu()]), vec![])).unwrap();
-        assert_eq!(desk.read(), Some(Command::Pauses(BTreeSet::from([gpu()]))));
+        assert_eq!(context.read(), Some(Command::Pauses(BTreeSet::from([gpu()]))));
         say.send((BTreeSet::from([gpu()]), vec!["x.json is not a pause".to_owned()])).unwrap();
-        let Some(Command::Pauses(all)) = desk.read() else { panic!("a change is told") };
+        let Some(Command::Pauses(all)) = context.read() else { panic!("a change is told") };
         assert!(all.iter().any(|pause| pause.scope == PauseScope::Roster), "{all:?}");
     }
 }

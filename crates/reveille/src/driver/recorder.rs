@@ -313,7 +313,7 @@ mod tests {
             let event = Event::Cluster(ClusterFact::Failed(error));
             engine_host.take(Time::from_ms(NOW.ms + number), Input::Event(event));
         }
-        assert_eq!(engine_host.state().desk().now.ms, NOW.ms + 1999, "every event was taken in");
+        assert_eq!(engine_host.state().context().now.ms, NOW.ms + 1999, "every event was taken in");
         engine_host.end();
         let (lines, notice) = read(directory.path());
         assert!(lines.len() > 10 && lines.len() < 2000, "{}", lines.len());

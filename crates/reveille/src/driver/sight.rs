@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use reveille_core::observe::source::{Source, Trust};
-use reveille_core::plan::desk::Desk;
+use reveille_core::plan::context::PlanContext;
 
 /// The last log line of each source.
 #[derive(Clone, Debug, Default)]
@@ -16,15 +16,15 @@ pub(super) struct Sight {
 
 impl Sight {
     /// Logs what changed since the last time.
-    pub(super) fn review(&mut self, desk: &Desk<'_>) {
-        self.one(desk, "cluster", &desk.cluster.source);
-        for (name, cloud) in desk.clouds {
-            self.one(desk, name.as_str(), &cloud.source);
+    pub(super) fn review(&mut self, context: &PlanContext<'_>) {
+        self.one(context, "cluster", &context.cluster.source);
+        for (name, cloud) in context.clouds {
+            self.one(context, name.as_str(), &cloud.source);
         }
     }
 
-    fn one(&mut self, desk: &Desk<'_>, name: &str, source: &Source) {
-        let trust = source.trust(desk.now);
+    fn one(&mut self, context: &PlanContext<'_>, name: &str, source: &Source) {
+        let trust = source.trust(context.now);
         // The source has not answered or failed yet; the start is not logged.
         if source.last_good().is_none() && source.failing().is_none() {
             return;
@@ -33,7 +33,7 @@ impl Sight {
         if before == Some(trust.is_given()) {
             return;
         }
-        let roster = desk.roster.name.as_str();
+        let roster = context.roster.name.as_str();
         match (trust, before) {
             (Trust::No(why), _) => {
                 tracing::warn!(

@@ -35,10 +35,10 @@ use super::executor::Executor;
 use super::ledger_backend::{FenceCheck, Lead, LedgerBackend};
 use super::ledger_writer::{Ack, LedgerWriter};
 use super::ownership_check::OwnershipCheck;
-use super::pauses::PauseDesk;
+use super::pauses::PauseContext;
 use super::{Driver, Ended, Question, Until, clock};
 use crate::adapters::agents::AgentOrders;
-use crate::adapters::{Adapter, Adapters, Desk};
+use crate::adapters::{Adapter, Adapters, PlanContext};
 use crate::fixture;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -183,10 +183,10 @@ fn start_with(
     let (events, inbox) = mpsc::channel(64);
     let (stop, stopped) = watch::channel(false);
     let (asks, questions) = mpsc::channel(1);
-    let desk = Desk::new(Arc::new(FakeAdapter(fake.clone())));
+    let context = PlanContext::new(Arc::new(FakeAdapter(fake.clone())));
     let adapters = Adapters {
-        clouds: BTreeMap::from([("os".into(), desk.clone())]),
-        cluster: desk,
+        clouds: BTreeMap::from([("os".into(), context.clone())]),
+        cluster: context,
         agents: AgentOrders::default(),
     };
     let driver = Driver {
@@ -194,7 +194,7 @@ fn start_with(
         acks,
         inbox,
         executor: Executor::new(adapters, Judge::built_in().unwrap(), leads, events.clone()),
-        pauses: PauseDesk::new(Box::new(|| (BTreeSet::new(), Vec::new())), OwnershipCheck::default()),
+        pauses: PauseContext::new(Box::new(|| (BTreeSet::new(), Vec::new())), OwnershipCheck::default()),
         stop: stopped,
         questions,
         clock,
@@ -287,7 +287,7 @@ async fn a_ledger_that_refuses_prevents_every_call() {
     let fake = bench.fake.clone();
     let (state, _) = bench.end().await;
     assert_eq!(fake.calls(), 0);
-    assert!(state.desk().ledger_error.is_some(), "and it says why");
+    assert!(state.context().ledger_error.is_some(), "and it says why");
 }
 
 #[tokio::test]
@@ -299,7 +299,7 @@ async fn a_lost_lock_fences_the_call_off_and_ends_all_acting() {
     let fake = bench.fake.clone();
     let (state, ended) = tokio::time::timeout(PATIENCE, bench.running).await.unwrap().unwrap();
     assert_eq!((fake.calls(), ended), (0, Ended::Fenced));
-    assert!(!state.desk().leading, "another process leads");
+    assert!(!state.context().leading, "another process leads");
     assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Fenced {}, .. })));
 }
 
@@ -399,7 +399,7 @@ async fn a_question_does_not_wait_behind_a_flood_of_events() {
     {}
     let (answer, answered) = oneshot::channel();
     let question: Question = Box::new(|state, _| {
-        let source = &state.desk().clouds[&"os".into()].source;
+        let source = &state.context().clouds[&"os".into()].source;
         answer.send(source.failing().map_or(0, |failing| failing.times)).unwrap();
     });
     bench.asks.try_send(question).unwrap();
@@ -439,10 +439,10 @@ async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
 #[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let fake = Arc::new(Fake { hold: Some(Arc::new(Notify::new())), ..Fake::default() });
-    let desk = Desk::new(Arc::new(FakeAdapter(fake.clone())));
+    let context = PlanContext::new(Arc::new(FakeAdapter(fake.clone())));
     let adapters = Adapters {
-        clouds: BTreeMap::from([("os".into(), desk.clone())]),
-        cluster: desk.clone(),
+        clouds: BTreeMap::from([("os".into(), context.clone())]),
+        cluster: context.clone(),
         agents: AgentOrders::default(),
     };
     let (events, mut inbox) = mpsc::channel(8);
@@ -455,7 +455,8 @@ async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     );
     let Some(Event::Done { intent, outcome }) = inbox.recv().await else { panic!("a call is answered") };
     assert_eq!((intent, matches!(outcome, Outcome::Unknown { .. })), (IntentId(1), true), "{outcome}");
-    let _all = desk.looks.acquire_many(u32::try_from(desk.looks.available_permits()).unwrap()).await.unwrap();
+    let _all =
+        context.looks.acquire_many(u32::try_from(context.looks.available_permits()).unwrap()).await.unwrap();
     executor.look(reveille_core::model::id::LookId(1), Look::Instance("os".into(), "i1".into()));
     let Some(Event::Looked { answer: Err(error), .. }) = inbox.recv().await else {
         panic!("a read is answered")

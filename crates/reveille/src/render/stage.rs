@@ -159,12 +159,12 @@ impl Stage {
 
     /// Ends a moment: prints doubts and blocked repairs, and redraws the status.
     pub(crate) fn moment(&mut self, at: Time, state: &State) {
-        let report = roll::report(&state.desk());
+        let report = roll::report(&state.context());
         if report.machines.is_empty() {
             return;
         }
         self.doubts(at, &report.sources);
-        self.holds(at, &plan::report(&state.desk()));
+        self.holds(at, &plan::report(&state.context()));
         let signs: String = report
             .machines
             .iter()

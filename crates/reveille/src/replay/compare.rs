@@ -201,13 +201,13 @@ fn decisions(effects: Vec<Effect>) -> Vec<Effect> {
 fn reasons(key: &IncidentKey, then: &State, now: &State) -> Vec<String> {
     let mut said = Vec::new();
     for (word, state) in [("recorded roster", then), ("this roster", now)] {
-        let desk = state.desk();
-        let Some(case) = desk.cases.get(key) else {
+        let context = state.context();
+        let Some(case) = context.cases.get(key) else {
             said.push(format!("{word}: no open incident"));
             continue;
         };
-        let decision = next::decision(&desk, case);
-        said.push(format!("{word}: {}", next::report(&desk, case, &decision).what));
+        let decision = next::decision(&context, case);
+        said.push(format!("{word}: {}", next::report(&context, case, &decision).what));
         for held in next::held(&decision) {
             said.push(format!("{word}: {} is held: {}", held.what, held.why.join("; ")));
         }

@@ -58,8 +58,8 @@ impl Teller {
     /// A teller with the names from the engine's memory.
     pub(crate) fn knowing(state: &State) -> Self {
         let mut teller = Self::default();
-        let desk = state.desk();
-        let open = desk.cases.values().map(|case| &case.incident);
+        let context = state.context();
+        let open = context.cases.values().map(|case| &case.incident);
         for incident in open.chain(state.closed().map(|closed| &closed.incident)) {
             teller.know(incident);
         }

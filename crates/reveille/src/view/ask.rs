@@ -61,23 +61,23 @@ pub(crate) struct Asked<'a> {
 
 /// Answers a question from a state.
 pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
-    let mut desk = state.desk();
-    desk.acting |= asked.as_if_acting;
-    desk.now = asked.now.unwrap_or(desk.now).max(desk.now);
+    let mut context = state.context();
+    context.acting |= asked.as_if_acting;
+    context.now = asked.now.unwrap_or(context.now).max(context.now);
     Reply::Report(Box::new(match ask {
-        Ask::Roll => Report::RollReport(roll::report(&desk)),
-        Ask::Plan => Report::PlanReport(plan::report(&desk)),
-        Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&desk, state.closed(), *all)),
-        Ask::Why { machine, timeline } => match find::machine(&desk, machine) {
+        Ask::Roll => Report::RollReport(roll::report(&context)),
+        Ask::Plan => Report::PlanReport(plan::report(&context)),
+        Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&context, state.closed(), *all)),
+        Ask::Why { machine, timeline } => match find::machine(&context, machine) {
             Found::One(key) => {
                 let trace = state.trace(&key).cloned();
                 let told = why::Told { trace: trace.as_ref(), timeline: *timeline, better: asked.better };
-                let why = why::report(&desk, state.closed(), key, &told);
+                let why = why::report(&context, state.closed(), key, &told);
                 Report::WhyReport(Box::new(why))
             }
             Found::Several(names) => return Reply::Several(names),
             Found::Nobody(alike) => {
-                let unread: Vec<String> = sources(&desk)
+                let unread: Vec<String> = sources(&context)
                     .into_iter()
                     .filter(|source| !source.trusted)
                     .map(|source| format!("{} ({})", source.name, source.why_not.unwrap_or_default()))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reveille_core::model::incident::MachineKey;
-use reveille_core::plan::desk::Desk;
+use reveille_core::plan::context::PlanContext;
 
 use super::machine;
 
@@ -24,8 +24,8 @@ const PREFIX_MIN: usize = 4;
 const ALIKE_MAX: usize = 3;
 
 /// Looks for a machine.
-pub(crate) fn machine(desk: &Desk<'_>, word: &str) -> Found {
-    let machines = machine::all(desk);
+pub(crate) fn machine(context: &PlanContext<'_>, word: &str) -> Found {
+    let machines = machine::all(context);
     let id_of = |key: &MachineKey| match key {
         MachineKey::Instance(_, id) => id.to_string(),
         MachineKey::Node(name) => name.to_string(),
@@ -50,7 +50,7 @@ pub(crate) fn machine(desk: &Desk<'_>, word: &str) -> Found {
         [] => Found::Nobody(alike(word, machines.iter().map(|machine| machine.name().to_string()))),
         several => {
             let named = |key: &&MachineKey| {
-                let machine = machine::one(desk, (*key).clone());
+                let machine = machine::one(context, (*key).clone());
                 format!("{} ({})", machine.name(), reveille_wire::report::key_text(key))
             };
             Found::Several(several.iter().map(named).collect())

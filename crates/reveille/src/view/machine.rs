@@ -13,7 +13,7 @@ use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::observe::cloud::{CloudView, Seen};
-use reveille_core::plan::desk::{Case, Desk};
+use reveille_core::plan::context::{Case, PlanContext};
 use reveille_core::record::Verdict;
 use reveille_wire::report::{Ago, Answers, MachineReport, key_text};
 
@@ -30,30 +30,30 @@ pub(crate) struct Machine<'a> {
 }
 
 /// Every machine of the roster: all instances with a cluster mark, and Nodes without an instance that have a problem.
-pub(crate) fn all<'a>(desk: &Desk<'a>) -> Vec<Machine<'a>> {
+pub(crate) fn all<'a>(context: &PlanContext<'a>) -> Vec<Machine<'a>> {
     let mut keys: Vec<MachineKey> = Vec::new();
-    for (cloud, view) in desk.clouds {
+    for (cloud, view) in context.clouds {
         keys.extend(view.instances.keys().map(|id| MachineKey::Instance(cloud.clone(), id.clone())));
     }
-    for key in desk.cases.keys() {
+    for key in context.cases.keys() {
         if let Subject::Machine(machine) = &key.subject
-            && desk.seen(machine).is_none()
+            && context.seen(machine).is_none()
             && keys.last() != Some(machine)
         {
             keys.push(machine.clone());
         }
     }
-    keys.into_iter().map(|key| one(desk, key)).collect()
+    keys.into_iter().map(|key| one(context, key)).collect()
 }
 
 /// One machine.
-pub(crate) fn one<'a>(desk: &Desk<'a>, key: MachineKey) -> Machine<'a> {
-    let seen = desk.seen(&key);
-    let standing = seen.map(|(cloud, seen)| absence::judge_instance(desk.witness(cloud), seen));
+pub(crate) fn one<'a>(context: &PlanContext<'a>, key: MachineKey) -> Machine<'a> {
+    let seen = context.seen(&key);
+    let standing = seen.map(|(cloud, seen)| absence::judge_instance(context.witness(cloud), seen));
     let subject = Subject::Machine(key.clone());
     let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
     let last = IncidentKey { subject, kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
-    let mut cases: Vec<&Case> = desk.cases.range(first..=last).map(|(_, case)| case).collect();
+    let mut cases: Vec<&Case> = context.cases.range(first..=last).map(|(_, case)| case).collect();
     let absent = matches!(standing, Some(Standing::Absent(_)) | None);
     // Of several problems the one at the earliest stage comes first: without a security group, pod ranges do not matter yet.
     let stage = |case: &Case| case.incident.findings.first().map(|finding| finding.stage);
@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Its row.
-    pub(crate) fn report(&self, desk: &Desk<'a>) -> MachineReport {
+    pub(crate) fn report(&self, context: &PlanContext<'a>) -> MachineReport {
         let answers = self.answers();
         let root = self.root();
         let state = match (answers, root, &self.standing) {
@@ -149,7 +149,7 @@ impl<'a> Machine<'a> {
             (_, None, _) => "ready".to_owned(),
         };
         let node = self.node();
-        let node_zone = || node.as_ref().and_then(|name| desk.cluster.nodes.get(name)?.node.zone.clone());
+        let node_zone = || node.as_ref().and_then(|name| context.cluster.nodes.get(name)?.node.zone.clone());
         let zone = self.seen.and_then(|(_, seen)| seen.instance.zone.clone()).or_else(node_zone);
         let (cloud, instance) = match &self.key {
             MachineKey::Instance(cloud, id) => (Some(cloud.to_string()), Some(id.to_string())),
@@ -163,17 +163,17 @@ impl<'a> Machine<'a> {
             answers,
             stage: self.stage().map(|stage| stage.name().to_owned()),
             state,
-            since: self.since(desk).map(|at| Ago::new(at, desk.now)),
-            what: self.what(desk),
+            since: self.since(context).map(|at| Ago::new(at, context.now)),
+            what: self.what(context),
             node: node.map(|node| node.to_string()),
             instance,
             cloud,
         }
     }
 
-    fn since(&self, desk: &Desk<'a>) -> Option<Time> {
+    fn since(&self, context: &PlanContext<'a>) -> Option<Time> {
         let opened = || self.absence().or_else(|| self.root()).map(|case| case.incident.first_seen);
-        let ready_since = || self.node().and_then(|name| Some(desk.cluster.nodes.get(&name)?.ready_since));
+        let ready_since = || self.node().and_then(|name| Some(context.cluster.nodes.get(&name)?.ready_since));
         let seen = self.seen.map(|(_, seen)| seen);
         match self.answers() {
             Answers::No => opened(),
@@ -190,9 +190,9 @@ impl<'a> Machine<'a> {
     }
 
     /// The problem in one line; empty when there is none.
-    fn what(&self, desk: &Desk<'_>) -> String {
+    fn what(&self, context: &PlanContext<'_>) -> String {
         match (&self.standing, self.root()) {
-            (Some(Standing::CannotTell(why)), _) => super::blind_words(desk, &why.to_string()),
+            (Some(Standing::CannotTell(why)), _) => super::blind_words(context, &why.to_string()),
             (Some(standing @ (Standing::Excused(_) | Standing::Starting(_))), _) => standing.to_string(),
             (Some(Standing::Absent(absence)), root) => {
                 let finding =

@@ -22,14 +22,14 @@ pub(crate) mod why;
 use reveille_core::model::time::Time;
 use reveille_core::observe::source::{Source, Trust};
 use reveille_core::plan::budget::Tried;
-use reveille_core::plan::desk::Desk;
+use reveille_core::plan::context::PlanContext;
 use reveille_core::remedies::Rung;
 use reveille_wire::report::{Ago, PauseReport, SourceReport, TriedReport};
 
 /// The sources of a roster: the cluster first, then the clouds by name.
-pub(crate) fn sources(desk: &Desk<'_>) -> Vec<SourceReport> {
-    let cluster = source("cluster", &desk.cluster.source, desk.now);
-    let clouds = desk.clouds.values().map(|cloud| source(cloud.name.as_str(), &cloud.source, desk.now));
+pub(crate) fn sources(context: &PlanContext<'_>) -> Vec<SourceReport> {
+    let cluster = source("cluster", &context.cluster.source, context.now);
+    let clouds = context.clouds.values().map(|cloud| source(cloud.name.as_str(), &cloud.source, context.now));
     std::iter::once(cluster).chain(clouds).collect()
 }
 
@@ -39,29 +39,29 @@ pub(crate) fn all_trusted(sources: &[SourceReport]) -> bool {
 }
 
 /// Pauses of operators and of the ownership check.
-pub(crate) fn pauses(desk: &Desk<'_>) -> Vec<PauseReport> {
-    desk.pauses.iter().map(PauseReport::from).collect()
+pub(crate) fn pauses(context: &PlanContext<'_>) -> Vec<PauseReport> {
+    context.pauses.iter().map(PauseReport::from).collect()
 }
 
 /// What was tried so far, by kind of repair, the cheapest first.
-pub(crate) fn tried(desk: &Desk<'_>) -> Vec<TriedReport> {
+pub(crate) fn tried(context: &PlanContext<'_>) -> Vec<TriedReport> {
     let count = |(rung, tried): (&Rung, &Tried)| TriedReport {
         repair: rung.name().to_owned(),
         requested: tried.requested,
         verified: tried.verified,
     };
-    desk.book.tried().iter().map(count).collect()
+    context.book.tried().iter().map(count).collect()
 }
 
 /// A source that cannot be trusted is explained once, beside everything that depends on it; everywhere
 /// else only its name is given.
-pub(crate) fn blind_words(desk: &Desk<'_>, why: &str) -> String {
-    let clouds = desk.clouds.values().map(|cloud| (cloud.name.as_str(), &cloud.source));
-    let told = |(_, source): &(&str, &Source)| match source.trust(desk.now) {
+pub(crate) fn blind_words(context: &PlanContext<'_>, why: &str) -> String {
+    let clouds = context.clouds.values().map(|cloud| (cloud.name.as_str(), &cloud.source));
+    let told = |(_, source): &(&str, &Source)| match source.trust(context.now) {
         Trust::No(said) => why.contains(&*said),
         Trust::Since(_) => false,
     };
-    match std::iter::once(("the cluster", &desk.cluster.source)).chain(clouds).find(told) {
+    match std::iter::once(("the cluster", &context.cluster.source)).chain(clouds).find(told) {
         Some((name, _)) => format!("no reliable data from {name}"),
         None => why.to_owned(),
     }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use reveille_core::effect::Call;
 use reveille_core::model::agent::Ask;
-use reveille_core::model::hold::Hold;
+use reveille_core::model::blocker::Blocker;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::context::{Case, PlanContext};
 use reveille_core::plan::decide::{Decision, Next, decide, due_at};
-use reveille_core::plan::desk::{Case, Desk};
 use reveille_core::plan::interlock;
 use reveille_core::plan::ladder;
 use reveille_core::remedies::{AskAgent, Rung, ladder, rejoin};
 use reveille_wire::report::{HeldReport, In, NextReport};
 
 /// The next step for an incident, as an imperative or a clause.
-pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextReport {
+pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
         Next::Held { rung, call } => {
@@ -25,7 +25,7 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
             (format!("{what}: blocked{why}"), None)
         }
         Next::Wait { until, why } => {
-            (since_sight(desk, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
+            (since_sight(context, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
         }
         Next::Gather(_) => ("reading console and action log first".to_owned(), None),
         Next::UnderWay(intent) => {
@@ -33,24 +33,24 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
             let what = attempt.map_or_else(|| intent.to_string(), |attempt| attempt.call.to_string());
             (format!("running: {what}"), None)
         }
-        Next::Blind(why) => (format!("no decision: {}", super::blind_words(desk, why)), None),
+        Next::Blind(why) => (format!("no decision: {}", super::blind_words(context, why)), None),
         Next::Ask(how) => (format!("manual action: {}", asked(case, how)), None),
-        Next::Well => well(desk, case),
+        Next::Well => well(context, case),
     };
-    let then = matches!(decision.next, Next::Wait { .. }).then(|| then(desk, case));
-    NextReport { what, not_before: not_before.map(|at| In::new(at, desk.now)), then }
+    let then = matches!(decision.next, Next::Wait { .. }).then(|| then(context, case));
+    NextReport { what, not_before: not_before.map(|at| In::new(at, context.now)), then }
 }
 
 /// A deadline that was extended because a data source failed must not claim to count from the first sight.
-fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
+fn since_sight(context: &PlanContext<'_>, case: &Case, until: Time) -> Option<String> {
     let after = case.due_after?;
-    let is_patience = due_at(desk, case) == Ok(Some(until));
+    let is_patience = due_at(context, case) == Ok(Some(until));
     (is_patience && until > case.incident.first_seen + after + Span::from_s(1))
         .then(|| format!("waits until {after} after the data source returned"))
 }
 
 /// What an incident waits for: the first repair step from the present one on that is allowed and would help.
-fn then(desk: &Desk<'_>, case: &Case) -> String {
+fn then(context: &PlanContext<'_>, case: &Case) -> String {
     let incident = &case.incident;
     let cause = incident.cause();
     let rungs = ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
@@ -58,9 +58,9 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
         if ladder::no_use(rung, cause).is_some() {
             continue;
         }
-        match (interlock::mode_of(desk, case, rung.class()), rung) {
+        match (interlock::mode_of(context, case, rung.class()), rung) {
             (Mode::Off, _) => {}
-            (Mode::Act, Rung::Rejoin) if rejoin::ask(desk, case).is_ok() => {
+            (Mode::Act, Rung::Rejoin) if rejoin::ask(context, case).is_ok() => {
                 return format!("asks its agent to {}", Ask::Rejoin.says());
             }
             (_, Rung::Rejoin) => return format!("manual action: {}", asked(case, rung.says())),
@@ -86,11 +86,11 @@ pub(crate) fn asked(case: &Case, how: &str) -> String {
     }
 }
 
-fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
-    let pool = case.incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name));
-    let dwell = pool.map_or(desk.roster.timing.cloud_period, |pool| pool.deadlines.dwell);
+fn well(context: &PlanContext<'_>, case: &Case) -> (String, Option<Time>) {
+    let pool = case.incident.pool.as_ref().and_then(|name| context.roster.pools.get(name));
+    let dwell = pool.map_or(context.roster.timing.cloud_period, |pool| pool.deadlines.dwell);
     let until = case.incident.well_since.map(|since| since + dwell);
-    ("recovered; closes when it stays so".to_owned(), until.filter(|at| *at > desk.now))
+    ("recovered; closes when it stays so".to_owned(), until.filter(|at| *at > context.now))
 }
 
 /// The next step on one line: when, what, and what for.
@@ -105,8 +105,8 @@ pub(crate) fn line(next: &NextReport, when: &str) -> String {
 }
 
 /// The planner's decision for an incident.
-pub(crate) fn decision(desk: &Desk<'_>, case: &Case) -> Decision {
-    decide(desk, case)
+pub(crate) fn decision(context: &PlanContext<'_>, case: &Case) -> Decision {
+    decide(context, case)
 }
 
 /// Repair steps that are blocked, and why.
@@ -115,7 +115,7 @@ pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
         Next::Held { rung: next, call: Some(call) } if *next == rung => would(rung, call),
         _ => rung.says().to_owned(),
     };
-    let report = |(rung, holds): &(Rung, Vec<Hold>)| HeldReport {
+    let report = |(rung, holds): &(Rung, Vec<Blocker>)| HeldReport {
         what: what(*rung),
         why: holds.iter().map(ToString::to_string).collect(),
     };

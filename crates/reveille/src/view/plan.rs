@@ -1,7 +1,7 @@
 //! The plan: every open incident in exactly one list, with the next step and everything that blocks it.
 
+use reveille_core::plan::context::PlanContext;
 use reveille_core::plan::decide::Next;
-use reveille_core::plan::desk::Desk;
 use reveille_wire::report::{
     ActReport, AskReport, BlindReport, In, NextReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport,
 };
@@ -9,28 +9,28 @@ use reveille_wire::report::{
 use super::next;
 
 /// The plan for every open incident.
-pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
+pub(crate) fn report(context: &PlanContext<'_>) -> PlanReport {
     let mut plan = PlanReport {
-        roster: desk.roster.name.to_string(),
-        at: desk.now,
+        roster: context.roster.name.to_string(),
+        at: context.now,
         summary: PlanSummary::default(),
-        sources: super::sources(desk),
-        pauses: super::pauses(desk),
+        sources: super::sources(context),
+        pauses: super::pauses(context),
         acts: Vec::new(),
         held: Vec::new(),
         waits: Vec::new(),
         asks: Vec::new(),
         blind: Vec::new(),
-        tried: super::tried(desk),
+        tried: super::tried(context),
     };
-    let mut cases: Vec<_> = desk.cases.values().collect();
+    let mut cases: Vec<_> = context.cases.values().collect();
     cases.sort_by_key(|case| case.incident.id);
     for case in cases {
         let incident = &case.incident;
         let (id, subject) = (incident.id.to_string(), incident.label.to_string());
         let kind = incident.key.kind.name().to_owned();
         let pool = incident.pool.as_ref().map(ToString::to_string);
-        let decision = next::decision(desk, case);
+        let decision = next::decision(context, case);
         match &decision.next {
             Next::Act { call, .. } => plan.acts.push(ActReport {
                 incident: id,
@@ -50,7 +50,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
                 });
             }
             Next::Wait { .. } | Next::Gather(_) | Next::UnderWay(_) | Next::Well => {
-                let next = next::report(desk, case, &decision);
+                let next = next::report(context, case, &decision);
                 let NextReport { what: why, not_before: until, then } = next;
                 plan.waits.push(WaitReport { incident: id, subject, kind, until, why, then });
             }
@@ -59,7 +59,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
                 plan.asks.push(AskReport { incident: id, subject, kind, how });
             }
             Next::Blind(why) => {
-                let why = super::blind_words(desk, why);
+                let why = super::blind_words(context, why);
                 plan.blind.push(BlindReport { incident: id, subject, kind, why });
             }
         }

@@ -4,7 +4,7 @@
 //! joining all the same.
 
 use reveille_core::model::incident::Subject;
-use reveille_core::plan::desk::Desk;
+use reveille_core::plan::context::PlanContext;
 use reveille_wire::report::{RollReport, RollSummary};
 
 use super::machine::{self, Machine};
@@ -14,21 +14,21 @@ use super::next;
 const NEXT_MAX: usize = 5;
 
 /// Makes the status report.
-pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
-    let machines = machine::all(desk);
-    let mut rows: Vec<_> = machines.iter().map(|machine| machine.report(desk)).collect();
+pub(crate) fn report(context: &PlanContext<'_>) -> RollReport {
+    let machines = machine::all(context);
+    let mut rows: Vec<_> = machines.iter().map(|machine| machine.report(context)).collect();
     rows.sort_by(|a, b| {
         let order = |row: &reveille_wire::report::MachineReport| (row.answers, row.state == "ready");
         (order(a), &a.name, &a.key).cmp(&(order(b), &b.name, &b.key))
     });
     RollReport {
-        roster: desk.roster.name.to_string(),
-        at: desk.now,
+        roster: context.roster.name.to_string(),
+        at: context.now,
         summary: RollSummary::of(&rows),
-        sources: super::sources(desk),
-        pauses: super::pauses(desk),
+        sources: super::sources(context),
+        pauses: super::pauses(context),
         machines: rows,
-        next: next_lines(desk, &machines),
+        next: next_lines(context, &machines),
         // The engine does not know these fields; the caller adds them.
         rancher: None,
         hot: Vec::new(),
@@ -37,14 +37,14 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
     }
 }
 
-fn next_lines(desk: &Desk<'_>, machines: &[Machine<'_>]) -> Vec<String> {
+fn next_lines(context: &PlanContext<'_>, machines: &[Machine<'_>]) -> Vec<String> {
     let mut lines = Vec::new();
-    let shared = desk.cases.values().filter(|case| {
+    let shared = context.cases.values().filter(|case| {
         !matches!(case.incident.key.subject, Subject::Machine(_)) && case.incident.well_since.is_none()
     });
     for case in shared {
-        let decision = next::decision(desk, case);
-        let what = next::report(desk, case, &decision).what;
+        let decision = next::decision(context, case);
+        let what = next::report(context, case, &decision).what;
         lines.push(format!("{}: {}: {what}", case.incident.label, machine::case_clause(case)));
     }
     let mut troubled: Vec<&Machine<'_>> =
@@ -52,8 +52,8 @@ fn next_lines(desk: &Desk<'_>, machines: &[Machine<'_>]) -> Vec<String> {
     troubled.sort_by_key(|machine| (machine.answers(), machine.name()));
     for machine in troubled {
         let Some(case) = machine.root() else { continue };
-        let decision = next::decision(desk, case);
-        let next = next::report(desk, case, &decision);
+        let decision = next::decision(context, case);
+        let next = next::report(context, case, &decision);
         let when = next.not_before.map_or_else(String::new, |until| format!("in {}: ", spoken(until.in_s)));
         lines.push(format!("{}: {}", machine.name(), next::line(&next, &when)));
     }

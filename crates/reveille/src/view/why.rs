@@ -11,7 +11,7 @@ use reveille_core::model::incident::{Finding, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::model::trace::Trace;
-use reveille_core::plan::desk::Desk;
+use reveille_core::plan::context::PlanContext;
 use reveille_wire::report::{
     Answers, AskedReport, AttemptReport, FindingReport, StageReport, StageState, WhyReport,
 };
@@ -36,34 +36,34 @@ pub(crate) struct Told<'a> {
 
 /// Why a machine is in its present state.
 pub(crate) fn report<'a>(
-    desk: &Desk<'_>,
+    context: &PlanContext<'_>,
     closed: impl Iterator<Item = &'a Closed>,
     key: MachineKey,
     told: &Told<'_>,
 ) -> WhyReport {
     let Told { trace, timeline, better } = *told;
-    let way = way::report(desk, &key, trace);
-    let machine = machine::one(desk, key);
+    let way = way::report(context, &key, trace);
+    let machine = machine::one(context, key);
     let mut findings = Vec::new();
     for case in &machine.cases {
         let is_absence = machine.absence().is_some_and(|absence| absence.incident.id == case.incident.id);
         let known = better.filter(|_| is_absence).unwrap_or(&case.incident.findings);
-        findings.extend(known.iter().map(|finding| FindingReport::new(finding, desk.now)));
+        findings.extend(known.iter().map(|finding| FindingReport::new(finding, context.now)));
     }
     let (mut held, mut no_use) = (Vec::new(), Vec::new());
     for case in &machine.cases {
-        let decision = next::decision(desk, case);
+        let decision = next::decision(context, case);
         held.append(&mut next::held(&decision));
         no_use.append(&mut next::no_use(&decision));
     }
     let next = machine.root().or_else(|| machine.cases.first().copied()).map(|case| {
-        let decision = next::decision(desk, case);
-        next::report(desk, case, &decision)
+        let decision = next::decision(context, case);
+        next::report(context, case, &decision)
     });
     let open = machine.cases.iter().filter_map(|case| case.incident.asked.as_ref());
-    let asked = open.map(|asked| AskedReport::new(asked, desk.now)).collect();
-    let done = attempts(desk, &machine, closed);
-    let mut row = machine.report(desk);
+    let asked = open.map(|asked| AskedReport::new(asked, context.now)).collect();
+    let done = attempts(context, &machine, closed);
+    let mut row = machine.report(context);
     if let (Some([first, ..]), Answers::No) = (better, row.answers)
         && machine.root().map(|case| case.incident.id) == machine.absence().map(|case| case.incident.id)
     {
@@ -72,12 +72,12 @@ pub(crate) fn report<'a>(
     let stage = row.stage.as_deref().and_then(Stage::from_name);
     let guessed = findings.first().is_some_and(|finding: &FindingReport| finding.confidence == "possible");
     let stages = stages(&machine, stage, guessed, trace.and_then(way::stands));
-    let timeline = timeline.then(|| way::timeline(desk, &machine.key, trace, &stages));
+    let timeline = timeline.then(|| way::timeline(context, &machine.key, trace, &stages));
     WhyReport {
         hot: Vec::new(),
         hot_unread: Vec::new(),
-        roster: desk.roster.name.to_string(),
-        at: desk.now,
+        roster: context.roster.name.to_string(),
+        at: context.now,
         stages,
         way,
         timeline,
@@ -89,7 +89,7 @@ pub(crate) fn report<'a>(
         next,
         held,
         no_use,
-        sources: super::sources(desk),
+        sources: super::sources(context),
         // The engine does not know this field; the caller adds it.
         rancher: None,
     }
@@ -130,17 +130,17 @@ fn stages(
 }
 
 fn attempts<'a>(
-    desk: &Desk<'_>,
+    context: &PlanContext<'_>,
     machine: &Machine<'_>,
     closed: impl Iterator<Item = &'a Closed>,
 ) -> Vec<AttemptReport> {
     let about = |subject: &Subject| matches!(subject, Subject::Machine(key) if *key == machine.key);
     let recent =
-        |closed: &&Closed| about(&closed.incident.key.subject) && desk.now.since(closed.at) <= RECENT;
+        |closed: &&Closed| about(&closed.incident.key.subject) && context.now.since(closed.at) <= RECENT;
     let old: Vec<&Attempt> = closed.filter(recent).flat_map(|closed| &closed.incident.attempts).collect();
     let open = machine.cases.iter().flat_map(|case| &case.incident.attempts);
     let mut all: Vec<&Attempt> = old.into_iter().chain(open).collect();
     all.sort_by_key(|attempt| attempt.intent);
     let skip = all.len().saturating_sub(DONE_MAX);
-    all.into_iter().skip(skip).map(|attempt| AttemptReport::new(attempt, desk.now)).collect()
+    all.into_iter().skip(skip).map(|attempt| AttemptReport::new(attempt, context.now)).collect()
 }

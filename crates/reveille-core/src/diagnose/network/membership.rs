@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{GroupId, PortId};
 use crate::model::instance::Port;
 use crate::model::network::{Obstacle, SecurityGroup};
 use crate::model::roster::GroupRef;
+use crate::safeguard::{Safeguard, stands};
 
 /// What one port lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn need(port: &Port, wanted: &BTreeSet<&GroupId>, provided: &BTreeSet<&GroupId>)
     if missing.is_empty() {
         return None;
     }
-    let kept = port.groups.iter().filter(|_| stands(Guard::KeptGroups));
+    let kept = port.groups.iter().filter(|_| stands(Safeguard::KeptGroups));
     let full: BTreeSet<GroupId> = kept.chain(&missing).cloned().collect();
     assert!(port.groups.iter().all(|group| full.contains(group)), "a write never takes a group away");
     Some(PortNeed {

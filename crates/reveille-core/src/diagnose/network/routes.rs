@@ -24,9 +24,9 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::NodeName;
 use crate::model::network::{Family, Route, Router};
+use crate::safeguard::{Safeguard, stands};
 
 use super::outermost;
 
@@ -217,7 +217,7 @@ impl<'a> Ground<'a> {
 
     fn is_ours(&self, destination: &IpNet) -> bool {
         let inside = self.ranges.iter().any(|range| range.contains(&destination.trunc()));
-        inside || !stands(Guard::OwnRoutes)
+        inside || !stands(Safeguard::OwnRoutes)
     }
 
     fn owner(&self, range: &IpNet) -> Owner<'a> {

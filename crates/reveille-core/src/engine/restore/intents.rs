@@ -1,11 +1,11 @@
 //! Replays what was begun for incidents: an intent, how its call ended, and what a fresh read told of it. One without an outcome
-//! stays open, and is read back before anything else is decided for its subject (`State::resume_flights`).
+//! stays open, and is read back before anything else is decided for its subject (`State::resume_operations`).
 
 use crate::effect::{Call, Outcome};
 use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::time::Time;
-use crate::plan::budget::{Flight, Phase};
+use crate::plan::budget::{Operation, Phase};
 use crate::record::Record;
 use crate::remedies::{DeleteInstance, ladder};
 
@@ -14,29 +14,31 @@ use super::Replay;
 
 impl Replay {
     fn take_outcome(&mut self, at: Time, intent: IntentId, outcome: Outcome) {
-        if let Some(flight) = self.state.book.flights.get(&intent).cloned() {
+        if let Some(operation) = self.state.book.operations.get(&intent).cloned() {
             // One that was answered late has two outcomes, and was one request.
             if self
                 .state
                 .incidents
-                .attempt(&flight.key, intent)
+                .attempt(&operation.key, intent)
                 .is_none_or(|attempt| attempt.ending.is_none())
             {
-                self.state.book.count_requested(flight.rung);
+                self.state.book.count_requested(operation.rung);
             }
             if outcome.denies() {
-                self.state.book.not_deleted(&flight.call);
-                if let Some(counted) = &flight.counted {
+                self.state.book.not_deleted(&operation.call);
+                if let Some(counted) = &operation.counted {
                     self.state.book.uncount_fault(counted);
                 }
             }
-            if outcome.never_happened() && flight.rung.class().is_destructive() {
-                self.state.book.unbegin(at, flight.rung);
+            if outcome.never_happened() && operation.rung.class().is_destructive() {
+                self.state.book.unbegin(at, operation.rung);
             }
             if matches!(outcome, Outcome::Failed { .. }) {
-                self.state.expect_late_reboot(&flight);
-                self.state.keep_place(&flight, at);
-                self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
+                self.state.expect_late_reboot(&operation);
+                self.state.keep_place(&operation, at);
+                self.state
+                    .book
+                    .doubt(intent, &Operation { phase: Phase::Calling { since: at }, ..operation });
             }
         }
         let ending = Ending::Answered { at, outcome: outcome.clone() };
@@ -46,7 +48,9 @@ impl Replay {
                 self.awaits_effect(at, intent);
             }
             // What was refused for good is not asked again: the next rung.
-            Outcome::Refused { .. } if !self.state.book.flights.get(&intent).is_some_and(may_be_allowed) => {
+            Outcome::Refused { .. }
+                if !self.state.book.operations.get(&intent).is_some_and(may_be_allowed) =>
+            {
                 self.failed(at, intent, u32::MAX);
             }
             // It did not happen at all: that says nothing of the remedy.
@@ -75,7 +79,7 @@ impl Replay {
                     state.book.note_deleted(instance);
                 }
                 let phase = Phase::Recording;
-                let flight = Flight {
+                let operation = Operation {
                     incident,
                     key: key.clone(),
                     rung: step,
@@ -88,7 +92,7 @@ impl Replay {
                 // It is tried once more.
                 state.book.places.free(incident);
                 state.incidents.note_begun(&key, incident, intent);
-                state.book.flights.insert(intent, flight);
+                state.book.operations.insert(intent, operation);
                 self.open_intents.insert(intent, key);
                 self.begun_again(incident, rung, &call);
                 self.with(incident, |found| {
@@ -96,10 +100,10 @@ impl Replay {
                 });
             }
             Record::Dropped { at, intent, why } => {
-                if let Some(flight) = state.book.flights.remove(&intent) {
-                    state.book.not_deleted(&flight.call);
-                    if flight.rung.class().is_destructive() {
-                        state.book.unbegin(at, flight.rung);
+                if let Some(operation) = state.book.operations.remove(&intent) {
+                    state.book.not_deleted(&operation.call);
+                    if operation.rung.class().is_destructive() {
+                        state.book.unbegin(at, operation.rung);
                     }
                 }
                 self.note(intent, |attempt| attempt.ending = Some(Ending::Dropped { at, why }));
@@ -107,13 +111,13 @@ impl Replay {
             }
             Record::Ended { at, intent, outcome } => self.take_outcome(at, intent, outcome),
             Record::Judged { at, intent, held, text } => {
-                if let Some(flight) = state.book.undoubt(intent) {
+                if let Some(operation) = state.book.undoubt(intent) {
                     // Its call was answered as failed, and its machine went after all.
-                    self.open_intents.insert(intent, flight.key.clone());
-                    state.book.flights.insert(intent, flight);
+                    self.open_intents.insert(intent, operation.key.clone());
+                    state.book.operations.insert(intent, operation);
                 }
-                if let Some(flight) = state.book.flights.get(&intent).filter(|_| held) {
-                    let (rung, incident) = (flight.rung, flight.incident);
+                if let Some(operation) = state.book.operations.get(&intent).filter(|_| held) {
+                    let (rung, incident) = (operation.rung, operation.incident);
                     state.book.count_verified(rung);
                     state.book.doubt_no_more(incident);
                 }

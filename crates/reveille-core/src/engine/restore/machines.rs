@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::guard::{Guard, stands};
 use crate::model::incident::MachineKey;
 use crate::model::signs;
 use crate::model::time::Time;
@@ -11,6 +10,7 @@ use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::others::Others;
 use crate::record::{Joined, Record};
+use crate::safeguard::{Safeguard, stands};
 
 use super::super::State;
 use super::super::rollouts::Editions;
@@ -36,7 +36,7 @@ impl Replay {
                 let others = Others { since, at, until, what };
                 pools.iter().for_each(|pool| self.state.others.note(pool, &others));
             }
-            Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
+            Record::Joined { .. } if !stands(Safeguard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {
                 for Joined { machine, node, pool } in machines {
                     self.state.cluster.lost_together.remove(&machine);

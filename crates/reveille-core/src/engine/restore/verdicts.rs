@@ -1,4 +1,4 @@
-//! What the verdict on a repair step means on replay, as it meant for the process that gave it (`engine::proofs`).
+//! What the verdict on a repair step means on replay, as it meant for the process that gave it (`engine::verification`).
 //!
 //! ```text
 //!  Judged, it took effect ─┬▶ what has to be proved keeps its place until its time is over
@@ -14,25 +14,29 @@ use crate::model::attempt::Attempt;
 use crate::model::class::Class;
 use crate::model::id::IntentId;
 use crate::model::time::Time;
-use crate::plan::budget::{Flight, Phase};
+use crate::plan::budget::{Operation, Phase};
 use crate::record::Domain;
 use crate::remedies::Rung;
 
-use super::super::proofs::must_be_proved;
+use super::super::verification::must_be_proved;
 use super::Replay;
 
 impl Replay {
     /// The patience for a reboot that shows nothing counts from its answer, as for the process that heard it: began it with each
     /// process, the next step was never tried where we are restarted a little more often.
     pub(super) fn awaits_effect(&mut self, at: Time, intent: IntentId) {
-        let reboot =
-            self.state.book.flights.get(&intent).filter(|flight| flight.rung.class() == Class::Reboot);
-        let Some(patience) = reboot.map(|flight| self.state.patience(flight)) else { return };
+        let reboot = self
+            .state
+            .book
+            .operations
+            .get(&intent)
+            .filter(|operation| operation.rung.class() == Class::Reboot);
+        let Some(patience) = reboot.map(|operation| self.state.patience(operation)) else { return };
         // The clock may have gone back since.
         let deadline = at.min(self.state.now) + self.state.roster.timing.verify_within;
         let unseen_until = deadline.max(at.min(self.state.now) + patience);
-        if let Some(flight) = self.state.book.flights.get_mut(&intent) {
-            flight.phase = Phase::Verifying { deadline, unseen_until };
+        if let Some(operation) = self.state.book.operations.get_mut(&intent) {
+            operation.phase = Phase::Verifying { deadline, unseen_until };
         }
     }
 
@@ -42,16 +46,17 @@ impl Replay {
         // The clock may have gone back since.
         let at = at.min(self.state.now);
         let mut proving = false;
-        let patience = self.state.book.flights.get(&intent).map(|flight| self.state.patience(flight));
-        let wait = match self.state.book.flights.get_mut(&intent) {
-            Some(flight) if must_be_proved(flight) => {
+        let patience =
+            self.state.book.operations.get(&intent).map(|operation| self.state.patience(operation));
+        let wait = match self.state.book.operations.get_mut(&intent) {
+            Some(operation) if must_be_proved(operation) => {
                 proving = true;
                 let deadline = at + patience.unwrap_or_default();
-                flight.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };
+                operation.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };
                 patience.unwrap_or_default()
             }
             _ => {
-                self.state.book.flights.remove(&intent);
+                self.state.book.operations.remove(&intent);
                 self.state.roster.timing.verify_within
             }
         };
@@ -70,9 +75,9 @@ impl Replay {
             *landed -= 1;
             return;
         }
-        let proving = self.state.book.flights.iter().find(|(_, flight)| {
-            let is_proving = matches!(flight.phase, Phase::Proving { since, .. } if since <= at);
-            flight.domain.as_ref() == Some(domain) && is_proving
+        let proving = self.state.book.operations.iter().find(|(_, operation)| {
+            let is_proving = matches!(operation.phase, Phase::Proving { since, .. } if since <= at);
+            operation.domain.as_ref() == Some(domain) && is_proving
         });
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
             self.landed_proved(domain, intent);
@@ -82,13 +87,13 @@ impl Replay {
     /// This intent was proved, and need not be judged again. What closed its incident before has landed with that.
     pub(super) fn landed_proved(&mut self, domain: &Domain, intent: IntentId) {
         self.open_intents.remove(&intent);
-        let Some(flight) = self.state.book.flights.remove(&intent) else {
+        let Some(operation) = self.state.book.operations.remove(&intent) else {
             if let Some(landed) = self.landed.get_mut(domain) {
                 *landed = landed.saturating_sub(1);
             }
             return;
         };
-        if flight.rung == Rung::Replace {
+        if operation.rung == Rung::Replace {
             // A successor joined, which proves no other: whatever was wrong with those before it is over.
             let arrived = &mut self.state.arrived;
             let may_follow = arrived.iter().filter(|(_, arrival)| arrival.may_follow(&domain.pool, intent));
@@ -101,12 +106,16 @@ impl Replay {
     }
 
     pub(super) fn is_reboot(&self, intent: IntentId) -> bool {
-        self.state.book.flights.get(&intent).is_some_and(|flight| flight.rung.class() == Class::Reboot)
+        self.state
+            .book
+            .operations
+            .get(&intent)
+            .is_some_and(|operation| operation.rung.class() == Class::Reboot)
     }
 
     /// No answer came, and nothing was seen of it.
     pub(super) fn was_unmade(&self, intent: IntentId) -> bool {
-        let key = self.state.book.flights.get(&intent).map(|flight| &flight.key);
+        let key = self.state.book.operations.get(&intent).map(|operation| &operation.key);
         let attempt = key.and_then(|key| self.state.incidents.attempt(key, intent));
         attempt.is_some_and(Attempt::came_to_nothing)
     }
@@ -114,28 +123,31 @@ impl Replay {
     /// The controller never saw the call take effect, so it charges the change to no client yet. If the change shows later,
     /// our call may have made it.
     pub(super) fn came_to_nothing(&mut self, at: Time, intent: IntentId) {
-        let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
-        if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
-            self.state.book.not_deleted(&flight.call);
-            if let (Call::Reboot(_), Some(case)) = (&flight.call, self.state.incidents.get_mut(&flight.key)) {
+        let unseen = |operation: &&Operation| !matches!(operation.phase, Phase::Proving { .. });
+        if let Some(operation) = self.state.book.operations.get(&intent).filter(unseen).cloned() {
+            self.state.book.not_deleted(&operation.call);
+            if let (Call::Reboot(_), Some(case)) =
+                (&operation.call, self.state.incidents.get_mut(&operation.key))
+            {
                 // It may only be late.
-                case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
+                case.gathered.unconfirmed =
+                    operation.before.as_ref().and_then(|before| before.action.clone());
             }
-            self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
+            self.state.book.doubt(intent, &Operation { phase: Phase::Calling { since: at }, ..operation });
         }
     }
 
     /// A crash may have come between the verdict and the record of what it means for its domain.
     pub(super) fn cool_down(&mut self, at: Time, intent: IntentId) {
-        let domain = self.state.book.flights.get(&intent).and_then(|flight| flight.domain.clone());
+        let domain = self.state.book.operations.get(&intent).and_then(|operation| operation.domain.clone());
         if let Some(domain) = domain {
             self.state.book.failed(&domain, at);
         }
     }
 
     pub(super) fn failed(&mut self, at: Time, intent: IntentId, tries: u32) {
-        let flight = self.state.book.flights.remove(&intent);
-        let (rung, of) = flight.map(|flight| (flight.rung, flight.incident)).unzip();
+        let operation = self.state.book.operations.remove(&intent);
+        let (rung, of) = operation.map(|operation| (operation.rung, operation.incident)).unzip();
         let timing = self.state.roster.timing;
         if let Some(case) =
             self.open_intents.remove(&intent).and_then(|key| self.state.incidents.get_mut(&key))

@@ -4,24 +4,24 @@ use crate::model::roster::Timing;
 use crate::model::time::Time;
 use crate::observe::cluster::ClusterView;
 
-use super::super::desk::Desk;
-use crate::model::hold::Hold;
+use super::super::context::PlanContext;
+use crate::model::blocker::Blocker;
 
 /// With agents on this share of the nodes or more, percent, their word on the API server counts whatever leases say.
 const SPEAKS_PCT: usize = 20;
 
 /// Something has only just come back: whatever else does gets a while.
-pub(crate) fn settling(desk: &Desk<'_>, since: Time, holds: &mut Vec<Hold>) {
-    let settled = since + desk.roster.timing.settle;
-    if desk.now < settled {
-        holds.push(Hold::Settling(settled.since(desk.now)));
+pub(crate) fn settling(context: &PlanContext<'_>, since: Time, blockers: &mut Vec<Blocker>) {
+    let settled = since + context.roster.timing.settle;
+    if context.now < settled {
+        blockers.push(Blocker::Settling(settled.since(context.now)));
     }
 }
 
 /// So many agents, of so many that are heard, say that the API server answers none of them, and nothing says otherwise.
-pub fn agents_outage(desk: &Desk<'_>) -> Option<(usize, usize)> {
-    let says_otherwise = |of| leases_say_otherwise(desk.cluster, &desk.roster.timing, desk.now, of);
-    desk.agents.outage(desk.now).filter(|(_, of)| !says_otherwise(*of))
+pub fn agents_outage(context: &PlanContext<'_>) -> Option<(usize, usize)> {
+    let says_otherwise = |of| leases_say_otherwise(context.cluster, &context.roster.timing, context.now, of);
+    context.agents.outage(context.now).filter(|(_, of)| !says_otherwise(*of))
 }
 
 /// The agents that are heard speak for a small part of the nodes, and most nodes are of the others and renew their leases: the
@@ -36,10 +36,10 @@ pub fn leases_say_otherwise(cluster: &ClusterView, timing: &Timing, now: Time, a
 }
 
 /// Agents say that the API server answers none of them: what looks like dead nodes is an outage.
-pub(crate) fn agents_lost(desk: &Desk<'_>, holds: &mut Vec<Hold>) {
-    if let Some((lost, of)) = agents_outage(desk) {
-        holds.push(Hold::AgentsLost { lost: lost as u32, of: of as u32 });
-    } else if let Some(over) = desk.agents.outage_at() {
-        settling(desk, over, holds);
+pub(crate) fn agents_lost(context: &PlanContext<'_>, blockers: &mut Vec<Blocker>) {
+    if let Some((lost, of)) = agents_outage(context) {
+        blockers.push(Blocker::AgentsLost { lost: lost as u32, of: of as u32 });
+    } else if let Some(over) = context.agents.outage_at() {
+        settling(context, over, blockers);
     }
 }

@@ -1,24 +1,24 @@
 //! What happens to many machines at once is another fault than each alone, and no repair of machines is begun beside it.
 //!
 //! ```text
-//!  the tally, leases, freezes ─▶ a dark zone or fleet, too many at once, most away, recovering ─┐
+//!  the counts, leases, freezes ─▶ a dark zone or fleet, too many at once, most away, recovering ─┐
 //!  rollouts, other clients, machines whose fate is open ────────────────────────────────────────┴─▶ holds of the pool
 //! ```
 //!
 //! The engine asks the same functions when it reviews its gates and freezes. How much is begun at once, `budget` says.
 
-use crate::guard::{Guard, stands};
-use crate::model::hold::{Hold, Scope};
+use crate::model::blocker::{Blocker, Scope};
 use crate::model::id::{CloudName, InstanceId, PoolName, ZoneName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::ClusterView;
-use crate::observe::tally::{Count, Tally};
+use crate::observe::counts::{Count, Counts};
 use crate::remedies::Rung;
+use crate::safeguard::{Safeguard, stands};
 
-use super::super::desk::{Case, Desk};
+use super::super::context::{Case, PlanContext};
 use super::super::others::Others;
 use super::agents::agents_lost;
 
@@ -49,72 +49,74 @@ pub fn most_are_away(limits: &Limits, all: Count) -> bool {
 /// Zones of two clouds that have the same name are one zone where the clouds are projects of one region, and are otherwise
 /// unrelated ("nova" is Nova's default). No API tells which of the two is true. So a machine's zone is dark when that holds
 /// for all machines of that name, or for those of its own cloud.
-pub fn dark_zone(tally: &Tally, cloud: &CloudName, zone: &ZoneName) -> Option<Count> {
-    let (whole, own) = (tally.zone(zone), tally.zone_of(cloud, zone));
+pub fn dark_zone(counts: &Counts, cloud: &CloudName, zone: &ZoneName) -> Option<Count> {
+    let (whole, own) = (counts.zone(zone), counts.zone_of(cloud, zone));
     [whole, own].into_iter().find(|count| count.total() >= 2 && count.present == 0)
 }
 
 /// Many at once is another fault than each alone.
-pub(super) fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
-    let Some(pool) = desk.pool(seen) else { return };
+pub(super) fn correlated(context: &PlanContext<'_>, seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
+    let Some(pool) = context.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
-    if let Some(zone) = desk.zone(seen) {
-        if let Some(count) = dark_zone(desk.tally, &pool.cloud, &zone) {
-            holds.push(Hold::ZoneDark { zone: zone.clone(), machines: count.total() });
+    if let Some(zone) = context.zone(seen) {
+        if let Some(count) = dark_zone(context.counts, &pool.cloud, &zone) {
+            blockers.push(Blocker::ZoneDark { zone: zone.clone(), machines: count.total() });
         }
         scopes.push(Scope::Zone(pool.cloud.clone(), zone));
     }
-    agents_lost(desk, holds);
-    if let Some((silent, total)) = dark_fleet(desk.cluster, desk.tally.all()) {
-        holds.push(Hold::FleetDark { silent, total });
+    agents_lost(context, blockers);
+    if let Some((silent, total)) = dark_fleet(context.cluster, context.counts.all()) {
+        blockers.push(Blocker::FleetDark { silent, total });
     }
     for (scope, count) in [
-        (format!("pool {}", pool.name), desk.tally.pool(&pool.name)),
-        ("the roster".to_owned(), desk.tally.all()),
+        (format!("pool {}", pool.name), context.counts.pool(&pool.name)),
+        ("the roster".to_owned(), context.counts.all()),
     ] {
-        if desk.roster.limits.are_too_many(count.amiss, count.total()) {
-            let (scope, tolerated) = (scope.into(), desk.roster.limits.tolerated(count.total()));
-            holds.push(Hold::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
+        if context.roster.limits.are_too_many(count.amiss, count.total()) {
+            let (scope, tolerated) = (scope.into(), context.roster.limits.tolerated(count.total()));
+            blockers.push(Blocker::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
         }
     }
-    let all = desk.tally.all();
-    let frozen = holds.iter().any(|hold| matches!(hold, Hold::FleetDark { .. } | Hold::Breaker { .. }));
-    if most_are_away(&desk.roster.limits, all) && !frozen {
-        holds.push(Hold::MostAway { away: all.total() - all.present, total: all.total() });
+    let all = context.counts.all();
+    let frozen =
+        blockers.iter().any(|hold| matches!(hold, Blocker::FleetDark { .. } | Blocker::Breaker { .. }));
+    if most_are_away(&context.roster.limits, all) && !frozen {
+        blockers.push(Blocker::MostAway { away: all.total() - all.present, total: all.total() });
     }
     // When what was away comes back, its machines come back one after another.
     for scope in scopes {
-        if let Some(left) = desk.freezes.left(desk.now, desk.roster.timing.settle, &scope) {
-            holds.push(Hold::Recovering { scope, left });
+        if let Some(left) = context.freezes.left(context.now, context.roster.timing.settle, &scope) {
+            blockers.push(Blocker::Recovering { scope, left });
         }
     }
-    if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
-        holds.push(Hold::Rolling(pool.name.clone()));
+    if context.rolling.get(&pool.name).is_some_and(|until| context.now < *until) {
+        blockers.push(Blocker::Rolling(pool.name.clone()));
     }
     // The controller may clean up what another client's deletion left behind; it does nothing else beside that client.
-    for others @ Others { at, until, what, .. } in desk.others.of(&pool.name) {
-        if rung != Rung::Cleanup && desk.now < *until && !others.never_rests(desk.now) {
-            holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
+    for others @ Others { at, until, what, .. } in context.others.of(&pool.name) {
+        if rung != Rung::Cleanup && context.now < *until && !others.never_rests(context.now) {
+            blockers.push(Blocker::OtherActor(format!("{what}, {} ago", context.now.since(*at)).into()));
         }
     }
 }
 
 /// A machine of the pool has gone from the listing, and it is still unknown what became of it: a client may be deleting
 /// machines there.
-pub(super) fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject).filter(|_| stands(Guard::OpenFate))
+pub(super) fn fates(context: &PlanContext<'_>, case: &Case, blockers: &mut Vec<Blocker>) {
+    let Some((cloud, seen)) =
+        context.seen_of(&case.incident.key.subject).filter(|_| stands(Safeguard::OpenFate))
     else {
         return;
     };
-    let lately = |since: Time| desk.now.since(since) < FATE_OPEN;
+    let lately = |since: Time| context.now.since(since) < FATE_OPEN;
     // An earlier process may have seen it go.
     let missed = |id: &InstanceId, since: Time| {
         let key = MachineKey::Instance(cloud.name.clone(), id.clone());
-        desk.open_fates.get(&key).map_or(since, |told| since.min(*told))
+        context.open_fates.get(&key).map_or(since, |told| since.min(*told))
     };
     // One whose marks do not tell whose it is may be of any pool.
     let beside = |id: &InstanceId, pool: Option<&PoolName>| {
-        pool.is_none_or(|pool| Some(pool) == seen.pool()) && !desk.book.deleted_by_us(id)
+        pool.is_none_or(|pool| Some(pool) == seen.pool()) && !context.book.deleted_by_us(id)
     };
     let went = |other: &&Seen| {
         let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
@@ -127,10 +129,10 @@ pub(super) fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
         let listed = cloud.first_listed().filter(|at| lately(*at))?;
         let went =
             |(id, pool): &(&InstanceId, Option<&PoolName>)| lately(missed(id, listed)) && beside(id, *pool);
-        desk.known_unseen(cloud).find(went).map(|(id, _)| id.as_str())
+        context.known_unseen(cloud).find(went).map(|(id, _)| id.as_str())
     });
     if let Some(name) = missing {
-        holds.push(Hold::OtherActor(
+        blockers.push(Blocker::OtherActor(
             format!("{name} is missing from the cloud's list, and the reason is not known yet").into(),
         ));
     }

@@ -1,7 +1,8 @@
-//! The conditions for any change by a repair, stated a second time and otherwise than the guards state them.
+//! The conditions for any change by a repair, stated a second time and otherwise than the safeguards state them.
 //!
-//! They use the same look, by plain counting over Nodes, records, pods and members. A rule that is stricter than its guard would
-//! stop what is right; a laxer one would miss what the guard is there for. So tests compare them by taking each guard away.
+//! They use the same look, by plain counting over Nodes, records, pods and members. A rule that is stricter than its safeguard
+//! would stop what is right; a laxer one would miss what the safeguard is there for. So tests compare them by taking each
+//! safeguard away.
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@
 
 use reveille_agent::Event;
 use reveille_agent::effect::Verb;
-use reveille_agent::model::{FlightId, Outcome, Role};
+use reveille_agent::model::{OperationId, Outcome, Role};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
@@ -15,7 +15,7 @@ use super::super::{Task, World};
 use super::{AgentTask, Cut, Oddity};
 
 impl World {
-    pub(super) fn begin_verb(&mut self, id: &InstanceId, flight: FlightId, verb: Verb) {
+    pub(super) fn begin_verb(&mut self, id: &InstanceId, operation: OperationId, verb: Verb) {
         let takes = match verb {
             Verb::RequestToken => (200, 900),
             Verb::RestartKubelet | Verb::Bootstrap => (1_000, 3_000),
@@ -32,10 +32,10 @@ impl World {
                 return;
             }
         };
-        self.plan_for(id, takes, AgentTask::Do(flight, verb));
+        self.plan_for(id, takes, AgentTask::Do(operation, verb));
     }
 
-    pub(super) fn do_verb(&mut self, id: &InstanceId, flight: FlightId, verb: Verb) {
+    pub(super) fn do_verb(&mut self, id: &InstanceId, operation: OperationId, verb: Verb) {
         let outcome = match verb {
             Verb::RequestToken => self.give_token(id),
             Verb::RestartKubelet => {
@@ -48,7 +48,7 @@ impl World {
             Verb::RebootByWatchdog => Outcome::Done,
             Verb::RebootBySystem => return self.reboot_by_agent(id, "its agent reboots"),
         };
-        self.let_hear(id, Event::Done { flight, outcome });
+        self.let_hear(id, Event::Done { operation, outcome });
     }
 
     fn give_token(&mut self, id: &InstanceId) -> Outcome {
@@ -115,12 +115,12 @@ impl World {
         self.review(id);
     }
 
-    pub(super) fn set_watchdog(&mut self, id: &InstanceId, flight: FlightId, to: Option<Span>) {
+    pub(super) fn set_watchdog(&mut self, id: &InstanceId, operation: OperationId, to: Option<Span>) {
         let now = self.now;
         if let Some(agent) = self.agents.on.get_mut(id).filter(|agent| agent.obeys) {
             (agent.watchdog, agent.fed_at) = (to, now);
         }
-        self.plan_for(id, (1, 10), AgentTask::Hear(Event::WatchdogSet { flight, outcome: Outcome::Done }));
+        self.plan_for(id, (1, 10), AgentTask::Hear(Event::WatchdogSet { operation, outcome: Outcome::Done }));
     }
 
     pub(super) fn feed_watchdog(&mut self, id: &InstanceId) {

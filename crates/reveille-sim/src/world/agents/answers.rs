@@ -29,18 +29,18 @@ impl World {
             return;
         }
         match question {
-            Effect::CheckApi(flight, _) => {
+            Effect::CheckApi(operation, _) => {
                 self.tell_peers(id);
-                self.plan_for(id, TRAVEL, AgentTask::Hear(Event::ApiChecked { flight, silent: None }));
+                self.plan_for(id, TRAVEL, AgentTask::Hear(Event::ApiChecked { operation, silent: None }));
             }
-            Effect::AskPeers(flight, peers, _) => {
+            Effect::AskPeers(operation, peers, _) => {
                 let from = self.node_name_of(id);
                 for peer in peers {
                     let Some(peer) = self.instance_of(&peer).filter(|peer| self.reach_each_other(id, peer))
                     else {
                         continue;
                     };
-                    let event = Event::PeerAsked { from: from.clone(), ask: flight };
+                    let event = Event::PeerAsked { from: from.clone(), ask: operation };
                     self.plan_for(&peer, BESIDE, AgentTask::Hear(event));
                 }
             }
@@ -51,19 +51,19 @@ impl World {
                 };
                 let answer = self.lies_about(id, &asker).unwrap_or(answer);
                 let peer = self.node_name_of(id);
-                let event = Event::PeerAnswered { flight: ask, peer, answer };
+                let event = Event::PeerAnswered { operation: ask, peer, answer };
                 self.plan_for(&asker, BESIDE, AgentTask::Hear(event));
             }
-            Effect::ReadOrders(flight, _) => {
+            Effect::ReadOrders(operation, _) => {
                 let ordered = self.agents.orders.iter().map(|id| self.node_name_of(id)).collect();
-                let event = Event::OrdersRead { flight, orders: Ok(ordered) };
+                let event = Event::OrdersRead { operation, orders: Ok(ordered) };
                 self.plan_for(id, TRAVEL, AgentTask::Hear(event));
             }
-            Effect::Inspect(flight, _) => self.plan_for(id, TRAVEL, AgentTask::Look(flight)),
-            Effect::ReadWatchdog(flight, _) => {
+            Effect::Inspect(operation, _) => self.plan_for(id, TRAVEL, AgentTask::Look(operation)),
+            Effect::ReadWatchdog(operation, _) => {
                 let set = self.agents.on.get(id).and_then(|agent| agent.watchdog);
                 let found = set.map_or(WatchdogSeen::Disarmed, WatchdogSeen::Armed);
-                self.plan_for(id, DEVICE, AgentTask::Hear(Event::WatchdogRead { flight, found }));
+                self.plan_for(id, DEVICE, AgentTask::Hear(Event::WatchdogRead { operation, found }));
             }
             _ => {}
         }

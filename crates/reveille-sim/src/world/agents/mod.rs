@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_agent::effect::Verb;
 use reveille_agent::invariants::Witness;
-use reveille_agent::model::{Device, FlightId, Machine, PeerAnswer, Role};
+use reveille_agent::model::{Device, Machine, OperationId, PeerAnswer, Role};
 use reveille_agent::{Effect, Event, Memory, Settings, Start, State};
 use reveille_core::model::id::{InstanceId, NodeName, PoolName, ZoneName};
 use reveille_core::model::time::{Span, Time};
@@ -84,8 +84,8 @@ pub(crate) enum AgentTask {
     Start,
     Hear(Event),
     Wake(u64),
-    Look(FlightId),
-    Do(FlightId, Verb),
+    Look(OperationId),
+    Do(OperationId, Verb),
     Bite,
     /// A report is due, unless another was since.
     Report(u64),
@@ -288,11 +288,11 @@ impl World {
             AgentTask::Hear(event) => self.let_hear(id, event),
             AgentTask::Wake(wake) if agent.wakes == wake => self.let_hear(id, Event::Tick),
             AgentTask::Wake(_) | AgentTask::Bite => {}
-            AgentTask::Look(flight) => {
+            AgentTask::Look(operation) => {
                 let found = self.inspection(id);
-                self.let_hear(id, Event::Inspected { flight, found });
+                self.let_hear(id, Event::Inspected { operation, found });
             }
-            AgentTask::Do(flight, verb) => self.do_verb(id, flight, verb),
+            AgentTask::Do(operation, verb) => self.do_verb(id, operation, verb),
             AgentTask::Report(due) => self.speak(id, due),
         }
     }
@@ -327,17 +327,17 @@ impl World {
                 let after = at.since(self.now);
                 self.plan(after, Task::Agent(id.clone(), life, AgentTask::Wake(wake)));
             }
-            Effect::Record(flight, memory, _) => {
+            Effect::Record(operation, memory, _) => {
                 if let Some(agent) = self.agents.on.get_mut(id) {
                     agent.memory = memory;
                 }
-                self.plan_for(id, (5, 60), AgentTask::Hear(Event::Recorded(flight)));
+                self.plan_for(id, (5, 60), AgentTask::Hear(Event::Recorded(operation)));
             }
-            Effect::Act(flight, verb, _) => {
+            Effect::Act(operation, verb, _) => {
                 self.agents.acts.push(AgentAct { at: self.now, machine: id.clone(), verb });
-                self.begin_verb(id, flight, verb);
+                self.begin_verb(id, operation, verb);
             }
-            Effect::SetWatchdog(flight, to, _) => self.set_watchdog(id, flight, to),
+            Effect::SetWatchdog(operation, to, _) => self.set_watchdog(id, operation, to),
             Effect::FeedWatchdog => self.feed_watchdog(id),
             question => self.answer_agent(id, question),
         }

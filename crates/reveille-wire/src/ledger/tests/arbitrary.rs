@@ -30,8 +30,8 @@ use reveille_core::remedies::{
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
 
+use super::blockers::why;
 use super::evidence::evidence;
-use super::holds::why;
 
 pub(crate) fn state() -> impl Strategy<Value = InstanceState> {
     use InstanceState::{Active, Building, Deleting, Errored, Gone, Other, Rebooting, Stopped};

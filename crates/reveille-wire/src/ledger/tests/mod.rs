@@ -1,8 +1,8 @@
 //! Checks the format against a golden file, with round trips of arbitrary records, and with lines of other programs.
 
 pub(crate) mod arbitrary;
+mod blockers;
 pub(crate) mod evidence;
-mod holds;
 mod samples;
 
 use std::collections::BTreeSet;

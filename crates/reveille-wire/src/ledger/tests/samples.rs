@@ -381,7 +381,8 @@ pub(super) fn every_kind() -> Vec<Record> {
         unseen_since,
         jumped_from: None,
     });
-    let dropped = super::holds::every_reason().into_iter().map(|why| Record::Dropped { at: AT, intent, why });
+    let dropped =
+        super::blockers::every_reason().into_iter().map(|why| Record::Dropped { at: AT, intent, why });
     records.extend(dropped);
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });

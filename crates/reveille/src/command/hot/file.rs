@@ -1,7 +1,7 @@
 //! Reads logs line by line in bounded memory, whatever their size and whatever text they hold.
 //!
 //! ```text
-//!  files, plain or gzip ─▶ lines ─▶ audit or klog ─▶ one Tally for each sort of log ─▶ verdicts
+//!  files, plain or gzip ─▶ lines ─▶ audit or klog ─▶ one Counts for each sort of log ─▶ verdicts
 //! ```
 //!
 //! All audit logs of the command line count together, and so do all logs of API servers: they are parts of one log, or of
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use flate2::bufread::MultiGzDecoder;
 use reveille_core::model::time::Time;
-use reveille_hot::tally::{Entry, Tally};
+use reveille_hot::counts::{Counts, Entry};
 use reveille_hot::verdict::Witness;
 use reveille_hot::{Verdict, audit, files, klog};
 
@@ -41,12 +41,12 @@ pub(super) struct Read {
 /// The hot objects in the logs of the command line.
 pub(super) fn verdicts(args: &Hot, now: Time) -> Result<Read, Failure> {
     let Read { mut verdicts, mut notes, mut kinds } = Read::default();
-    let audit_logs = (&args.audit_log, Tally::default(), audit::entry as Reader, Witness::Audit);
-    let server_logs = (&args.klog, Tally::without_year(), klog::entry as Reader, Witness::Klog);
-    for (paths, tally, entry, witness) in [audit_logs, server_logs] {
-        let tally = read_all(paths, tally, entry, &mut notes)?;
-        kinds += tally.kinds();
-        verdicts.extend(files::verdicts(&tally, witness, now));
+    let audit_logs = (&args.audit_log, Counts::default(), audit::entry as Reader, Witness::Audit);
+    let server_logs = (&args.klog, Counts::without_year(), klog::entry as Reader, Witness::Klog);
+    for (paths, counts, entry, witness) in [audit_logs, server_logs] {
+        let counts = read_all(paths, counts, entry, &mut notes)?;
+        kinds += counts.kinds();
+        verdicts.extend(files::verdicts(&counts, witness, now));
     }
     Ok(Read { verdicts, notes, kinds })
 }
@@ -56,30 +56,30 @@ type Reader = fn(&str) -> Option<Entry>;
 
 fn read_all(
     paths: &[PathBuf],
-    mut tally: Tally,
+    mut counts: Counts,
     entry: Reader,
     notes: &mut Vec<String>,
-) -> Result<Tally, Failure> {
+) -> Result<Counts, Failure> {
     for path in paths {
-        let before = tally.writes();
-        let lines = read(path, &mut tally, entry)?;
-        if tally.writes() == before {
+        let before = counts.writes();
+        let lines = read(path, &mut counts, entry)?;
+        if counts.writes() == before {
             let name = path.display();
             notes.push(format!(
                 "{name}: none of {lines} lines tells of a write; is it the log that was meant?"
             ));
         }
     }
-    if tally.forgotten() > 0 {
+    if counts.forgotten() > 0 {
         notes.push(format!(
             "{} objects that were written seldom were not counted to the end",
-            tally.forgotten()
+            counts.forgotten()
         ));
     }
-    Ok(tally)
+    Ok(counts)
 }
 
-fn read(path: &Path, tally: &mut Tally, entry: Reader) -> Result<u64, Failure> {
+fn read(path: &Path, counts: &mut Counts, entry: Reader) -> Result<u64, Failure> {
     let name = path.display();
     let from: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(io::stdin().lock())
@@ -96,7 +96,7 @@ fn read(path: &Path, tally: &mut Tally, entry: Reader) -> Result<u64, Failure> {
     let from = unpacked(from).map_err(unread)?;
     let read = each_line(from, |line| {
         if let Some(entry) = entry(line) {
-            tally.take(entry);
+            counts.take(entry);
         }
     });
     read.map_err(unread)

@@ -95,7 +95,7 @@ async fn ledger_error(bench: &Bench, kept: impl Fn() -> u64, wanted: u64) -> Opt
             let all = kept() >= wanted;
             let (answer, answered) = oneshot::channel();
             let question: Question = Box::new(|state, _| {
-                answer.send(state.desk().ledger_error.cloned()).unwrap();
+                answer.send(state.context().ledger_error.cloned()).unwrap();
             });
             bench.asks.send(question).await.unwrap();
             let error = answered.await.unwrap();

@@ -25,7 +25,7 @@ async fn unreadable_lock_delays_the_call_and_recovers() {
         .until("a held repair", |bench| bench.book.has(|r| matches!(r, Record::Judged { held: true, .. })))
         .await;
     let (state, _) = bench.end().await;
-    assert!(state.desk().leading, "an unreadable file is no other leader");
+    assert!(state.context().leading, "an unreadable file is no other leader");
 }
 
 #[tokio::test]

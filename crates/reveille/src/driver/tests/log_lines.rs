@@ -82,12 +82,12 @@ fn freeze_is_logged_once_when_it_begins_and_once_when_it_ends() {
     field.look();
     tracing::subscriber::with_default(logging::text(pages.clone(), false), || {
         field.pass(Span::from_min(2));
-        freezes.review(&field.state.desk(), field.now);
+        freezes.review(&field.state.context(), field.now);
         assert_eq!(pages.text(), "", "nothing is frozen");
         let lines = |field: &mut fixture::Field, freezes: &mut Freezes, passes: Span| {
             field.pass(passes);
-            freezes.review(&field.state.desk(), field.now);
-            freezes.review(&field.state.desk(), field.now);
+            freezes.review(&field.state.context(), field.now);
+            freezes.review(&field.state.context(), field.now);
             pages.text().lines().filter(|line| line.contains("pool workers")).count()
         };
         for (ready, passes, told) in [
@@ -116,7 +116,7 @@ fn freeze_because_most_do_not_answer_is_logged() {
     field.nodes.clear();
     field.look();
     tracing::subscriber::with_default(logging::text(pages.clone(), false), || {
-        freezes.review(&field.state.desk(), field.now);
+        freezes.review(&field.state.context(), field.now);
     });
     let text = pages.text();
     assert!(text.contains("repairs of the roster are frozen: 4 of 4 machines have no Ready node"), "{text}");

@@ -2,7 +2,7 @@
 //!
 //! The words of the tables are facts that two rule sets keep, gitleaks (`config/gitleaks.toml`, rules `generic-api-key`,
 //! `database-password` and their allow lists) and detect-secrets (`plugins/keyword.py`, its deny list), and names that node
-//! bootstrap has of its own: kubeadm, k3s, cloud-init, WireGuard, Ceph, Vault, LDAP, Redis, keepalived.
+//! bootstrap has of its own: kubeadm, k3s, cloud-init, WireSafeguard, Ceph, Vault, LDAP, Redis, keepalived.
 
 /// What a name says of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::{Domain, Record};
 use reveille_core::remedies::Reboot;
 
-use super::{Intent, Opened, Referee, Scene};
+use super::{Intent, Opened, Oracle, Scene};
 
 /// A reader of the trail is this much more patient than the engine: a timer may be rung a moment early or late.
 const SLACK: Span = Span::from_s(5);
@@ -27,7 +27,7 @@ const WRITTEN_LATE: Span = Span::from_s(30);
 /// What a domain waits for at least after a failed probe.
 const COOL_DOWN: Span = Span::from_s(60);
 
-impl Referee {
+impl Oracle {
     pub(super) fn note_event(&mut self, event: &Event, roster: &Roster) {
         let now = self.now;
         if self.stepped_at.is_some_and(|last| now < last || now.since(last) > roster.timing.pause_jump) {

@@ -1,10 +1,10 @@
-//! The guards of a repair by name, so that a test can take one away and see which check notices.
+//! The safeguards of a repair by name, so that a test can take one away and see which check notices.
 //!
-//! As in the core ([`reveille_core::guard`]), the shipped program has no switch, and `stands` is the constant true. The code asks
-//! for a guard by name where it needs the guard. `docs/internals/rancher-simulated.md` lists what each means, and which check
-//! noticed its absence.
+//! As in the core ([`reveille_core::safeguard`]), the shipped program has no switch, and `stands` is the constant true. The
+//! code asks for a safeguard by name where it needs the safeguard. `docs/internals/rancher-simulated.md` lists what each
+//! means, and which check noticed its absence.
 
-reveille_core::guards! {
+reveille_core::safeguards! {
     /// people said hands off
     HandsOff = "hands-off",
     /// a cluster that is busy, or is none that Rancher runs, is left alone

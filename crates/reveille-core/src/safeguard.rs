@@ -1,18 +1,18 @@
-//! The guards by name: everything that stands between a wrong reading and a lost machine.
+//! The safeguards by name: everything that stands between a wrong reading and a lost machine.
 //!
 //! ```text
-//!  a decision ─▶ if stands(Guard::PoolMinimum) && … ─▶ held          shipped: `stands` is the constant true
+//!  a decision ─▶ if stands(Safeguard::PoolMinimum) && … ─▶ held          shipped: `stands` is the constant true
 //!                      ▲
-//!  feature "sabotage": without(&[Guard::PoolMinimum], || …)          test builds: guards are switched off
+//!  feature "sabotage": without(&[Safeguard::PoolMinimum], || …)          test builds: safeguards are switched off
 //! ```
 //!
-//! A guard that no test misses is no guard. So each guard has a name here, and a test build can switch some off for the
-//! length of a closure, on its own thread. The simulator must then see a machine harmed or an invariant broken. A shipped
+//! A safeguard that no test misses is no safeguard. So each safeguard has a name here, and a test build can switch some off
+//! for the length of a closure, on its own thread. The simulator must then see a machine harmed or an invariant broken. A shipped
 //! build is made without the feature: it has no switch and checks nothing, because the compiler sees `true`.
 //!
-//! It does not hold the guards themselves. Those stand where they are needed, and ask here by name.
+//! It does not hold the safeguards themselves. Those stand where they are needed, and ask here by name.
 
-crate::guards! {
+crate::safeguards! {
     /// a reading that is too old is not believed
     Freshness = "freshness",
     /// an empty or shrunken list of servers is not believed

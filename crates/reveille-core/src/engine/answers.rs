@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::diagnose::gathered::{handled, launched};
 use crate::effect::{Call, Effect, Look, Outcome, ReadError};
 use crate::event::Answer;
-use crate::guard::{Guard, stands};
 use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
 use crate::model::evidence::Source;
@@ -17,8 +16,9 @@ use crate::model::instance::InstanceAction;
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::{CloudChange, CloudView, Unlisted};
 use crate::observe::fresh::Thing;
-use crate::plan::desk::Desk;
+use crate::plan::context::PlanContext;
 use crate::record::Record;
+use crate::safeguard::{Safeguard, stands};
 
 use super::missing::has_ended;
 use super::queue::World;
@@ -166,10 +166,10 @@ impl State {
         ours: &BTreeSet<RequestId>,
     ) -> Option<Look> {
         log.first().filter(|last| &*last.action == "delete" && !ours.contains(&last.request))?;
-        let (cloud, seen) = self.desk().seen_of(&key.subject)?;
+        let (cloud, seen) = self.context().seen_of(&key.subject)?;
         let instance = &seen.instance;
         let is_unlisted = !instance.state.is_leaving() && instance.task.is_none() && seen.unlisted.is_none();
-        let asks = is_unlisted && stands(Guard::UnlistedDeletions);
+        let asks = is_unlisted && stands(Safeguard::UnlistedDeletions);
         asks.then(|| Look::Instance(cloud.name.clone(), instance.id.clone()))
     }
 
@@ -178,7 +178,7 @@ impl State {
     /// held every further step for ever.
     fn requests_for(&self, key: &IncidentKey, log: &[InstanceAction]) -> BTreeSet<RequestId> {
         let (tried, answered) = (self.tried_for(key), self.answered_for(key));
-        let view = self.desk().seen_of(&key.subject).map(|(cloud, _)| cloud);
+        let view = self.context().seen_of(&key.subject).map(|(cloud, _)| cloud);
         let is_our_user = |user: &Arc<str>| self.is_our_user(key, user, log, &answered);
         let lost = tried.iter().filter(|tried| !matches!(tried.outcome(), Some(Outcome::Accepted { .. })));
         let lost = lost.filter_map(|tried| request_of(tried, view?, log, is_our_user)).collect::<Vec<_>>();
@@ -211,7 +211,7 @@ impl State {
         log: &[InstanceAction],
         answered: &BTreeSet<RequestId>,
     ) -> bool {
-        let cloud = Desk::instance_of(&key.subject).map(|(cloud, _)| cloud);
+        let cloud = PlanContext::instance_of(&key.subject).map(|(cloud, _)| cloud);
         let known = cloud.and_then(|cloud| self.own_users.get(cloud));
         let by_us = log.iter().filter(|it| answered.contains(&it.request)).filter_map(|it| it.user.as_ref());
         known.into_iter().flatten().chain(by_us).any(|it| it == user)
@@ -265,7 +265,7 @@ impl State {
 
     /// Who we are to this cloud: the user of our requests in its logs.
     fn learn_own_user(&mut self, key: &IncidentKey, log: &[InstanceAction], ours: &BTreeSet<RequestId>) {
-        let Some((cloud, _)) = Desk::instance_of(&key.subject) else { return };
+        let Some((cloud, _)) = PlanContext::instance_of(&key.subject) else { return };
         let by_us = log.iter().filter(|it| ours.contains(&it.request)).filter_map(|it| it.user.clone());
         for user in by_us {
             self.own_users.entry(cloud.clone()).or_default().insert(user);

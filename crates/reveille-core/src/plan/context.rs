@@ -1,6 +1,6 @@
 //! The planning context of a decision: every view, every open incident, every budget, and the time.
 //!
-//! The desk is a bundle of shared references and nothing else. Code that decides can read all of it and change none of it.
+//! The context is a bundle of shared references and nothing else. Code that decides can read all of it and change none of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::diagnose::absence::Witness;
 use crate::diagnose::gathered::Gathered;
 use crate::event::Pause;
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::{Pool, Roster, Timing};
@@ -16,9 +15,10 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::counts::Counts;
 use crate::observe::remembered::Remembered;
 use crate::observe::sharing::Views;
-use crate::observe::tally::Tally;
+use crate::safeguard::{Safeguard, stands};
 
 use super::budget::Book;
 use super::freeze::Freezes;
@@ -92,7 +92,7 @@ impl Case {
         incident.tries = incident.tries.saturating_add(1);
         let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
         incident.not_before = Some(now + wait);
-        incident.tries >= allowed && stands(Guard::TriesEnd)
+        incident.tries >= allowed && stands(Safeguard::TriesEnd)
     }
 
     /// The machine was well for long, so the controller decides about its present problem as if nothing had been tried. The
@@ -124,9 +124,9 @@ impl Case {
     }
 }
 
-/// The desk.
+/// The context.
 #[derive(Clone, Copy)]
-pub struct Desk<'a> {
+pub struct PlanContext<'a> {
     /// The roster.
     pub roster: &'a Roster,
     /// Its clouds.
@@ -136,7 +136,7 @@ pub struct Desk<'a> {
     /// The agents on its machines.
     pub agents: &'a AgentsView,
     /// What each machine counts as.
-    pub tally: &'a Tally,
+    pub counts: &'a Counts,
     /// Every open incident.
     pub cases: &'a BTreeMap<IncidentKey, Case>,
     /// Budgets.
@@ -173,7 +173,7 @@ pub struct Desk<'a> {
     pub now: Time,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> PlanContext<'a> {
     /// The instance of a machine, with its cloud.
     pub fn seen(&self, key: &MachineKey) -> Option<(&'a CloudView, &'a Seen)> {
         match key {
@@ -199,10 +199,10 @@ impl<'a> Desk<'a> {
         let deletions = self.book.deletions(self.now);
         let deleted = deletions.map(|(cloud, id)| MachineKey::Instance(cloud.clone(), id.clone()));
         let stays = |key: &MachineKey| {
-            Some(key) != but && self.tally.counted(key, pool).is_some_and(|place| !place.goes)
+            Some(key) != but && self.counts.counted(key, pool).is_some_and(|place| !place.goes)
         };
         let deleted: BTreeSet<MachineKey> = deleted.filter(stays).collect();
-        let count = self.tally.pool(pool);
+        let count = self.counts.pool(pool);
         (count.total() + count.unawaited).saturating_sub(count.going + deleted.len() as u32)
     }
 

@@ -1,13 +1,13 @@
 //! Every reason that blocks an act; each explains itself in one line.
 //!
-//! A [`Hold`] is data, so that all parts of the program count, test, keep and show it alike: the planner finds it
+//! A [`Blocker`] is data, so that all parts of the program count, test, keep and show it alike: the planner finds it
 //! (`plan::interlock`), the ledger keeps the one for which an intent was dropped, `words` makes its line. Nothing here decides.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::guard::Guard;
+use crate::safeguard::Safeguard;
 
 use super::class::Class;
 use super::id::{CloudName, IntentId, PoolName, ZoneName};
@@ -30,7 +30,7 @@ pub enum Scope {
 /// A reason not to act now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum Hold {
+pub enum Blocker {
     /// The roster switches this class off.
     Off(Class),
     /// The roster lets the controller propose this step, not take it.
@@ -218,47 +218,47 @@ pub enum Hold {
     AgentSilent(Arc<str>),
 }
 
-impl Hold {
-    /// The guard that speaks here; none where something is merely not there to act with, or where another guard (of the
+impl Blocker {
+    /// The safeguard that speaks here; none where something is merely not there to act with, or where another safeguard (of the
     /// sources) has spoken before.
-    pub const fn guard(&self) -> Option<Guard> {
+    pub const fn safeguard(&self) -> Option<Safeguard> {
         Some(match self {
-            Self::Off(_) | Self::Propose(_) => Guard::Modes,
-            Self::DryRun => Guard::DryRun,
-            Self::Paused { .. } => Guard::Pauses,
-            Self::Settling(_) | Self::AgentAwaited(_) => Guard::Settling,
-            Self::Ready | Self::LeaseFresh { .. } => Guard::Alive,
-            Self::AgentHeard(_) => Guard::AgentHeard,
+            Self::Off(_) | Self::Propose(_) => Safeguard::Modes,
+            Self::DryRun => Safeguard::DryRun,
+            Self::Paused { .. } => Safeguard::Pauses,
+            Self::Settling(_) | Self::AgentAwaited(_) => Safeguard::Settling,
+            Self::Ready | Self::LeaseFresh { .. } => Safeguard::Alive,
+            Self::AgentHeard(_) => Safeguard::AgentHeard,
             Self::AgentHolds(_) | Self::AgentLeaves(_) | Self::AgentWorks { .. } | Self::AgentLost => {
-                Guard::AgentHolds
+                Safeguard::AgentHolds
             }
-            Self::AskUnderWay(_) => Guard::OneAsk,
-            Self::AgentsLost { .. } => Guard::AgentsLost,
-            Self::AgentByName => Guard::AgentIdentity,
-            Self::NotOwned => Guard::Ownership,
-            Self::Contested => Guard::Contested,
-            Self::LostTogether { .. } => Guard::LostTogether,
-            Self::SharedIdentity(_) => Guard::SharedIdentity,
-            Self::ZoneDark { .. } => Guard::ZoneDark,
-            Self::FleetDark { .. } | Self::MostAway { .. } => Guard::FleetDark,
-            Self::Breaker { .. } => Guard::Breaker,
-            Self::Recovering { .. } => Guard::FreezeSettles,
-            Self::Rolling(_) => Guard::Rollout,
-            Self::OtherActor(_) => Guard::OtherActors,
-            Self::GroupKeeps(_) => Guard::GroupKeeps,
-            Self::Locked => Guard::Locked,
-            Self::AtOnce { .. } => Guard::AtOnce,
-            Self::PerHour { .. } => Guard::PerHour,
-            Self::Width { .. } => Guard::ProbeWidth,
-            Self::CoolingDown(_) => Guard::CoolDown,
-            Self::Kept(_) => Guard::Kept,
-            Self::PoolMinimum { .. } => Guard::PoolMinimum,
-            Self::SameFault { .. } | Self::Futile { .. } => Guard::Futile,
-            Self::RouterFull { .. } => Guard::RouterRoom,
-            Self::HistoryUnknown => Guard::HistoryKnown,
-            Self::NoNode => Guard::SomeNode,
-            Self::Ledger(_) => Guard::LedgerWritable,
-            Self::NotLeading => Guard::Leadership,
+            Self::AskUnderWay(_) => Safeguard::OneAsk,
+            Self::AgentsLost { .. } => Safeguard::AgentsLost,
+            Self::AgentByName => Safeguard::AgentIdentity,
+            Self::NotOwned => Safeguard::Ownership,
+            Self::Contested => Safeguard::Contested,
+            Self::LostTogether { .. } => Safeguard::LostTogether,
+            Self::SharedIdentity(_) => Safeguard::SharedIdentity,
+            Self::ZoneDark { .. } => Safeguard::ZoneDark,
+            Self::FleetDark { .. } | Self::MostAway { .. } => Safeguard::FleetDark,
+            Self::Breaker { .. } => Safeguard::Breaker,
+            Self::Recovering { .. } => Safeguard::FreezeSettles,
+            Self::Rolling(_) => Safeguard::Rollout,
+            Self::OtherActor(_) => Safeguard::OtherActors,
+            Self::GroupKeeps(_) => Safeguard::GroupKeeps,
+            Self::Locked => Safeguard::Locked,
+            Self::AtOnce { .. } => Safeguard::AtOnce,
+            Self::PerHour { .. } => Safeguard::PerHour,
+            Self::Width { .. } => Safeguard::ProbeWidth,
+            Self::CoolingDown(_) => Safeguard::CoolDown,
+            Self::Kept(_) => Safeguard::Kept,
+            Self::PoolMinimum { .. } => Safeguard::PoolMinimum,
+            Self::SameFault { .. } | Self::Futile { .. } => Safeguard::Futile,
+            Self::RouterFull { .. } => Safeguard::RouterRoom,
+            Self::HistoryUnknown => Safeguard::HistoryKnown,
+            Self::NoNode => Safeguard::SomeNode,
+            Self::Ledger(_) => Safeguard::LedgerWritable,
+            Self::NotLeading => Safeguard::Leadership,
             Self::Blind { .. } | Self::NoAgent | Self::AgentSilent(_) => return None,
         })
     }

@@ -12,17 +12,17 @@
 use std::sync::Arc;
 
 use crate::effect::{Call, Effect, Look, Outcome};
-use crate::guard::{Guard, stands};
 use crate::model::attempt::{Attempt, Ending, Why};
 use crate::model::class::Class;
 use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Counted, Flight, Phase, normalise_fault};
+use crate::plan::budget::{Counted, Operation, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
 use crate::plan::interlock;
 use crate::record::Record;
 use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, Rung, ladder};
+use crate::safeguard::{Safeguard, stands};
 
 use super::outbox::Acknowledged;
 use super::retries::may_be_allowed;
@@ -51,7 +51,7 @@ impl State {
 
     pub(super) fn decide_case(&mut self, key: &IncidentKey) {
         let Some(case) = self.incidents.get(key) else { return self.waiting.remove(key) };
-        let (decision, incident) = (decide::decide(&self.desk(), case), case.incident.id);
+        let (decision, incident) = (decide::decide(&self.context(), case), case.incident.id);
         self.decisions += 1;
         self.touched.insert(key.clone());
         match decision.next {
@@ -71,7 +71,7 @@ impl State {
 
     /// Its deadline, or the moment before that at which its evidence is read.
     fn wait_until(&mut self, key: &IncidentKey, until: Time) {
-        let ahead = self.incidents.get(key).and_then(|case| decide::read_ahead_at(&self.desk(), case));
+        let ahead = self.incidents.get(key).and_then(|case| decide::read_ahead_at(&self.context(), case));
         let at = ahead.filter(|at| *at > self.now).map_or(until, |at| at.min(until));
         self.timers.set(at, Wake::Case(key.clone()));
     }
@@ -79,8 +79,8 @@ impl State {
     /// Something stands against it: it waits for that, and is decided again much later even if that never ends.
     fn hold(&mut self, key: &IncidentKey, rung: Rung, decision: &Decision) {
         self.begin_keeping(key, decision);
-        let holds = decision.held.iter().rev().find(|(held, _)| *held == rung);
-        let wait = self.wait_for(key, rung, holds.map_or(&[], |(_, holds)| holds));
+        let blockers = decision.held.iter().rev().find(|(held, _)| *held == rung);
+        let wait = self.wait_for(key, rung, blockers.map_or(&[], |(_, blockers)| blockers));
         let again = if wait.is_noticed_at_once() {
             Some(self.now + self.roster.timing.backoff_max)
         } else {
@@ -139,22 +139,22 @@ impl State {
     }
 
     /// Holds that end by time alone say when; others end by an event. An offer to a person ends by time, too.
-    fn held_until(&self, held: &[(Rung, Vec<crate::model::hold::Hold>)]) -> Option<Time> {
-        use crate::model::hold::Hold;
+    fn held_until(&self, held: &[(Rung, Vec<crate::model::blocker::Blocker>)]) -> Option<Time> {
+        use crate::model::blocker::Blocker;
         let timing = &self.roster.timing;
-        let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
-            Hold::Settling(left)
-            | Hold::AgentAwaited(left)
-            | Hold::CoolingDown(left)
-            | Hold::Kept(left)
-            | Hold::Recovering { left, .. } => *left,
-            Hold::PerHour { free_in, .. } => *free_in,
+        let spans = held.iter().flat_map(|(_, blockers)| blockers).map(|hold| match hold {
+            Blocker::Settling(left)
+            | Blocker::AgentAwaited(left)
+            | Blocker::CoolingDown(left)
+            | Blocker::Kept(left)
+            | Blocker::Recovering { left, .. } => *left,
+            Blocker::PerHour { free_in, .. } => *free_in,
             // It may fall silent, and nothing else would say so.
-            Hold::AgentHeard(age) => {
+            Blocker::AgentHeard(age) => {
                 Span::from_ms((timing.agent_silent_after.ms - age.ms).max(0)).max(LEASES_AGAIN)
             }
             // The next list of leases may tell.
-            Hold::LeaseFresh { age, .. } => {
+            Blocker::LeaseFresh { age, .. } => {
                 Span::from_ms(timing.lease_silent_after.ms - age.ms).max(LEASES_AGAIN).min(timing.backoff_min)
             }
             _ => timing.backoff_min,
@@ -200,11 +200,11 @@ impl State {
             }
         }
         let phase = Phase::Recording;
-        self.book.flights.insert(
+        self.book.operations.insert(
             intent,
-            Flight { incident, key: key.clone(), rung, call, before, domain, phase, counted: None },
+            Operation { incident, key: key.clone(), rung, call, before, domain, phase, counted: None },
         );
-        if !stands(Guard::IntentFirst) {
+        if !stands(Safeguard::IntentFirst) {
             self.on_recorded(id);
         }
     }
@@ -215,8 +215,8 @@ impl State {
         if rung != Rung::Replace {
             return None;
         }
-        let desk = self.desk();
-        let (_, seen) = desk.seen_of(&key.subject)?;
+        let context = self.context();
+        let (_, seen) = context.seen_of(&key.subject)?;
         let (pool, fault) = (seen.pool().cloned()?, seen.instance.fault.as_ref()?);
         let (instance, fault) = (seen.instance.id.clone(), normalise_fault(&fault.message));
         let counted = Counted { pool, instance, fault };
@@ -235,17 +235,17 @@ impl State {
 
     /// Nothing came of it: it is no deletion, counts for no fault and takes no room within the hour. A failure may have come
     /// after the deed, so its room stays taken.
-    fn nothing_came_of(&mut self, flight: &Flight, outcome: &Outcome) {
-        self.book.not_deleted(&flight.call);
-        if let Some(counted) = &flight.counted {
+    fn nothing_came_of(&mut self, operation: &Operation, outcome: &Outcome) {
+        self.book.not_deleted(&operation.call);
+        if let Some(counted) = &operation.counted {
             self.book.uncount_fault(counted);
         }
-        if outcome.never_happened() && flight.rung.class().is_destructive() {
-            let began = match flight.phase {
+        if outcome.never_happened() && operation.rung.class().is_destructive() {
+            let began = match operation.phase {
                 Phase::Calling { since } => since,
                 _ => self.now,
             };
-            self.book.unbegin(began, flight.rung);
+            self.book.unbegin(began, operation.rung);
         }
     }
 
@@ -255,39 +255,40 @@ impl State {
             self.rouse_held();
         }
         let Some(intent) = intent else { return };
-        let Some(flight) = self.book.flights.remove(&intent) else { return };
-        let destructive = flight.rung.class().is_destructive();
+        let Some(operation) = self.book.operations.remove(&intent) else { return };
+        let destructive = operation.rung.class().is_destructive();
         if destructive {
-            self.book.unbegin(self.now, flight.rung);
+            self.book.unbegin(self.now, operation.rung);
         }
-        match self.still_right(&flight) {
+        match self.still_right(&operation) {
             Ok(()) => {
                 if destructive {
-                    self.book.begin(self.now, flight.rung);
+                    self.book.begin(self.now, operation.rung);
                 }
-                let (call, fence, flight_rung) = (flight.call.clone(), self.start.fence, flight.rung);
-                let key = flight.key.clone();
+                let (call, fence, operation_rung) =
+                    (operation.call.clone(), self.start.fence, operation.rung);
+                let key = operation.key.clone();
                 // The log that was read directly before shows nothing of the one before this. Not sooner: an intent that was not
                 // kept left a reboot that came late after all without its time.
                 if let (Call::Reboot(_), Some(case)) = (&call, self.incidents.get_mut(&key)) {
                     case.gathered.unconfirmed = None;
                 }
                 let phase = Phase::Calling { since: self.now };
-                let counted = self.count_same_fault(&key, flight_rung);
-                self.book.flights.insert(intent, Flight { phase, counted, ..flight });
-                self.book.count_requested(flight_rung);
-                self.timers.set(self.now + CALL_WITHIN, Wake::Flight(intent));
+                let counted = self.count_same_fault(&key, operation_rung);
+                self.book.operations.insert(intent, Operation { phase, counted, ..operation });
+                self.book.count_requested(operation_rung);
+                self.timers.set(self.now + CALL_WITHIN, Wake::Operation(intent));
                 self.outbox.push(Effect::Call { intent, fence, call });
             }
             Err(why) => {
                 let at = self.now;
-                self.book.not_deleted(&flight.call);
-                self.incidents.note_attempt(&flight.key, intent, |attempt| {
+                self.book.not_deleted(&operation.call);
+                self.incidents.note_attempt(&operation.key, intent, |attempt| {
                     attempt.ending = Some(Ending::Dropped { at, why: why.clone() });
                 });
                 self.outbox.record(Record::Dropped { at, intent, why });
-                self.back_off_from_drops(&flight.key);
-                self.ripe.insert(flight.key);
+                self.back_off_from_drops(&operation.key);
+                self.ripe.insert(operation.key);
             }
         }
     }
@@ -302,33 +303,33 @@ impl State {
     }
 
     /// Asked again when the ledger has it, without counting the intent itself: the world does not wait for a disk.
-    fn still_right(&self, flight: &Flight) -> Result<(), Why> {
-        if !stands(Guard::AskedAgain) {
+    fn still_right(&self, operation: &Operation) -> Result<(), Why> {
+        if !stands(Safeguard::AskedAgain) {
             return Ok(());
         }
-        let Some(case) = self.incidents.get(&flight.key) else { return Err(Why::FaultOver) };
+        let Some(case) = self.incidents.get(&operation.key) else { return Err(Why::FaultOver) };
         if case.incident.well_since.is_some() {
             return Err(Why::FaultCleared);
         }
-        let holds = interlock::holds(&self.desk(), case, flight.rung, Some(&flight.call));
-        holds.into_iter().next().map_or(Ok(()), |hold| Err(Why::Held(hold)))
+        let blockers = interlock::blockers(&self.context(), case, operation.rung, Some(&operation.call));
+        blockers.into_iter().next().map_or(Ok(()), |hold| Err(Why::Held(hold)))
     }
 
     pub(super) fn on_record_failed(&mut self, record: RecordId) {
         self.timers.set(self.now + LEDGER_RETRY, Wake::Ledger);
         let Some(intent) = self.outbox.refuse(record) else { return };
-        if let Some(flight) = self.book.flights.remove(&intent) {
-            self.book.not_deleted(&flight.call);
-            if flight.rung.class().is_destructive() {
-                self.book.unbegin(self.now, flight.rung);
+        if let Some(operation) = self.book.operations.remove(&intent) {
+            self.book.not_deleted(&operation.call);
+            if operation.rung.class().is_destructive() {
+                self.book.unbegin(self.now, operation.rung);
             }
-            if let Some(case) = self.incidents.get_mut(&flight.key) {
+            if let Some(case) = self.incidents.get_mut(&operation.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
                 // The evidence was read directly before this, and the disk may be full for long.
                 case.gathered.asked_at = None;
             }
             self.incidents.forget_intent(intent);
-            self.waiting.put(&flight.key, flight.incident, WaitFor::Gate);
+            self.waiting.put(&operation.key, operation.incident, WaitFor::Gate);
         }
     }
 
@@ -336,97 +337,98 @@ impl State {
         let outcome = self.of_ours(intent, outcome);
         // Without an answer in time it is read back meanwhile; an answer that comes then and proves that nothing happened
         // still counts: a reboot that was never made is no try, and no reason to delete.
-        let takes = |flight: &Flight| match flight.phase {
+        let takes = |operation: &Operation| match operation.phase {
             Phase::Calling { .. } => true,
             Phase::Verifying { .. } => outcome.never_happened(),
             Phase::Recording | Phase::Proving { .. } => false,
         };
-        let Some(flight) = self.book.flights.get(&intent).filter(|flight| takes(flight)).cloned() else {
+        let Some(operation) = self.book.operations.get(&intent).filter(|operation| takes(operation)).cloned()
+        else {
             return;
         };
         let at = self.now;
         self.outbox.record(Record::Ended { at, intent, outcome: outcome.clone() });
-        self.incidents.note_attempt(&flight.key, intent, |attempt| {
+        self.incidents.note_attempt(&operation.key, intent, |attempt| {
             attempt.ending = Some(Ending::Answered { at, outcome: outcome.clone() });
         });
         if outcome.denies() {
-            self.nothing_came_of(&flight, &outcome);
+            self.nothing_came_of(&operation, &outcome);
         }
-        self.count_again(&flight);
-        self.hear_answer(&flight.call, &outcome);
+        self.count_again(&operation);
+        self.hear_answer(&operation.call, &outcome);
         if let (Call::AddRoutes(AddRoutes { router, .. }), Outcome::Accepted { .. }) =
-            (&flight.call, &outcome)
+            (&operation.call, &outcome)
         {
             self.routes.forget_limit(router);
         }
-        self.follow(intent, &flight, outcome);
-        self.rouse_subject(&flight.key.subject);
+        self.follow(intent, &operation, outcome);
+        self.rouse_subject(&operation.key.subject);
     }
 
     /// What comes after this answer.
-    fn follow(&mut self, intent: IntentId, flight: &Flight, outcome: Outcome) {
+    fn follow(&mut self, intent: IntentId, operation: &Operation, outcome: Outcome) {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
-                if let Some(case) = self.incidents.get_mut(&flight.key) {
+                if let Some(case) = self.incidents.get_mut(&operation.key) {
                     case.unmade = 0;
                     if !matches!(outcome, Outcome::Unknown { .. }) {
                         case.unreached = 0;
                     }
                 }
-                self.refresh_stopped(flight);
-                if stands(Guard::FreshRead) {
+                self.refresh_stopped(operation);
+                if stands(Safeguard::FreshRead) {
                     self.verify(intent);
                 } else {
-                    self.took_effect(intent, flight, Arc::from("it was accepted"));
+                    self.took_effect(intent, operation, Arc::from("it was accepted"));
                 }
             }
             Outcome::Moved { .. } => {
-                self.book.flights.remove(&intent);
-                self.drop_node(&flight.call);
-                self.refresh_subject(flight);
-                if let Call::RemoveRoutes(RemoveRoutes { unless_used, .. }) = &flight.call {
+                self.book.operations.remove(&intent);
+                self.drop_node(&operation.call);
+                self.refresh_subject(operation);
+                if let Call::RemoveRoutes(RemoveRoutes { unless_used, .. }) = &operation.call {
                     self.routes.doubt(self.now, unless_used, self.roster.timing.backoff_max);
                 }
                 // An instance that changed is read again first, which takes longer than a revision does.
-                let of_port = matches!(flight.call, Call::SetPortGroups(_) | Call::AddPortPairs(_));
-                let least = match flight.call.owned() {
+                let of_port = matches!(operation.call, Call::SetPortGroups(_) | Call::AddPortPairs(_));
+                let least = match operation.call.owned() {
                     Some(_) if !of_port => self.roster.timing.backoff_min,
                     _ => MOVED_WAIT,
                 };
-                self.wait_to_make_it(flight, least);
+                self.wait_to_make_it(operation, least);
             }
             Outcome::Failed { retry_after, text } => {
-                self.book.flights.remove(&intent);
-                self.doubt_answer(intent, flight);
-                self.postpone(flight, retry_after.unwrap_or_default(), &text);
+                self.book.operations.remove(&intent);
+                self.doubt_answer(intent, operation);
+                self.postpone(operation, retry_after.unwrap_or_default(), &text);
             }
             Outcome::NotSent { retry_after, .. } => {
-                self.book.flights.remove(&intent);
+                self.book.operations.remove(&intent);
                 let least = retry_after.unwrap_or_default().max(self.roster.timing.backoff_min);
-                self.wait_to_make_it(flight, least);
+                self.wait_to_make_it(operation, least);
             }
             Outcome::Limit { limit, text } => {
-                self.book.flights.remove(&intent);
-                if !self.learn_limit(flight, limit) {
-                    self.postpone(flight, self.roster.timing.backoff_max, &text);
+                self.book.operations.remove(&intent);
+                if !self.learn_limit(operation, limit) {
+                    self.postpone(operation, self.roster.timing.backoff_max, &text);
                 }
             }
-            Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
-                self.book.flights.remove(&intent);
-                self.wait_to_make_it(flight, self.roster.timing.backoff_min);
+            Outcome::Denied { .. } if stands(Safeguard::RightsReturn) => {
+                self.book.operations.remove(&intent);
+                self.wait_to_make_it(operation, self.roster.timing.backoff_min);
             }
             // What is harsher needs more of a reason than that this was refused, and what was refused may be allowed in an hour:
             // Neutron refuses a route while the leg of its next hop is being attached.
-            Outcome::Refused { text } if may_be_allowed(flight) && stands(Guard::RightsReturn) => {
-                self.book.flights.remove(&intent);
-                self.postpone(flight, self.roster.timing.backoff_max, &text);
+            Outcome::Refused { text } if may_be_allowed(operation) && stands(Safeguard::RightsReturn) => {
+                self.book.operations.remove(&intent);
+                self.postpone(operation, self.roster.timing.backoff_max, &text);
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
-                self.book.flights.remove(&intent);
-                self.climb_from(flight, &text);
+                self.book.operations.remove(&intent);
+                self.climb_from(operation, &text);
             }
             Outcome::Fenced {} => {
-                self.book.flights.remove(&intent);
+                self.book.operations.remove(&intent);
                 self.leading = false;
             }
         }
@@ -436,7 +438,7 @@ impl State {
     /// the controller treats that like any other foreign change. `undoubt` finds the case in which our own earlier
     /// deletion, which seemed to fail, removed the machine.
     fn of_ours(&self, intent: IntentId, outcome: Outcome) -> Outcome {
-        let call = self.book.flights.get(&intent).map(|flight| &flight.call);
+        let call = self.book.operations.get(&intent).map(|operation| &operation.call);
         match outcome {
             Outcome::AlreadySo { text } if matches!(call, Some(Call::DeleteInstance(_))) => {
                 Outcome::Moved { text }
@@ -446,8 +448,8 @@ impl State {
     }
 
     /// The router is full. The same is tried again after the long backoff for as long as the route is missing: it may get room.
-    fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) -> bool {
-        let (cloud, router, more) = match &flight.call {
+    fn learn_limit(&mut self, operation: &Operation, limit: Option<u32>) -> bool {
+        let (cloud, router, more) = match &operation.call {
             Call::AddRoutes(AddRoutes { cloud, router, routes, .. }) => (cloud, router, routes.len()),
             Call::NudgeRouter(NudgeRouter { cloud, router, .. }) => (cloud, router, 1),
             _ => return false,
@@ -460,7 +462,7 @@ impl State {
         let Some(limit) = limit.or(fewer) else { return false };
         self.routes.learn_limit(self.now, router, limit);
         self.dirty_projects.insert(cloud.clone());
-        self.wait_to_make_it(flight, self.roster.timing.backoff_max);
+        self.wait_to_make_it(operation, self.roster.timing.backoff_max);
         true
     }
 }

@@ -1,8 +1,8 @@
-//! What blocks a step, in one line: the words of every [`Hold`].
+//! What blocks a step, in one line: the words of every [`Blocker`].
 
 use std::fmt;
 
-use super::{Hold, Scope};
+use super::{Blocker, Scope};
 use crate::model::class::Class;
 use crate::model::time::Span;
 
@@ -19,7 +19,7 @@ impl fmt::Display for Scope {
     }
 }
 
-impl Hold {
+impl Blocker {
     /// What agents have to do with.
     fn say_of_agents(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,7 +84,7 @@ impl Hold {
     }
 }
 
-impl fmt::Display for Hold {
+impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off(Class::Access) => f.write_str("access: off in the roster"),

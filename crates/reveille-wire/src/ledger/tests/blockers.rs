@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use reveille_core::model::attempt::Why;
+use reveille_core::model::blocker::{Blocker, Scope};
 use reveille_core::model::class::Class;
-use reveille_core::model::hold::{Hold, Scope};
 use reveille_core::model::id::{CloudName, IntentId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::arbitrary::text;
 use super::words;
 
-fn blocks(x: &Arc<str>, n: u32, span: Span) -> Vec<Hold> {
-    use Hold::*;
+fn blocks(x: &Arc<str>, n: u32, span: Span) -> Vec<Blocker> {
+    use Blocker::*;
     let (pool, zone) = (PoolName::new(x.clone()), ZoneName::new(x.clone()));
     let recovering = |scope| Recovering { scope, left: span };
     vec![
@@ -100,5 +100,5 @@ fn the_golden_file_holds_every_reason() {
     let all: Vec<Value> = every_reason().iter().map(|why| json!(why)).collect();
     assert_eq!(all.iter().map(word).collect::<BTreeSet<_>>(), words::<Why>(json!("?")));
     let held = all.iter().filter_map(|why| why.get("held"));
-    assert_eq!(held.map(word).collect::<BTreeSet<_>>(), words::<Hold>(json!("?")));
+    assert_eq!(held.map(word).collect::<BTreeSet<_>>(), words::<Blocker>(json!("?")));
 }

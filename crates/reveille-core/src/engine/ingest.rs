@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
@@ -15,6 +14,7 @@ use crate::observe::cloud::{CloudChange, CloudView, NodeOf, Seen};
 use crate::observe::cluster::{ClusterChange, ClusterView, NodeSeen};
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
+use crate::safeguard::{Safeguard, stands};
 
 use super::{AskedInFull, LookFor, State};
 
@@ -53,7 +53,7 @@ impl State {
             self.note_made_meanwhile(name);
         }
         self.begin_access(name);
-        self.locate_flights();
+        self.locate_operations();
         self.after_cloud_change(name, change);
         // Also by a list of changes: the only machine with the new image may be gone by the next full one (seed 3436907).
         self.review_rollouts(name);
@@ -95,7 +95,7 @@ impl State {
         };
         // The clock may have gone back behind the last request: then there is no wait.
         let waits = |asked: AskedInFull| asked.at <= now && now.since(asked.at) < wait(asked);
-        if last.is_some_and(waits) && stands(Guard::AsksInFullSeldom) {
+        if last.is_some_and(waits) && stands(Safeguard::AsksInFullSeldom) {
             return;
         }
         let times = last.map_or(0, |asked| asked.times).saturating_add(1);
@@ -238,7 +238,7 @@ impl State {
         }
         self.note_lost_together(change.lost_together);
         for gone in change.removed {
-            let sharing = self.desk().views().machines_of(&gone);
+            let sharing = self.context().views().machines_of(&gone);
             self.dirty.extend(sharing);
             self.unlink(&gone);
         }
@@ -254,18 +254,19 @@ impl State {
     }
 
     /// An intent that a restart took over counts where its machine is, as soon as that is known.
-    fn locate_flights(&mut self) {
-        let lost = self
-            .book
-            .flights
-            .iter()
-            .filter(|(_, flight)| flight.domain.is_none() && flight.rung.class().is_destructive());
+    fn locate_operations(&mut self) {
+        let lost =
+            self.book.operations.iter().filter(|(_, operation)| {
+                operation.domain.is_none() && operation.rung.class().is_destructive()
+            });
         let found: Vec<_> = lost
-            .filter_map(|(intent, flight)| Some((*intent, self.domain_of(self.incidents.get(&flight.key)?)?)))
+            .filter_map(|(intent, operation)| {
+                Some((*intent, self.domain_of(self.incidents.get(&operation.key)?)?))
+            })
             .collect();
         for (intent, domain) in found {
-            if let Some(flight) = self.book.flights.get_mut(&intent) {
-                flight.domain = Some(domain);
+            if let Some(operation) = self.book.operations.get_mut(&intent) {
+                operation.domain = Some(domain);
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::model::time::Span;
 use crate::observe::cloud::Seen;
 use crate::remedies::Rung;
 
-use super::desk::{Case, Desk};
+use super::context::{Case, PlanContext};
 use super::interlock;
 use crate::model::class::Class;
 
@@ -28,28 +28,28 @@ use crate::model::class::Class;
 pub const KEEP_MARK: &str = "reveille-keep";
 
 /// How much longer the machine is kept before it may be deleted; `None`: it is not kept.
-pub fn kept_for(desk: &Desk<'_>, case: &Case, pool: &Pool, seen: &Seen) -> Option<Span> {
+pub fn kept_for(context: &PlanContext<'_>, case: &Case, pool: &Pool, seen: &Seen) -> Option<Span> {
     let keep = pool.keep?;
-    if !is_marked(desk, seen).unwrap_or(keep.failed) {
+    if !is_marked(context, seen).unwrap_or(keep.failed) {
         return None;
     }
     match case.incident.kept_until {
-        Some(until) => (desk.now < until).then(|| until.since(desk.now)),
-        None => (kept_in(desk, &pool.name) < keep.at_most).then_some(keep.within),
+        Some(until) => (context.now < until).then(|| until.since(context.now)),
+        None => (kept_in(context, &pool.name) < keep.at_most).then_some(keep.within),
     }
 }
 
 /// How much longer a person may look at the machine as it is: it failed for good before, and is kept since. Another fault by now,
 /// such as a Node that they deleted, is no reason to reboot it under their hands. That its deletion waits is said with what else
 /// stands against deletions.
-pub fn looked_at_for(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung) -> Option<Span> {
+pub fn looked_at_for(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung) -> Option<Span> {
     case.incident.kept_until.filter(|_| rung.class() == Class::Reboot)?;
-    kept_for(desk, case, desk.pool(seen)?, seen)
+    kept_for(context, case, context.pool(seen)?, seen)
 }
 
 /// What a person wrote on the machine about keeping it. Of two that differ the more careful one counts.
-fn is_marked(desk: &Desk<'_>, seen: &Seen) -> Option<bool> {
-    let on_nodes = asks(desk, seen).filter_map(|asks| asks.keep);
+fn is_marked(context: &PlanContext<'_>, seen: &Seen) -> Option<bool> {
+    let on_nodes = asks(context, seen).filter_map(|asks| asks.keep);
     on_nodes.chain(marked(&seen.instance)).max()
 }
 
@@ -66,26 +66,26 @@ fn marked(instance: &Instance) -> Option<bool> {
     said.max()
 }
 
-fn kept_in(desk: &Desk<'_>, pool: &PoolName) -> u32 {
+fn kept_in(context: &PlanContext<'_>, pool: &PoolName) -> u32 {
     let kept = |case: &&Case| {
         let incident = &case.incident;
-        incident.pool.as_ref() == Some(pool) && incident.kept_until.is_some_and(|until| desk.now < until)
+        incident.pool.as_ref() == Some(pool) && incident.kept_until.is_some_and(|until| context.now < until)
     };
-    desk.kept.iter().filter_map(|key| desk.cases.get(key)).filter(kept).count() as u32
+    context.kept.iter().filter_map(|key| context.cases.get(key)).filter(kept).count() as u32
 }
 
 /// What a person must do before the case closes, when it has looked well for its dwell and nothing else is waited for.
-pub fn unconfirmed(desk: &Desk<'_>, case: &Case) -> Option<Arc<str>> {
+pub fn unconfirmed(context: &PlanContext<'_>, case: &Case) -> Option<Arc<str>> {
     let incident = &case.incident;
     let since = incident.well_since?;
-    let pool = interlock::pool_of(desk, case).and_then(|name| desk.roster.pools.get(name))?;
+    let pool = interlock::pool_of(context, case).and_then(|name| context.roster.pools.get(name))?;
     let waits = pool.deadlines.confirm && incident.key.kind.is_absence();
-    if !waits || desk.now < since + pool.deadlines.dwell {
+    if !waits || context.now < since + pool.deadlines.dwell {
         return None;
     }
-    let (_, seen) = desk.seen_of(&incident.key.subject)?;
+    let (_, seen) = context.seen_of(&incident.key.subject)?;
     let number = incident.id.to_string();
-    if asks(desk, seen).any(|asks| asks.confirm.as_deref() == Some(number.as_str())) {
+    if asks(context, seen).any(|asks| asks.confirm.as_deref() == Some(number.as_str())) {
         return None;
     }
     let node = seen.nodes.first().map_or("NODE", |name| name.as_str());
@@ -97,7 +97,7 @@ pub fn unconfirmed(desk: &Desk<'_>, case: &Case) -> Option<Arc<str>> {
 }
 
 /// What is asked for on the nodes of a machine.
-fn asks<'a>(desk: &Desk<'a>, seen: &'a Seen) -> impl Iterator<Item = &'a Asks> {
-    let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
+fn asks<'a>(context: &PlanContext<'a>, seen: &'a Seen) -> impl Iterator<Item = &'a Asks> {
+    let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
     nodes.filter_map(|node| node.node.intent.asks.as_deref())
 }

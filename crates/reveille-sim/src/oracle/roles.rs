@@ -14,7 +14,7 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::remedies::AssignRoles;
 
-use super::{Intent, Referee};
+use super::{Intent, Oracle};
 
 /// What a user was said to hold longer ago is no ground for giving it more.
 const SAID_LASTS: Span = Span::from_s(35);
@@ -27,7 +27,7 @@ pub(super) struct Said {
     heard_at: Time,
 }
 
-impl Referee {
+impl Oracle {
     /// A question about roles was answered, or not.
     pub(super) fn note_roles(&mut self, id: LookId, look: &Look, answer: &Result<Answer, ReadError>) {
         let asked_at = self.roles_asked.remove(&id).unwrap_or(self.now);

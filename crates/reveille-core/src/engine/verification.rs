@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::effect::Call;
-use crate::guard::{Guard, stands};
 use crate::model::attempt::Ending;
 use crate::model::class::Class;
 use crate::model::id::{IncidentId, IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::time::Span;
-use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
-use crate::plan::desk::Case;
+use crate::plan::budget::{Operation, Phase, REPLACEMENT_FAILED, Width};
+use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung};
+use crate::safeguard::{Safeguard, stands};
 
 use super::newcomers::Arrival;
 use super::{State, Wake};
@@ -31,9 +31,9 @@ use super::{State, Wake};
 impl State {
     /// Counts a replacement that did not help. After so many in a row, the controller suspects the image or template of the
     /// pool.
-    pub(super) fn count_failed_replacement(&mut self, flight: &Flight) {
+    pub(super) fn count_failed_replacement(&mut self, operation: &Operation) {
         let (Call::DeleteInstance(DeleteInstance { instance, .. }), Some(domain)) =
-            (&flight.call, &flight.domain)
+            (&operation.call, &operation.domain)
         else {
             return;
         };
@@ -45,32 +45,33 @@ impl State {
     }
 
     /// The intent failed: its domain cools down, and the case tries again later or climbs.
-    pub(super) fn land_failed(&mut self, intent: IntentId, flight: &Flight) {
-        self.book.flights.remove(&intent);
-        self.timers.clear(&Wake::Flight(intent));
-        if let Some(domain) = &flight.domain {
+    pub(super) fn land_failed(&mut self, intent: IntentId, operation: &Operation) {
+        self.book.operations.remove(&intent);
+        self.timers.clear(&Wake::Operation(intent));
+        if let Some(domain) = &operation.domain {
             let width = self.book.failed(domain, self.now);
             self.record_width(domain, width);
         }
         // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
-        let unmade = self.incidents.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
+        let unmade =
+            self.incidents.attempt(&operation.key, intent).filter(|attempt| attempt.came_to_nothing());
         match unmade.and_then(|attempt| attempt.ending.as_ref()).map(Ending::to_string) {
-            Some(said) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
-                self.postpone(flight, Span::ZERO, &said);
+            Some(said) if operation.rung.class() == Class::Reboot && stands(Safeguard::RightsReturn) => {
+                self.postpone(operation, Span::ZERO, &said);
             }
-            _ if self.has_lapsed(intent, flight) => {
-                self.ripe.insert(flight.key.clone());
+            _ if self.has_lapsed(intent, operation) => {
+                self.ripe.insert(operation.key.clone());
             }
             // Another fault took the place of its own meanwhile, and may have given it back: that was counted then.
-            _ if !self.incidents.is_open(flight.incident) => {}
-            _ => self.try_again(flight),
+            _ if !self.incidents.is_open(operation.incident) => {}
+            _ => self.try_again(operation),
         }
-        self.rouse_subject(&flight.key.subject);
+        self.rouse_subject(&operation.key.subject);
     }
 
     /// It held, looked mended and came back: that was counted as a try then.
-    fn has_lapsed(&self, intent: IntentId, flight: &Flight) -> bool {
-        self.incidents.get(&flight.key).is_some_and(|case| case.lapsed.contains(&intent))
+    fn has_lapsed(&self, intent: IntentId, operation: &Operation) -> bool {
+        self.incidents.get(&operation.key).is_some_and(|case| case.lapsed.contains(&intent))
     }
 
     fn record_width(&mut self, domain: &Domain, width: Width) {
@@ -94,28 +95,28 @@ impl State {
             self.book.places.free(case.incident.id);
         }
         self.land_superseded(&case.incident.key, case.incident.id, verdict);
-        let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
-        let flight = flight.clone();
-        let replaced = flight.rung == Rung::Replace;
-        match (&flight.phase, verdict) {
+        let Some((intent, operation)) = self.book.operation_of(case.incident.id) else { return };
+        let operation = operation.clone();
+        let replaced = operation.rung == Rung::Replace;
+        match (&operation.phase, verdict) {
             // The machine is gone, as was wanted: the pool's health is the proof, and keeps the slot.
             (Phase::Proving { .. }, Verdict::SubjectGone | Verdict::Superseded) if replaced => {}
             // It boots still, whatever the fault is called by now.
-            (Phase::Proving { .. }, Verdict::Superseded) if boots(&flight) => {}
+            (Phase::Proving { .. }, Verdict::Superseded) if boots(&operation) => {}
             (Phase::Proving { .. } | Phase::Verifying { .. }, Verdict::Mended | Verdict::Recovered) => {
-                self.book.flights.remove(&intent);
-                self.timers.clear(&Wake::Flight(intent));
-                if let Some(domain) = flight.domain.clone().filter(|_| self.earns(case, &flight)) {
+                self.book.operations.remove(&intent);
+                self.timers.clear(&Wake::Operation(intent));
+                if let Some(domain) = operation.domain.clone().filter(|_| self.earns(case, &operation)) {
                     self.earn(&domain, intent);
                 }
             }
             (Phase::Proving { .. }, _) => {
-                self.book.flights.remove(&intent);
-                self.timers.clear(&Wake::Flight(intent));
+                self.book.operations.remove(&intent);
+                self.timers.clear(&Wake::Operation(intent));
             }
             // Our stop took longer than its call, and its start was never made: that has an incident of its own by now.
-            (Phase::Verifying { .. }, Verdict::Superseded) if self.is_shown_off(&flight) => {
-                self.did_not_hold(intent, &flight, Arc::from("it was stopped, and not started"));
+            (Phase::Verifying { .. }, Verdict::Superseded) if self.is_shown_off(&operation) => {
+                self.did_not_hold(intent, &operation, Arc::from("it was stopped, and not started"));
             }
             // Calls on their way are waited for: their outcome belongs into the ledger.
             _ => {}
@@ -131,24 +132,32 @@ impl State {
         if verdict == Verdict::Superseded || !key.kind.is_absence() || is_away {
             return;
         }
-        let is_over = |flight: &Flight| {
-            let is_open = self.incidents.is_open(flight.incident);
-            flight.key.subject == key.subject && flight.incident != closed && boots(flight) && !is_open
+        let is_over = |operation: &Operation| {
+            let is_open = self.incidents.is_open(operation.incident);
+            operation.key.subject == key.subject
+                && operation.incident != closed
+                && boots(operation)
+                && !is_open
         };
-        let over = self.book.flights.iter().filter(|(_, flight)| is_over(flight)).map(|(intent, _)| *intent);
+        let over = self
+            .book
+            .operations
+            .iter()
+            .filter(|(_, operation)| is_over(operation))
+            .map(|(intent, _)| *intent);
         for intent in over.collect::<Vec<_>>() {
-            self.book.flights.remove(&intent);
-            self.timers.clear(&Wake::Flight(intent));
+            self.book.operations.remove(&intent);
+            self.timers.clear(&Wake::Operation(intent));
         }
     }
 
     /// It has been well for its dwell and only a person's word is missing: what was under way for it is proved.
     pub(super) fn prove_unconfirmed(&mut self, key: &IncidentKey) {
         let Some(case) = self.incidents.get(key) else { return };
-        let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
-        let (domain, earned) = (flight.domain.clone(), self.earns(case, flight));
-        self.book.flights.remove(&intent);
-        self.timers.clear(&Wake::Flight(intent));
+        let Some((intent, operation)) = self.book.operation_of(case.incident.id) else { return };
+        let (domain, earned) = (operation.domain.clone(), self.earns(case, operation));
+        self.book.operations.remove(&intent);
+        self.timers.clear(&Wake::Operation(intent));
         if let Some(domain) = domain {
             if earned {
                 self.earn(&domain, intent);
@@ -160,12 +169,12 @@ impl State {
 
     /// Credit needs a machine that answers, too: one whose Node is back and not Ready has only got another fault. 36 machines
     /// lost their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
-    fn earns(&self, case: &Case, flight: &Flight) -> bool {
+    fn earns(&self, case: &Case, operation: &Operation) -> bool {
         let key = &case.incident.key;
         let absent = |other: &Case| other.incident.key != *key && other.incident.key.kind.is_absence();
         // One that is started is on its way up: that it runs is all that was wanted.
-        let must_answer = matches!(flight.call, Call::Reboot(_)) && stands(Guard::OwnProof);
-        earned(case, flight) && !(must_answer && self.incidents.of(&key.subject).any(absent))
+        let must_answer = matches!(operation.call, Call::Reboot(_)) && stands(Safeguard::OwnProof);
+        earned(case, operation) && !(must_answer && self.incidents.of(&key.subject).any(absent))
     }
 
     /// A replacement is proved when a newcomer of the pool answers for its dwell.
@@ -175,20 +184,20 @@ impl State {
         let mut wake = None;
         let mut arrived = self.arrived_and_well();
         let mut taken = BTreeMap::new();
-        for (intent, flight) in &mut self.book.flights {
+        for (intent, operation) in &mut self.book.operations {
             let (Phase::Proving { since, inherited, well_since, .. }, Some(domain)) =
-                (&mut flight.phase, &flight.domain)
+                (&mut operation.phase, &operation.domain)
             else {
                 continue;
             };
-            if flight.rung != Rung::Replace {
+            if operation.rung != Rung::Replace {
                 continue;
             }
             // Others that came back prove nothing of the successor: one that was made since must be among those who answer, and
             // one newcomer is the successor of one.
             let helped = match inherited {
                 true => take_one(&mut arrived, &domain.pool, *intent),
-                false => self.newcomers.next_since(&domain.pool, *since, &mut taken, &self.tally),
+                false => self.newcomers.next_since(&domain.pool, *since, &mut taken, &self.counts),
             };
             if helped {
                 let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
@@ -206,14 +215,14 @@ impl State {
             self.timers.set(at, Wake::Proofs);
         }
         for (intent, domain) in proved {
-            match self.book.flights.remove(&intent).map(|flight| flight.phase) {
+            match self.book.operations.remove(&intent).map(|operation| operation.phase) {
                 Some(Phase::Proving { inherited: true, .. }) => self.credit_arrival(&domain.pool, intent),
                 Some(Phase::Proving { since, .. }) => {
-                    self.newcomers.credit(&domain.pool, since, &self.tally);
+                    self.newcomers.credit(&domain.pool, since, &self.counts);
                 }
                 _ => {}
             }
-            self.timers.clear(&Wake::Flight(intent));
+            self.timers.clear(&Wake::Operation(intent));
             self.earn(&domain, intent);
             self.forgive_faults(&domain.pool);
             // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.
@@ -224,13 +233,13 @@ impl State {
     /// A machine that the controller did not know to have joined is Ready for the first time. It was made after the last process
     /// looked, or in our sight. The controller keeps it while a replacement of an earlier process waits for its successor.
     pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
-        let unproved = |flight: &Flight| match flight.phase {
+        let unproved = |operation: &Operation| match operation.phase {
             Phase::Proving { inherited, .. } => inherited,
-            Phase::Calling { .. } | Phase::Verifying { .. } => flight.rung == Rung::Replace,
+            Phase::Calling { .. } | Phase::Verifying { .. } => operation.rung == Rung::Replace,
             Phase::Recording => false,
         };
-        let inherited = self.book.flights.range(..=self.inherited);
-        if inherited.map(|(_, flight)| flight).any(unproved) {
+        let inherited = self.book.operations.range(..=self.inherited);
+        if inherited.map(|(_, operation)| operation).any(unproved) {
             let after = self.numbers.intent;
             self.arrived.insert(machine.clone(), Arrival { pool: pool.clone(), after });
         }
@@ -238,14 +247,14 @@ impl State {
 
     /// Who arrived, and answers.
     fn arrived_and_well(&self) -> Vec<Arrival> {
-        let well = self.arrived.iter().filter(|(machine, _)| self.tally.is_present(machine));
+        let well = self.arrived.iter().filter(|(machine, _)| self.counts.is_present(machine));
         well.map(|(_, arrival)| arrival.clone()).collect()
     }
 
     /// Each that arrived is the successor of one.
     fn credit_arrival(&mut self, pool: &PoolName, replacement: IntentId) {
         let may_follow = |(machine, arrival): &(&MachineKey, &Arrival)| {
-            arrival.may_follow(pool, replacement) && self.tally.is_present(machine)
+            arrival.may_follow(pool, replacement) && self.counts.is_present(machine)
         };
         let one = self.arrived.iter().filter(may_follow).min_by_key(|(_, arrival)| arrival.after);
         if let Some(machine) = one.map(|(machine, _)| machine.clone()) {
@@ -256,16 +265,16 @@ impl State {
 
 /// Credit needs the act's own effect: a machine that became well with the boot id that it had before the call was not made
 /// well by its reboot. Without an earlier boot id, it became well after the effect was seen.
-pub(super) fn earned(case: &Case, flight: &Flight) -> bool {
-    if !stands(Guard::OwnProof) {
+pub(super) fn earned(case: &Case, operation: &Operation) -> bool {
+    if !stands(Safeguard::OwnProof) {
         return true;
     }
-    let Phase::Proving { since, .. } = flight.phase else { return false };
+    let Phase::Proving { since, .. } = operation.phase else { return false };
     // That a stopped instance runs is seen on the instance itself.
-    if !matches!(flight.call, Call::Reboot(_)) {
+    if !matches!(operation.call, Call::Reboot(_)) {
         return true;
     }
-    let before = flight.before.as_ref().and_then(|before| before.node_boot.as_ref());
+    let before = operation.before.as_ref().and_then(|before| before.node_boot.as_ref());
     match before {
         Some(before) => case.well_boot.as_ref().is_some_and(|boot| boot != before),
         None => case.incident.well_since.is_some_and(|well| well > since),
@@ -273,14 +282,14 @@ pub(super) fn earned(case: &Case, flight: &Flight) -> bool {
 }
 
 /// That it took effect does not show that it helped: its place is kept until that is seen, or its time is over.
-pub(super) const fn must_be_proved(flight: &Flight) -> bool {
-    let is_nudge = matches!(flight.call, Call::NudgeGroup(_) | Call::NudgeRouter(_));
-    is_nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace)
+pub(super) const fn must_be_proved(operation: &Operation) -> bool {
+    let is_nudge = matches!(operation.call, Call::NudgeGroup(_) | Call::NudgeRouter(_));
+    is_nudge || matches!(operation.rung.class(), Class::Reboot | Class::Replace)
 }
 
 /// Its effect was seen, and its machine is on its way up.
-pub(super) fn boots(flight: &Flight) -> bool {
-    flight.rung.class() == Class::Reboot && matches!(flight.phase, Phase::Proving { .. })
+pub(super) fn boots(operation: &Operation) -> bool {
+    operation.rung.class() == Class::Reboot && matches!(operation.phase, Phase::Proving { .. })
 }
 
 /// The oldest that may be the successor: an older replacement leaves the others to those after it.

@@ -5,7 +5,7 @@
 //!  Record::Intended, destructive ─▶ was its incident confidently and wrongly explained? ─▶ misled
 //! ```
 //!
-//! The oracle judges at the moment of the diagnosis, not at the end of the run, when the truth has changed. It leaves out
+//! It is judged at the moment of the diagnosis, not at the end of the run, when the truth has changed. It leaves out
 //! incidents of routers, groups and sources: those faults are what the engine sees directly.
 
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub struct Misled {
 
 /// Everything that was said.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Oracle {
+pub(super) struct Explanations {
     named: BTreeMap<IncidentId, Named>,
     misled: Vec<Misled>,
 }
@@ -68,7 +68,7 @@ impl Drive {
         match record {
             Record::Diagnosed { incident, findings, .. } => {
                 if let Some(named) = self.judge_said(*incident, findings) {
-                    self.oracle.named.insert(*incident, named);
+                    self.explanations.named.insert(*incident, named);
                 }
             }
             Record::Intended { incident, call, .. } if call.is_destructive() => {
@@ -80,8 +80,8 @@ impl Drive {
 
     fn judge_said(&self, incident: IncidentId, findings: &[Finding]) -> Option<Named> {
         let first = findings.first()?;
-        let desk = self.state.desk();
-        let case = desk.cases.values().find(|case| case.incident.id == incident)?;
+        let context = self.state.context();
+        let case = context.cases.values().find(|case| case.incident.id == incident)?;
         let Subject::Machine(MachineKey::Instance(_, id)) = &case.incident.key.subject else { return None };
         let of_its_trouble = self.inside(id).and_then(Trouble::label) == Some(first.cause.label());
         let said = match &first.cause {
@@ -99,22 +99,22 @@ impl Drive {
     }
 
     fn watch_for_misled(&mut self, incident: IncidentId, call: &Call) {
-        let Some(named) = self.oracle.named.get(&incident) else { return };
+        let Some(named) = self.explanations.named.get(&incident) else { return };
         if named.said == Said::Wrong && named.confidence >= Confidence::Likely {
             let what =
                 format!("{call} rests on {} ({}), which is not so", named.cause, named.confidence.name());
             self.log.push(self.now, &format!("MISLED {what}"));
-            self.oracle.misled.push(Misled { at: self.now, what });
+            self.explanations.misled.push(Misled { at: self.now, what });
         }
     }
 
     /// What was last said of each incident of a machine.
     pub const fn named(&self) -> &BTreeMap<IncidentId, Named> {
-        &self.oracle.named
+        &self.explanations.named
     }
 
     /// Acts that can hurt and rested on a confident, wrong diagnosis. Empty in every run that is right.
     pub fn misled(&self) -> &[Misled] {
-        &self.oracle.misled
+        &self.explanations.misled
     }
 }

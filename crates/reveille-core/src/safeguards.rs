@@ -1,24 +1,24 @@
-//! One list of guards, and the switch by which a test build takes some away: what each engine with guards begins with.
+//! One list of safeguards, and the switch by which a test build takes some away: what each engine with safeguards begins with.
 //!
 //! ```text
-//!  guards! { /// one clause … Name = "word", … } ─▶ Guard, Guard::ALL, stands(Guard)
-//!                                  feature "sabotage" of the crate that lists ─▶ without(&[Guard], || …)
+//!  safeguards! { /// one clause … Name = "word", … } ─▶ Safeguard, Safeguard::ALL, stands(Safeguard)
+//!                                  feature "sabotage" of the crate that lists ─▶ without(&[Safeguard], || …)
 //! ```
 //!
 //! It is a macro because the switch is a feature of the crate that is shipped without it, and because a list of at most
 //! 128 names, their words and their clauses is to be written once.
 
-/// Makes `Guard` of a list, with its names and clauses, and `stands`, which is the constant true unless the calling crate is
+/// Makes `Safeguard` of a list, with its names and clauses, and `stands`, which is the constant true unless the calling crate is
 /// built with its feature `sabotage`.
 #[macro_export]
-macro_rules! guards {
+macro_rules! safeguards {
     ($($(#[doc = $doc:literal])+ $name:ident = $word:literal),+ $(,)?) => {
-        /// One guard.
+        /// One safeguard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Guard { $($(#[doc = $doc])+ $name),+ }
+        pub enum Safeguard { $($(#[doc = $doc])+ $name),+ }
 
-        impl Guard {
-            /// Every guard, in the order of the list.
+        impl Safeguard {
+            /// Every safeguard, in the order of the list.
             pub const ALL: &[Self] = &[$(Self::$name),+];
 
             /// The name in tables.
@@ -32,9 +32,9 @@ macro_rules! guards {
             }
         }
 
-        /// Whether this guard stands. Without the feature `sabotage`: always.
+        /// Whether this safeguard stands. Without the feature `sabotage`: always.
         #[cfg(not(feature = "sabotage"))]
-        pub(crate) const fn stands(_guard: Guard) -> bool {
+        pub(crate) const fn stands(_safeguard: Safeguard) -> bool {
             true
         }
 
@@ -47,22 +47,22 @@ macro_rules! guards {
         mod sabotage {
             use std::cell::Cell;
 
-            use super::Guard;
+            use super::Safeguard;
 
-            const _: () = assert!(Guard::ALL.len() <= 128, "a bit for each");
+            const _: () = assert!(Safeguard::ALL.len() <= 128, "a bit for each");
 
             thread_local! {
-                /// One bit for each guard that is away.
+                /// One bit for each safeguard that is away.
                 static ABSENT: Cell<u128> = const { Cell::new(0) };
             }
 
-            const fn bit(guard: Guard) -> u128 {
-                1 << guard as u64
+            const fn bit(safeguard: Safeguard) -> u128 {
+                1 << safeguard as u64
             }
 
-            /// Whether this guard stands on this thread.
-            pub(crate) fn stands(guard: Guard) -> bool {
-                ABSENT.with(|absent| absent.get() & bit(guard) == 0)
+            /// Whether this safeguard stands on this thread.
+            pub(crate) fn stands(safeguard: Safeguard) -> bool {
+                ABSENT.with(|absent| absent.get() & bit(safeguard) == 0)
             }
 
             struct Restore(u128);
@@ -73,9 +73,9 @@ macro_rules! guards {
                 }
             }
 
-            /// Runs this on this thread with these guards taken away; they stand again afterwards, also after a panic.
-            pub fn without<T>(guards: &[Guard], run: impl FnOnce() -> T) -> T {
-                let away = guards.iter().fold(0, |bits, guard| bits | bit(*guard));
+            /// Runs this on this thread with these safeguards taken away; they stand again afterwards, also after a panic.
+            pub fn without<T>(safeguards: &[Safeguard], run: impl FnOnce() -> T) -> T {
+                let away = safeguards.iter().fold(0, |bits, safeguard| bits | bit(*safeguard));
                 let _restore = Restore(ABSENT.with(|absent| absent.replace(absent.get() | away)));
                 run()
             }

@@ -6,12 +6,12 @@
 //!  World (truth, pauses), Roster ───┘
 //! ```
 //!
-//! `engine::invariants` judges from what the engine believes. When a belief is wrong, or a guard that the check and the act share
-//! is missing, both go wrong together. The referee compares the same acts with the truth. It grants slack for what the engine
-//! could not have known yet: facts travel, and a rollout of a pool shows only at the next listing.
+//! `engine::invariants` judges from what the engine believes. When a belief is wrong, or a safeguard that the check and the
+//! act share is missing, both go wrong together. The oracle compares the same acts with the truth. It grants slack for what
+//! the engine could not have known yet: facts travel, and a rollout of a pool shows only at the next listing.
 //!
-//! A [`Foul`] is not always harm. It is an act that a careful operator at the same desk would not have done. The referee forgives
-//! nothing that the engine could have known, and it never speaks to the engine.
+//! A [`Foul`] is not always harm. It is an act that a careful operator at the same desk would not have done. The oracle
+//! forgives nothing that the engine could have known, and it never speaks to the engine.
 
 mod acts;
 mod hosting;
@@ -48,9 +48,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) roster: &'a Roster,
 }
 
-/// The referee and everything that it remembers.
+/// The oracle and everything that it remembers.
 #[derive(Clone, Debug, Default)]
-pub struct Referee {
+pub struct Oracle {
     fouls: Vec<Foul>,
     now: Time,
     stepped_at: Option<Time>,
@@ -152,7 +152,7 @@ const LISTINGS_WISHED: usize = 5;
 /// Fouls beyond this many say nothing new.
 const FOULS_MAX: usize = 64;
 
-impl Referee {
+impl Oracle {
     /// Everything that was whistled, in order.
     pub fn fouls(&self) -> &[Foul] {
         &self.fouls

@@ -1,9 +1,9 @@
 //! Counts how many machines are Ready and how many are not, by pool and by zone, kept up to date one machine at a time.
 //! Zones of two clouds that have the same name may be one zone, where the clouds are projects of one region, or two
-//! unrelated zones. The tally counts them together and apart.
+//! unrelated zones. The counts counts them together and apart.
 //!
 //! Breakers and zone freezes ask "what share has a problem?" after every event, so a new count each time would cost too
-//! much. The tally remembers each machine's [`Place`], and to move it costs two map lookups whatever the size of the fleet.
+//! much. The counts remembers each machine's [`Place`], and to move it costs two map lookups whatever the size of the fleet.
 //!
 //! A machine that its Node calls Ready and whose lease is silent counts as one that has a problem: a list of nodes may be old,
 //! or lose what happens, while the leases beside it are not.
@@ -11,9 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, PoolName, ZoneName};
 use crate::model::incident::MachineKey;
+use crate::safeguard::{Safeguard, stands};
 
 use super::pack::{Growth, pack};
 
@@ -91,7 +91,7 @@ impl Count {
 
 /// All counts.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct Counts {
     places: BTreeMap<MachineKey, Arc<Place>>,
     /// Each place once: a fleet of any size has as many as it has pools, zones and ranks.
     known: BTreeSet<Arc<Place>>,
@@ -107,7 +107,7 @@ pub struct Tally {
     back: Vec<MachineKey>,
 }
 
-impl Tally {
+impl Counts {
     /// Moves a machine to its place, or takes it out of the count.
     pub fn set(&mut self, key: &MachineKey, place: Option<Place>) {
         let old = self.places.get(key).cloned();
@@ -168,7 +168,7 @@ impl Tally {
     /// As what a machine of this place counts now.
     fn counts_as(&self, key: &MachineKey, place: &Place) -> Rank {
         let is_hushed = place.rank == Rank::Present && self.silent.contains(key);
-        if is_hushed && stands(Guard::SilentLeases) { Rank::Amiss } else { place.rank }
+        if is_hushed && stands(Safeguard::SilentLeases) { Rank::Amiss } else { place.rank }
     }
 
     fn share(&mut self, place: Place) -> Arc<Place> {
@@ -285,48 +285,48 @@ mod tests {
 
     #[test]
     fn a_machine_is_counted_once_wherever_it_moves() {
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         let key = MachineKey::Node(NodeName::from("n"));
-        tally.set(&key, place(Rank::Present));
-        tally.set(&key, place(Rank::Amiss));
-        assert_eq!(tally.all(), Count { amiss: 1, ..Count::default() });
-        assert_eq!(tally.zone(&ZoneName::from("z")).total(), 1);
-        tally.set(&key, place(Rank::Leaving));
-        assert_eq!(tally.pool(&PoolName::from("p")).total(), 0);
-        tally.set(&key, None);
-        assert_eq!(tally.all(), Count::default());
+        counts.set(&key, place(Rank::Present));
+        counts.set(&key, place(Rank::Amiss));
+        assert_eq!(counts.all(), Count { amiss: 1, ..Count::default() });
+        assert_eq!(counts.zone(&ZoneName::from("z")).total(), 1);
+        counts.set(&key, place(Rank::Leaving));
+        assert_eq!(counts.pool(&PoolName::from("p")).total(), 0);
+        counts.set(&key, None);
+        assert_eq!(counts.all(), Count::default());
     }
 
     #[test]
     fn machine_whose_lease_is_silent_counts_as_away_and_is_back_once() {
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         let key = MachineKey::Node(NodeName::from("n"));
-        tally.set(&key, place(Rank::Present));
-        tally.set_silent(BTreeSet::from([key.clone()]));
-        assert_eq!(tally.all(), Count { amiss: 1, ..Count::default() });
-        assert_eq!((tally.away().count(), tally.is_present(&key)), (1, false));
-        tally.set(&key, place(Rank::Amiss));
-        tally.set(&key, place(Rank::Present));
-        assert_eq!(tally.take_back(), [], "its lease is silent still");
-        tally.set_silent(BTreeSet::new());
-        assert_eq!((tally.take_back(), tally.take_back()), (vec![key.clone()], Vec::new()));
-        assert_eq!(tally.all(), Count { present: 1, ..Count::default() });
-        tally.set_silent(BTreeSet::from([key.clone()]));
-        tally.set(&key, None);
-        tally.set_silent(BTreeSet::new());
-        assert_eq!((tally.all(), tally.take_back()), (Count::default(), Vec::new()));
+        counts.set(&key, place(Rank::Present));
+        counts.set_silent(BTreeSet::from([key.clone()]));
+        assert_eq!(counts.all(), Count { amiss: 1, ..Count::default() });
+        assert_eq!((counts.away().count(), counts.is_present(&key)), (1, false));
+        counts.set(&key, place(Rank::Amiss));
+        counts.set(&key, place(Rank::Present));
+        assert_eq!(counts.take_back(), [], "its lease is silent still");
+        counts.set_silent(BTreeSet::new());
+        assert_eq!((counts.take_back(), counts.take_back()), (vec![key.clone()], Vec::new()));
+        assert_eq!(counts.all(), Count { present: 1, ..Count::default() });
+        counts.set_silent(BTreeSet::from([key.clone()]));
+        counts.set(&key, None);
+        counts.set_silent(BTreeSet::new());
+        assert_eq!((counts.all(), counts.take_back()), (Count::default(), Vec::new()));
     }
 
     #[test]
     fn machine_that_was_away_and_answers_is_back_once() {
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         let key = MachineKey::Node(NodeName::from("n"));
-        tally.set(&key, place(Rank::Present));
-        assert_eq!(tally.take_back(), [], "it was not away");
-        tally.set(&key, place(Rank::Amiss));
-        assert_eq!(tally.away().count(), 1);
-        tally.set(&key, place(Rank::Present));
-        assert_eq!((tally.take_back(), tally.take_back()), (vec![key], Vec::new()));
-        assert_eq!(tally.away().count(), 0);
+        counts.set(&key, place(Rank::Present));
+        assert_eq!(counts.take_back(), [], "it was not away");
+        counts.set(&key, place(Rank::Amiss));
+        assert_eq!(counts.away().count(), 1);
+        counts.set(&key, place(Rank::Present));
+        assert_eq!((counts.take_back(), counts.take_back()), (vec![key], Vec::new()));
+        assert_eq!(counts.away().count(), 0);
     }
 }

@@ -19,7 +19,7 @@ use reveille_core::remedies::{
 use crate::world::ground_truth::GroundTruth;
 use crate::world::{Heard, Ours, Standstill};
 
-use super::{Deleted, Intent, Referee, Scene};
+use super::{Deleted, Intent, Oracle, Scene};
 
 /// Until a dark zone or fleet shows in conditions and leases.
 const DARK_SHOWS: Span = Span::from_min(3);
@@ -54,7 +54,7 @@ const SERVED: Span = Span::from_min(29);
 /// Evidence older than this is none.
 const EVIDENCE_LASTS: Span = Span::from_min(15);
 
-impl Referee {
+impl Oracle {
     /// Truth that is only visible over time: since when a zone is dark, when a pool was rolled, who deleted what.
     pub(super) fn look_around(&mut self, scene: &Scene<'_>) {
         let now = self.now;
@@ -485,7 +485,7 @@ impl Referee {
     }
 }
 
-impl Referee {
+impl Oracle {
     /// A person's request waives the waiting, for one repair.
     fn take_request(&mut self, id: &InstanceId, scene: &Scene<'_>) -> bool {
         let Some(asked) = scene.world.repair_asked(id) else { return false };

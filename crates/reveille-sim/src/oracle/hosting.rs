@@ -11,12 +11,12 @@ use reveille_core::remedies::Reboot;
 use crate::world::ground_truth::GroundTruth;
 use crate::world::is_in_other_hands;
 
-use super::{Referee, Scene};
+use super::{Oracle, Scene};
 
 /// The longest that a listing is on its way.
 const LISTED_AFTER: Span = Span::from_s(3);
 
-impl Referee {
+impl Oracle {
     pub(super) fn judge_hosting(&mut self, call: &Call, ground_truth: &GroundTruth, scene: &Scene<'_>) {
         let Some(hosting) = &ground_truth.hosting else { return };
         let whole = matches!(call, Call::Reboot(_) | Call::Start(_) | Call::DeleteInstance(_));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use reveille_core::model::time::Span;
 
 use super::draft::{Draft, draft};
-use super::guard::{Guard, stands};
+use super::safeguard::{Safeguard, stands};
 use super::sight::{Member, PodKind, Sight};
 use super::{Order, Path, etcd};
 use crate::judge::{Predicate, judge};
@@ -89,8 +89,8 @@ pub(super) fn node_ips(node: Option<&Node>) -> BTreeSet<String> {
 
 /// What stands against anything.
 fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
-    let mut against: Vec<String> = sight.unquiet().into_iter().filter(|_| stands(Guard::Quiet)).collect();
-    if stands(Guard::RecordsRead) && (sight.sample.records.is_none() || sight.sample.garbled > 0) {
+    let mut against: Vec<String> = sight.unquiet().into_iter().filter(|_| stands(Safeguard::Quiet)).collect();
+    if stands(Safeguard::RecordsRead) && (sight.sample.records.is_none() || sight.sample.garbled > 0) {
         against.push("not all records could be read".to_owned());
     }
     if sight.sample.nodes.is_none() {
@@ -102,25 +102,25 @@ fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<Stri
     }
     match sight.snapshot_age {
         Some(age) if age < SNAPSHOT_MAX => {}
-        _ if !stands(Guard::Snapshot) => {}
+        _ if !stands(Safeguard::Snapshot) => {}
         Some(_) => against.push("the newest complete snapshot of etcd is older than a day".to_owned()),
         None => against.push("there is no complete snapshot of etcd that could be read".to_owned()),
     }
     let records = sight.records(order, ips);
-    if stands(Guard::Amiss) && !is_found(sight, &records) {
+    if stands(Safeguard::Amiss) && !is_found(sight, &records) {
         against.push("none of P1 to P4 holds of it: there is nothing to mend".to_owned());
     }
     let is_elsewhere = |record: &&Record| {
         !record.addresses.is_empty() && !record.internal_ips().iter().any(|ip| ips.contains(*ip))
     };
     let elsewhere = records.iter().copied().find(is_elsewhere);
-    if let Some(other) = elsewhere.filter(|_| stands(Guard::SameMachine)) {
+    if let Some(other) = elsewhere.filter(|_| stands(Safeguard::SameMachine)) {
         against.push(format!(
             "the record {} has other addresses: it may be another machine of the same name",
             other.name
         ));
     }
-    let anothers = sight.anothers(order, &records).filter(|_| stands(Guard::SameMachine));
+    let anothers = sight.anothers(order, &records).filter(|_| stands(Safeguard::SameMachine));
     against.extend(anothers.map(|(record, node)| of_another(record, node)));
     against
 }
@@ -159,7 +159,7 @@ fn tied_by_role(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<Str
     let roles: BTreeSet<Role> =
         node.roles.iter().chain(records.iter().flat_map(|record| &record.roles)).copied().collect();
     for role in &roles {
-        if stands(Guard::LastOfRole) && sight.others(order, *role) == 0 {
+        if stands(Safeguard::LastOfRole) && sight.others(order, *role) == 0 {
             against.push(format!("it is the last {} that is well", role.word()));
         }
     }
@@ -174,7 +174,7 @@ fn tied_by_etcd(order: &Order, sight: &Sight, node: &Node, ips: &BTreeSet<String
         let records = sight.records(order, ips);
         let is_told = !own.is_empty() || records.iter().any(|record| record.roles.contains(&Role::Etcd));
         let text = "its Node has no role of etcd, and its record or a member of etcd says that it holds it";
-        let is_told = is_told && stands(Guard::MemberKnown);
+        let is_told = is_told && stands(Safeguard::MemberKnown);
         return if is_told { vec![text.to_owned()] } else { Vec::new() };
     }
     let Some(members) = &sight.members else {
@@ -184,21 +184,21 @@ fn tied_by_etcd(order: &Order, sight: &Sight, node: &Node, ips: &BTreeSet<String
             |unread| format!(": {}", unread.why),
         );
         let against = format!("it holds etcd, and etcd's members could not be read{why}");
-        return if stands(Guard::MembersRead) { vec![against] } else { Vec::new() };
+        return if stands(Safeguard::MembersRead) { vec![against] } else { Vec::new() };
     };
     let called =
         |members: &[&Member]| members.iter().map(|member| member.called()).collect::<Vec<_>>().join(", ");
     match own.as_slice() {
-        [] if !homeless.is_empty() && stands(Guard::MemberKnown) => {
+        [] if !homeless.is_empty() && stands(Safeguard::MemberKnown) => {
             vec![format!(
                 "no member of etcd is known to be its own, and these are no Node's: {}",
                 called(&homeless)
             )]
         }
-        [_, ..] | [] if !stands(Guard::MembersWell) => Vec::new(),
+        [_, ..] | [] if !stands(Safeguard::MembersWell) => Vec::new(),
         [] => etcd::against_removal(members, "").into_iter().take(1).collect(),
         [one] => etcd::against_removal(members, &one.id),
-        several if !stands(Guard::MemberKnown) && !several.is_empty() => Vec::new(),
+        several if !stands(Safeguard::MemberKnown) && !several.is_empty() => Vec::new(),
         several => vec![format!("several members of etcd may be its own: {}", called(several))],
     }
 }
@@ -207,7 +207,7 @@ fn tied_by_etcd(order: &Order, sight: &Sight, node: &Node, ips: &BTreeSet<String
 fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
     let Some(pods) = &sight.pods else {
         let against = vec!["the pods on it could not be read".to_owned()];
-        return if stands(Guard::PodsRead) { against } else { Vec::new() };
+        return if stands(Safeguard::PodsRead) { against } else { Vec::new() };
     };
     let named = |kind: PodKind| -> Vec<String> {
         let of_kind = pods.iter().filter(|pod| pod.kind == kind);
@@ -216,18 +216,18 @@ fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
     let Some(volumes) = &sight.volumes else {
         let against = "persistent volumes could not be read (reveille rbac --rancher downstream --repair has the right)";
         let against = vec![against.to_owned()];
-        return if stands(Guard::PodsRead) { against } else { Vec::new() };
+        return if stands(Safeguard::PodsRead) { against } else { Vec::new() };
     };
     let mut against = Vec::new();
-    if stands(Guard::LocalData) && !volumes.is_empty() && !order.local_data {
+    if stands(Safeguard::LocalData) && !volumes.is_empty() && !order.local_data {
         let listed = volumes.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
         against.push(format!("volumes are on it alone (--accept-local-data-loss): {listed}"));
     }
     let (local, unmanaged) = (named(PodKind::LocalData), named(PodKind::Unmanaged));
-    if stands(Guard::LocalData) && !local.is_empty() && !order.local_data {
+    if stands(Safeguard::LocalData) && !local.is_empty() && !order.local_data {
         against.push(format!("pods have data on it alone (--accept-local-data-loss): {}", local.join(", ")));
     }
-    if stands(Guard::Unmanaged) && !unmanaged.is_empty() {
+    if stands(Safeguard::Unmanaged) && !unmanaged.is_empty() {
         against.push(format!("no controller would create these pods again: {}", unmanaged.join(", ")));
     }
     against
@@ -240,7 +240,7 @@ pub(super) fn against_mend(
     ips: &BTreeSet<String>,
 ) -> (Vec<String>, Option<Draft>) {
     let mut against = against_any(order, sight, ips);
-    if stands(Guard::SaferWay)
+    if stands(Safeguard::SaferWay)
         && against.is_empty()
         && tied_by_role(order, sight, ips).is_empty()
         && tied_by_data(order, sight).is_empty()
@@ -250,12 +250,12 @@ pub(super) fn against_mend(
         );
     }
     let records = sight.records(order, ips);
-    let only = records.len() == 1 || !stands(Guard::OneRecord);
+    let only = records.len() == 1 || !stands(Safeguard::OneRecord);
     let Some(record) = records.first().filter(|_| only) else {
         against.push(format!("it has {} records: only a machine with one is mended in place", records.len()));
         return (against, None);
     };
-    if stands(Guard::NotLeaving) && record.deleting.is_some() {
+    if stands(Safeguard::NotLeaving) && record.deleting.is_some() {
         against.push(format!("the record {} is on its way out", record.name));
     }
     match draft(order, sight, record) {

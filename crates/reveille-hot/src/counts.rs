@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  audit log ─▶ audit ─┐
-//!  klog      ─▶ klog  ─┴▶ Entry { object, by, at } ─▶ Tally ─▶ Counted { writes, over, by }
+//!  klog      ─▶ klog  ─┴▶ Entry { object, by, at } ─▶ Counts ─▶ Counted { writes, over, by }
 //! ```
 //!
 //! Several logs may be counted together, in any order: parts of one, or those of servers beside each other. Rates are between the
@@ -50,7 +50,7 @@ pub struct Entry {
 
 /// All writes of one log or several.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct Counts {
     objects: BTreeMap<Object, Count>,
     writes: u64,
     forgotten: u64,
@@ -85,7 +85,7 @@ pub struct Counted {
     pub verbs: Vec<String>,
 }
 
-impl Tally {
+impl Counts {
     /// Of a log whose stamps name no year.
     pub fn without_year() -> Self {
         Self { without_year: true, ..Self::default() }
@@ -185,11 +185,11 @@ mod tests {
         };
         let (even, odd): (Vec<u64>, Vec<u64>) = (0..60).partition(|second| second % 2 == 0);
         for order in [[&even, &odd], [&odd, &even]] {
-            let mut tally = Tally::default();
+            let mut counts = Counts::default();
             for second in order.into_iter().flatten() {
-                tally.take(entry(*second));
+                counts.take(entry(*second));
             }
-            let hot = tally.hot();
+            let hot = counts.hot();
             assert_eq!((hot[0].writes, hot[0].over), (60, Span::from_s(59)));
         }
     }

@@ -18,24 +18,24 @@ use crate::tables::Fact;
 /// Reads all files; later ones are laid over earlier ones.
 pub(super) fn resolve(files: &[(&str, &str)]) -> Result<Catalogue, Vec<Complaint>> {
     let mut documents = Vec::new();
-    let mut context = PlanContext::default();
+    let mut resolver = Resolver::default();
     for (name, text) in files {
         match read(name, text) {
             Ok(document) => documents.push((*name, document)),
-            Err(complaint) => context.complaints.push(complaint),
+            Err(complaint) => resolver.complaints.push(complaint),
         }
     }
     for (file, document) in &documents {
-        context.name_all(file, document);
+        resolver.name_all(file, document);
     }
     for (file, document) in &documents {
-        context.fill(file, document);
+        resolver.fill(file, document);
     }
-    if context.complaints.is_empty() { Ok(context.catalogue) } else { Err(context.complaints) }
+    if resolver.complaints.is_empty() { Ok(resolver.catalogue) } else { Err(resolver.complaints) }
 }
 
 #[derive(Default)]
-struct PlanContext {
+struct Resolver {
     catalogue: Catalogue,
     causes: BTreeMap<String, usize>,
     codes: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ struct PlanContext {
     complaints: Vec<Complaint>,
 }
 
-impl PlanContext {
+impl Resolver {
     fn complain(&mut self, file: &str, line: u64, field: &str, says: impl Into<String>) {
         self.complaints.push(Complaint {
             file: file.to_owned(),

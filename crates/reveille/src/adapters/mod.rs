@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`Adapter`] is the interface between the driver and the adapters: projects of clouds and clusters in production, small
-//! fakes in tests of the driver. [`PlanContext`] limits the requests to one adapter at the same time, over all rosters that
+//! fakes in tests of the driver. [`LimitedAdapter`] limits the requests to one adapter at the same time, over all rosters that
 //! share it. Nothing here decides or retries; every answer comes from an adapter, or says that there was no answer.
 
 pub(crate) mod agents;
@@ -41,7 +41,7 @@ const LOOKS_AT_ONCE: usize = 16;
 
 /// An adapter with the limits of its use. Every roster that reaches the same project or cluster shares it.
 #[derive(Clone)]
-pub(crate) struct PlanContext {
+pub(crate) struct LimitedAdapter {
     /// The adapter.
     pub(crate) adapter: Arc<dyn Adapter>,
     /// Permits for calls.
@@ -50,7 +50,7 @@ pub(crate) struct PlanContext {
     pub(crate) looks: Arc<Semaphore>,
 }
 
-impl PlanContext {
+impl LimitedAdapter {
     /// An adapter with all its permits free.
     pub(crate) fn new(adapter: Arc<dyn Adapter>) -> Self {
         let (calls, looks) = (Semaphore::new(CALLS_AT_ONCE), Semaphore::new(LOOKS_AT_ONCE));
@@ -62,16 +62,16 @@ impl PlanContext {
 #[derive(Clone)]
 pub(crate) struct Adapters {
     /// The clouds, by the roster's own names.
-    pub(crate) clouds: BTreeMap<CloudName, PlanContext>,
+    pub(crate) clouds: BTreeMap<CloudName, LimitedAdapter>,
     /// The cluster.
-    pub(crate) cluster: PlanContext,
+    pub(crate) cluster: LimitedAdapter,
     /// The agents on its machines.
     pub(crate) agents: agents::AgentOrders,
 }
 
 impl Adapters {
     /// The adapter for this read.
-    pub(crate) fn of_look(&self, look: &Look) -> Option<&PlanContext> {
+    pub(crate) fn of_look(&self, look: &Look) -> Option<&LimitedAdapter> {
         match look.cloud() {
             Some(cloud) => self.clouds.get(cloud),
             None => Some(&self.cluster),
@@ -79,7 +79,7 @@ impl Adapters {
     }
 
     /// The adapter for this change; `None` for a request to an agent.
-    pub(crate) fn of_call(&self, call: &Call) -> Option<&PlanContext> {
+    pub(crate) fn of_call(&self, call: &Call) -> Option<&LimitedAdapter> {
         match (call.cloud(), call) {
             (Some(cloud), _) => self.clouds.get(cloud),
             (None, Call::DeleteNode(_)) => Some(&self.cluster),

@@ -32,7 +32,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::adapters::agents::AgentOrders;
 use crate::adapters::cloud::Once;
 use crate::adapters::cluster::{self, ClusterAdapter};
-use crate::adapters::{Adapters, PlanContext, providers};
+use crate::adapters::{Adapters, LimitedAdapter, providers};
 use crate::driver::clock;
 use crate::driver::ledger_store;
 use crate::driver::ownership_check::OwnershipCheck;
@@ -75,11 +75,11 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
         checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), at)),
     );
     let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(&checked.cluster));
-    let mut contexts = std::collections::BTreeMap::new();
+    let mut adapters = std::collections::BTreeMap::new();
     let mut events = Vec::new();
     let mut strangers = std::collections::BTreeMap::new();
     for ReadCloud { name, adapter, fact, strangers: counted, warning } in clouds {
-        contexts.insert(name.clone(), PlanContext::new(adapter));
+        adapters.insert(name.clone(), LimitedAdapter::new(adapter));
         notes.extend(warning.map(|warning| format!("{name}: {warning}")));
         strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
         events.push(Event::Cloud { cloud: name, fact });
@@ -100,7 +100,7 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
         events.insert(0, Event::Command(Command::Pauses(set)));
     }
     let adapters =
-        Adapters { clouds: contexts, cluster: PlanContext::new(cluster), agents: AgentOrders::default() };
+        Adapters { clouds: adapters, cluster: LimitedAdapter::new(cluster), agents: AgentOrders::default() };
     let mut looks = Vec::new();
     for event in events {
         looks.append(&mut feed(&mut state, judge, event));
@@ -245,11 +245,11 @@ pub(crate) async fn ask(adapters: &Adapters, judge: &Judge, look: Look) -> Resul
     ask_one(adapters.of_look(&look), look).await
 }
 
-async fn ask_one(context: Option<&PlanContext>, look: Look) -> Result<Answer, ReadError> {
-    let Some(context) = context else { return Err(too_slow("a cloud that the roster does not have")) };
+async fn ask_one(adapter: Option<&LimitedAdapter>, look: Look) -> Result<Answer, ReadError> {
+    let Some(adapter) = adapter else { return Err(too_slow("a cloud that the roster does not have")) };
     // The program never closes the semaphore.
-    let _place = context.looks.acquire().await;
-    context.adapter.look(look).await
+    let _place = adapter.looks.acquire().await;
+    adapter.adapter.look(look).await
 }
 
 /// Runs the reads that the engine asks for, and those that it asks for then. False when time ran out.

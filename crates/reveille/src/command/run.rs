@@ -38,7 +38,7 @@ use crate::adapters::cloud::{CloudReader, Strangers};
 use crate::adapters::cluster::{self, ClusterAdapter};
 use crate::adapters::poller::{Pace, poll};
 use crate::adapters::post::Listener;
-use crate::adapters::{Adapters, PlanContext, providers};
+use crate::adapters::{Adapters, LimitedAdapter, providers};
 use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -107,7 +107,7 @@ impl Prepared {
 /// The clouds of one roster.
 #[derive(Clone, Default)]
 struct Reached {
-    contexts: BTreeMap<CloudName, PlanContext>,
+    adapters: BTreeMap<CloudName, LimitedAdapter>,
     strangers: BTreeMap<CloudName, Strangers>,
 }
 
@@ -299,11 +299,11 @@ async fn clouds(
         let period = wants.iter().map(|(roster, _)| roster.timing.cloud_period).min().unwrap_or_default();
         let full = wants.iter().map(|(roster, _)| roster.timing.cloud_full_period).min().unwrap_or_default();
         let (reader, cloud, kick) = CloudReader::new(first.clone(), at.clone(), wants, project);
-        let context = PlanContext::new(Arc::new(cloud));
+        let adapter = LimitedAdapter::new(Arc::new(cloud));
         let mut listeners = Vec::new();
         for (index, name) in sharers {
             let clouds = reached.entry(index).or_default();
-            clouds.contexts.insert(name.clone(), context.clone());
+            clouds.adapters.insert(name.clone(), adapter.clone());
             clouds.strangers.insert(name.clone(), reader.strangers());
             listeners.push(Listener { cloud: name.clone(), events: prepared[index].events.clone() });
         }
@@ -416,10 +416,10 @@ fn launch(
     let started = Record::Started { at: now, fence };
     let ended = |_| Failure::internal(anyhow!("cannot begin in the ledger: its thread has ended"));
     ledger_writer.note(started).map_err(ended)?;
-    let Reached { contexts, strangers } = clouds;
+    let Reached { adapters: clouds, strangers } = clouds;
     let ownership_check = OwnershipCheck::new(checked.written, strangers);
-    let cluster_context = PlanContext::new(Arc::new(ClusterAdapter(cluster.clone())));
-    let adapters = Adapters { clouds: contexts, cluster: cluster_context, agents: orders };
+    let cluster_adapter = LimitedAdapter::new(Arc::new(ClusterAdapter(cluster.clone())));
+    let adapters = Adapters { clouds, cluster: cluster_adapter, agents: orders };
     let Beside { standing, presence } = beside;
     let fence = ledger_store::fence_check(&state_dir);
     let leads = match presence.clone() {

@@ -38,7 +38,7 @@ use super::ownership_check::OwnershipCheck;
 use super::pauses::PauseContext;
 use super::{Driver, Ended, Question, Until, clock};
 use crate::adapters::agents::AgentOrders;
-use crate::adapters::{Adapter, Adapters, PlanContext};
+use crate::adapters::{Adapter, Adapters, LimitedAdapter};
 use crate::fixture;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -183,10 +183,10 @@ fn start_with(
     let (events, inbox) = mpsc::channel(64);
     let (stop, stopped) = watch::channel(false);
     let (asks, questions) = mpsc::channel(1);
-    let context = PlanContext::new(Arc::new(FakeAdapter(fake.clone())));
+    let adapter = LimitedAdapter::new(Arc::new(FakeAdapter(fake.clone())));
     let adapters = Adapters {
-        clouds: BTreeMap::from([("os".into(), context.clone())]),
-        cluster: context,
+        clouds: BTreeMap::from([("os".into(), adapter.clone())]),
+        cluster: adapter,
         agents: AgentOrders::default(),
     };
     let driver = Driver {
@@ -439,10 +439,10 @@ async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
 #[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let fake = Arc::new(Fake { hold: Some(Arc::new(Notify::new())), ..Fake::default() });
-    let context = PlanContext::new(Arc::new(FakeAdapter(fake.clone())));
+    let adapter = LimitedAdapter::new(Arc::new(FakeAdapter(fake.clone())));
     let adapters = Adapters {
-        clouds: BTreeMap::from([("os".into(), context.clone())]),
-        cluster: context.clone(),
+        clouds: BTreeMap::from([("os".into(), adapter.clone())]),
+        cluster: adapter.clone(),
         agents: AgentOrders::default(),
     };
     let (events, mut inbox) = mpsc::channel(8);
@@ -456,7 +456,7 @@ async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let Some(Event::Done { intent, outcome }) = inbox.recv().await else { panic!("a call is answered") };
     assert_eq!((intent, matches!(outcome, Outcome::Unknown { .. })), (IntentId(1), true), "{outcome}");
     let _all =
-        context.looks.acquire_many(u32::try_from(context.looks.available_permits()).unwrap()).await.unwrap();
+        adapter.looks.acquire_many(u32::try_from(adapter.looks.available_permits()).unwrap()).await.unwrap();
     executor.look(reveille_core::model::id::LookId(1), Look::Instance("os".into(), "i1".into()));
     let Some(Event::Looked { answer: Err(error), .. }) = inbox.recv().await else {
         panic!("a read is answered")

@@ -210,7 +210,8 @@ impl State {
                 // Needed only where a list lacks a lease that has no Node, which is rare.
                 let joined = OnceCell::new();
                 let is_machine = |name: &NodeName| is_name_of_machine(clouds, remembered, &joined, name);
-                if self.cluster.leases(now, &self.roster.timing, list, is_machine) {
+                let are_listed = clouds.values().all(CloudView::listed_once);
+                if self.cluster.leases(now, &self.roster.timing, list, are_listed, is_machine) {
                     self.review_silent();
                     self.review_unproved();
                 }

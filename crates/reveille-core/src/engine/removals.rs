@@ -36,7 +36,7 @@ impl State {
         let MachineKey::Instance(cloud, id) = self.out_of_sight.joined_as(&gone.node.name)? else {
             return None;
         };
-        Some((cloud.clone(), id.clone()))
+        may_be_of(&gone.node, id).then(|| (cloud.clone(), id.clone()))
     }
 
     pub(super) fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {

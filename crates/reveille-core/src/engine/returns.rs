@@ -24,17 +24,23 @@ const RENEWALS: u8 = 2;
 /// The Nodes that are there and unproved, each with its lease.
 pub(super) type Unproved = BTreeMap<NodeName, Watched>;
 
-/// A lease, as it was listed last, and how often it was another one than before.
+/// A lease, as it was listed last and before that, and how often it was one that neither of the two was.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watched {
     listed: Option<Renewal>,
+    earlier: Option<Renewal>,
     renewals: u8,
 }
 
 impl Watched {
     fn note(&mut self, now: Renewal) {
-        let is_another = self.listed.replace(now).is_some_and(|before| before != now);
-        self.renewals = self.renewals.saturating_add(u8::from(is_another));
+        if self.listed == Some(now) {
+            return;
+        }
+        // Of two API servers one may have an older cache, which shows it as it was.
+        let is_renewed = self.listed.is_some() && self.earlier != Some(now);
+        self.earlier = self.listed.replace(now);
+        self.renewals = self.renewals.saturating_add(u8::from(is_renewed));
     }
 }
 

@@ -396,6 +396,7 @@ impl ClusterView {
         now: Time,
         timing: &Timing,
         list: Leases,
+        clouds_are_listed: bool,
         is_machine: impl Fn(&NodeName) -> bool,
     ) -> bool {
         let nodes = &self.nodes;
@@ -420,7 +421,9 @@ impl ClusterView {
         if lacks_too_many && self.leases.doubt(now) {
             return false;
         }
-        if !ready.is_empty() {
+        // Until a cloud is listed, its Nodes stand for no machines: one Ready Node of a small cloud proved a list without the leases
+        // of the others.
+        if !ready.is_empty() && clouds_are_listed {
             self.leases.prove();
         }
         let is_known = |name: &NodeName| nodes.contains_key(name) || is_machine(name);

@@ -28,11 +28,18 @@ pub(super) const LEASES_LAST: Span = Span::from_min(30);
 /// that says nothing against a repair. One that is renewed for longer outlives its Node.
 const COLLECTED_WITHIN: Span = Span::from_min(10);
 
+/// Lists come each ten seconds. A doubt goes on while they come: one list before the API server went away for half an hour, and one
+/// when it was back, counted as half an hour of lists without leases.
+const DOUBT_GOES_ON: Span = Span::from_min(2);
+
 /// The leases. Row `n` of each vector belongs to name `n`; names are in order, each once.
 #[derive(Clone, Debug)]
 pub(super) struct LeaseBook {
     names: Arc<[NodeName]>,
     renewals: Vec<Renewal>,
+    /// What each list before the last change showed. Of two API servers one may have an older cache: a lease that is shown in turn
+    /// as two old ones is renewed by no kubelet.
+    earlier: Vec<Renewal>,
     changed_at: Vec<Time>,
     /// When the last list came.
     listed_at: Time,
@@ -64,6 +71,7 @@ impl Default for LeaseBook {
         Self {
             names: Arc::from(none),
             renewals: Vec::new(),
+            earlier: Vec::new(),
             changed_at: Vec::new(),
             listed_at: Time::default(),
             has_node: Vec::new(),
@@ -92,11 +100,13 @@ impl LeaseBook {
         let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
         if self.names == *list.names() {
             self.names = list.names().clone();
-            for ((known, changed_at), renewal) in
-                self.renewals.iter_mut().zip(&mut self.changed_at).zip(list.renewals())
-            {
+            let rows = self.renewals.iter_mut().zip(&mut self.earlier).zip(&mut self.changed_at);
+            for (((known, earlier), changed_at), renewal) in rows.zip(list.renewals()) {
                 if known != renewal {
-                    (*known, *changed_at) = (*renewal, now);
+                    if earlier != renewal {
+                        *changed_at = now;
+                    }
+                    *earlier = std::mem::replace(known, *renewal);
                 }
             }
         } else {
@@ -124,27 +134,32 @@ impl LeaseBook {
     /// Others have a lease now. Who had the same one keeps its time; for one that lists lacked until `before`, that time stood
     /// still.
     fn merge(&mut self, now: Time, before: Time, list: &Leases) {
-        let mut known = self.names.iter().zip(&self.renewals).zip(&self.changed_at).peekable();
+        let shown = self.renewals.iter().zip(&self.earlier);
+        let mut known = self.names.iter().zip(shown).zip(&self.changed_at).peekable();
         let mut lacked = Vec::new();
-        let mut lacks = |((name, renewal), at): ((&NodeName, &Renewal), &Time)| {
+        let mut lacks = |((name, (renewal, _)), at): ((&NodeName, (&Renewal, &Renewal)), &Time)| {
             lacked.push((name.clone(), Lacked { renewal: *renewal, changed_at: *at, listed_at: before }));
         };
-        let mut changed_at = Vec::with_capacity(list.len());
+        let (mut changed_at, mut earlier) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
         for (name, renewal) in list.iter() {
             while let Some(row) = known.next_if(|((known, _), _)| *known < name) {
                 lacks(row);
             }
-            changed_at.push(match known.next_if(|((known, _), _)| *known == name) {
-                Some(((_, same), at)) if *same == renewal => *at,
-                Some(_) => now,
+            let (at, one_before) = match known.next_if(|((known, _), _)| *known == name) {
+                Some(((_, (same, one_before)), at)) if *same == renewal => (*at, *one_before),
+                Some(((_, (other, one_before)), at)) => {
+                    (if *one_before == renewal { *at } else { now }, *other)
+                }
                 None => {
                     let same = self.lacked.remove(name).filter(|lease| lease.renewal == renewal);
-                    same.map_or(now, |lease| before - lease.age())
+                    (same.map_or(now, |lease| before - lease.age()), renewal)
                 }
-            });
+            };
+            changed_at.push(at);
+            earlier.push(one_before);
         }
         known.for_each(lacks);
-        self.changed_at = changed_at;
+        (self.changed_at, self.earlier) = (changed_at, earlier);
         self.lacked.extend(lacked.into_iter().filter(|(name, _)| !self.bereft.contains_key(name)));
         self.names = list.names().clone();
         self.renewals = list.renewals().to_vec();
@@ -222,8 +237,13 @@ impl LeaseBook {
 
     /// The clock went back: nothing was seen later than now.
     pub(super) fn go_back_to(&mut self, now: Time) {
-        let lacked = self.lacked.values_mut().flat_map(|lease| [&mut lease.changed_at, &mut lease.listed_at]);
-        let times = self.changed_at.iter_mut().chain(lacked).chain(self.bereft.values_mut());
+        // One that lists lack is as old as before: no list will tell.
+        for lease in self.lacked.values_mut() {
+            let age = lease.age();
+            lease.listed_at = lease.listed_at.min(now);
+            lease.changed_at = lease.listed_at - age;
+        }
+        let times = self.changed_at.iter_mut().chain(self.bereft.values_mut());
         let doubted = self.doubted.iter_mut().flat_map(|(since, last)| [since, last]);
         for at in times.chain(doubted) {
             *at = (*at).min(now);
@@ -239,7 +259,7 @@ impl LeaseBook {
 
     /// Whether this list lacks more leases than `may_lack` allows of so many: of nodes that are there and had one, or, for the
     /// first list of a process, of those that are `ready`, which none is for long without a lease. As an empty list of machines,
-    /// an empty one of leases says nothing. What the lists before lack as well counts with it: list after list lost a tolerable
+    /// an empty one of leases says nothing, nor does one that lacks all of those: one lease may be lacking of one Node. What the lists before lack as well counts with it: list after list lost a tolerable
     /// part.
     pub(super) fn lacks_too_many(
         &self,
@@ -253,7 +273,8 @@ impl LeaseBook {
         }
         let listed: BTreeSet<&NodeName> = list.names().iter().collect();
         let are_too_many = |known: &[&NodeName]| {
-            known.iter().filter(|name| !listed.contains(*name)).count() > may_lack(known.len())
+            let lacked = known.iter().filter(|name| !listed.contains(*name)).count();
+            lacked > may_lack(known.len()) || lacked > 0 && lacked == known.len()
         };
         let lacked: Vec<NodeName> = self.lacked.keys().cloned().collect();
         let with_nodes = |names| has_nodes(names).into_iter().zip(names).filter(|(has_node, _)| *has_node);
@@ -271,10 +292,11 @@ impl LeaseBook {
         self.is_proved = true;
     }
 
-    /// A list is not believed. False where the doubt has lasted for so long that it is believed all the same: there are kubelets
-    /// that keep no leases.
+    /// A list is not believed. False where such lists have come for so long that this one is believed all the same: there are
+    /// kubelets that keep no leases.
     pub(super) fn doubt(&mut self, now: Time) -> bool {
-        let since = self.doubted.map_or(now, |(since, _)| since);
+        let goes_on = self.doubted.filter(|(_, last)| now.since(*last) <= DOUBT_GOES_ON);
+        let since = goes_on.map_or(now, |(since, _)| since);
         self.doubted = Some((since, now));
         now.since(since) <= LEASES_LAST
     }

@@ -1,10 +1,17 @@
 //! What lists of leases say that lack some, or that do not come any more.
 
+use std::sync::Arc;
+
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::model::id::{NodeName, PoolName};
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Instance, Mark};
+use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, instance, node, roster};
 use super::steps::{made, min, run_with, set, without_rejoin};
 
 /// As [`Field::run`], with lists of leases that lack what this says for the number of the step.
@@ -147,4 +154,185 @@ fn lease_that_only_lists_show_that_are_not_believed_is_looked_for() {
     field.unlisted_leases = vec!["node-new".into()];
     run_lacking(&mut field, min(120), |_| &["i000", "i001", "i002", "i003", "i004", "i005"]);
     assert_eq!(field.calls, [], "{:?}", made(&field));
+}
+
+fn leases(field: &mut Field, list: Leases) {
+    field.feed(Event::Cluster(ClusterFact::Leases(list)));
+}
+
+/// The API server goes away for forty minutes, and comes back with a cache of leases that is not filled. One such list had come just
+/// before it went, too: so the doubt counted as one that had lasted for half an hour.
+#[test]
+fn doubt_about_a_list_of_leases_does_not_last_while_none_comes() {
+    for one_before in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        field.run(min(20));
+        set(&mut field, "i011", Ready::Unknown);
+        field.renews = vec!["i011".to_owned()];
+        field.run(min(60));
+        assert_eq!(field.calls, [], "its lease is fresh");
+        if one_before {
+            leases(&mut field, Leases::default());
+        }
+        let end = field.now + min(40);
+        while field.now < end {
+            field.now = field.now + Span::from_s(10);
+            if (field.now.ms / 10_000) % 3 == 0 {
+                field.list_cloud();
+            }
+        }
+        assert_eq!(field.calls, [], "the cluster is away");
+        run_with(&mut field, min(20), |_| Some(Leases::default()));
+        assert_eq!(field.calls, [], "one before: {one_before}: {:?}", made(&field));
+    }
+}
+
+/// A process begins, and lists of leases are empty. The cloud that is listed first has one machine, and one lease may be lacking:
+/// with that the list counted as held against Ready Nodes, and no later one was.
+#[test]
+fn empty_list_of_leases_is_not_proved_by_the_one_ready_node_of_the_first_cloud() {
+    for first in [false, true] {
+        let mut wanted = without_rejoin();
+        let mut pool = wanted.pools.values().next().unwrap().clone();
+        let pool_mark = Mark::Tag("k8s-pool=edge".into());
+        pool.name = PoolName::from("edge");
+        pool.cloud = "small".into();
+        pool.owned =
+            Ownership { cluster: Mark::Tag("k8s-cluster=prod".into()), pool: Some(pool_mark.clone()) };
+        wanted.clouds.push("small".into());
+        wanted.pools.insert(pool.name.clone(), pool);
+        let marks = Arc::new([Mark::Tag("k8s-cluster=prod".into()), pool_mark].into());
+        let edge = Arc::new(Instance { marks, ..instance("e001") });
+        let list_small = |field: &mut Field| {
+            let snapshot =
+                CloudSnapshot { instances: vec![edge.clone()], ports: Vec::new(), ..field.snapshot() };
+            field.feed(Event::Cloud { cloud: "small".into(), fact: CloudFact::read(snapshot) });
+        };
+        let run = |field: &mut Field, span: Span, lists_leases: bool| {
+            let end = field.now + span;
+            while field.now < end {
+                field.now = field.now + Span::from_s(10);
+                if (field.now.ms / 10_000) % 3 == 0 {
+                    field.list_cloud();
+                    list_small(field);
+                }
+                field.sync_nodes();
+                let list = if lists_leases { field.leases_without(&[]) } else { Leases::default() };
+                leases(field, list);
+                field.feed(Event::Cluster(ClusterFact::Alive));
+            }
+        };
+        let mut field = Field::new(wanted.clone()).populate(12);
+        field.nodes.insert("e001".into(), node("e001", Ready::True));
+        field.elsewhere.insert("e001".into(), (*edge).clone());
+        run(&mut field, min(20), true);
+        set(&mut field, "i011", Ready::Unknown);
+        field.renews = vec!["i011".to_owned()];
+        run(&mut field, min(60), true);
+        assert_eq!(field.calls, [], "its lease is fresh");
+        let elsewhere = std::mem::take(&mut field.elsewhere);
+        let mut field = field.restarted(wanted);
+        field.elsewhere = elsewhere;
+        field.sync_nodes();
+        if first {
+            list_small(&mut field);
+        }
+        leases(&mut field, Leases::default());
+        run(&mut field, min(20), false);
+        assert_eq!(field.calls, [], "first: {first}: {:?}", made(&field));
+    }
+}
+
+/// As `leases::silent_lease_that_a_list_lacks_lights_no_dark_zone`, and our clock is set back by an hour meanwhile: the lease that
+/// lists lack had just been renewed then, for half an hour.
+#[test]
+fn silent_lease_that_lists_lack_lights_no_dark_zone_although_the_clock_is_set_back() {
+    for back in [0, 60] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        for id in ["i010", "i011"] {
+            field.instances.get_mut(id).unwrap().zone = Some("z2".into());
+        }
+        field.run(min(5));
+        field.silent = vec!["node-i010".to_owned()];
+        set(&mut field, "i011", Ready::Unknown);
+        field.run(min(20));
+        let lacking = |field: &mut Field| Some(field.leases_without(&["i010"]));
+        run_with(&mut field, min(5), lacking);
+        assert_eq!(field.calls, [], "the zone is dark");
+        field.now = field.now - min(back);
+        field.cloud_behind = Span::from_ms(-min(back).ms);
+        run_with(&mut field, min(24), lacking);
+        assert_eq!(field.calls, [], "back by {back} min: {:?}", made(&field));
+    }
+}
+
+/// Lists with this lease of a Node beside those of all others, a step each.
+fn alternating(field: &mut Field, id: &str, shows: [u64; 2]) -> Option<Leases> {
+    let others = field.leases_without(&[id]);
+    let renewal = Renewal::nth(shows[(field.now.ms / 10_000 % 2) as usize]);
+    let own = (NodeName::from(format!("node-{id}").as_str()), renewal);
+    let leases = others.iter().map(|(name, renewal)| (name.clone(), renewal)).chain([own]);
+    Some(leases.collect())
+}
+
+/// A person drained a Node, deleted it and keeps the machine. A store is restored from a backup, and of two API servers one has an
+/// older cache than the other: each second list shows the lease as it was a moment before. No kubelet renews it.
+#[test]
+fn lease_that_lists_show_in_turn_as_two_old_ones_proves_no_kubelet() {
+    for shows in [[7, 7], [7, 8]] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        field.run(min(20));
+        let before = field.nodes["i004"].clone();
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(min(2));
+        field.nodes.remove("i004");
+        field.run(min(30));
+        assert_eq!(field.calls, [], "it left on purpose");
+        field.nodes.insert("i004".into(), before);
+        run_with(&mut field, min(1), |field| alternating(field, "i004", shows));
+        set(&mut field, "i004", Ready::Unknown);
+        run_with(&mut field, min(5), |field| alternating(field, "i004", shows));
+        // Both caches show the same from here on.
+        run_with(&mut field, min(60), |field| alternating(field, "i004", [8, 8]));
+        assert_eq!(field.calls, [], "{shows:?}: {:?}", made(&field));
+    }
+}
+
+/// A kubelet is dead, and each second list comes from an older cache: its lease is another one at each list, for as long as that
+/// lasts.
+#[test]
+fn lease_that_lists_show_in_turn_as_two_old_ones_keeps_no_dead_machine() {
+    for shows in [[7, 7], [7, 8]] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        run_with(&mut field, min(12 * 60), |field| alternating(field, "i004", shows));
+        assert!(!field.calls.is_empty(), "{shows:?}: {}", field.held("i004", FaultKind::NotReady));
+    }
+}
+
+/// As `leases::empty_list_of_leases_is_not_believed_beside_ready_nodes_after_a_restart`, in a cluster of two: one lease may be
+/// lacking of one Ready Node.
+#[test]
+fn empty_list_of_leases_is_not_believed_beside_one_ready_node_after_a_restart() {
+    let wanted = || {
+        let mut roster = without_rejoin();
+        roster.limits.freeze_above_pct = 100;
+        roster
+    };
+    for is_empty in [false, true] {
+        let mut field = Field::new(wanted()).populate(2);
+        field.run(min(20));
+        set(&mut field, "i001", Ready::Unknown);
+        field.renews = vec!["i001".to_owned()];
+        field.run(min(60));
+        assert_eq!(field.calls, [], "its lease is fresh");
+        let mut field = field.restarted(wanted());
+        field.renews = vec!["i001".to_owned()];
+        run_with(&mut field, min(20), |field| {
+            let full = field.leases_without(&[]);
+            Some(if is_empty { Leases::default() } else { full })
+        });
+        assert_eq!(field.calls, [], "empty: {is_empty}: {:?}", made(&field));
+    }
 }

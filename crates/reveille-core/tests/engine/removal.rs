@@ -1,15 +1,18 @@
 //! Nodes that a person drains and deletes, and those that a controller deletes while they are cordoned.
 
+use std::sync::Arc;
+
 use reveille_core::diagnose::standing::{Excuse, Standing};
+use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{Confidence, FaultKind};
-use reveille_core::model::instance::InstanceState;
-use reveille_core::model::node::{Node, NodeEvent, Ready};
+use reveille_core::model::instance::{Instance, InstanceState};
+use reveille_core::model::node::{Node, NodeEvent, Provider, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, instance, node, roster};
 use super::steps::{made, min, set, without_rejoin};
 
 fn cordoned() -> Field {
@@ -395,5 +398,35 @@ fn machine_that_was_drained_is_repaired_once_its_kubelet_was_seen_to_live_again(
         field.run_until(min(120), |field| !field.calls.is_empty());
         let what = format!("registers: {registers}, serves: {serves}, restarts: {restarts}");
         assert!(!field.calls.is_empty(), "{what}: {:?}", field.standing("i004"));
+    }
+}
+
+/// A machine's marks are off, and its Node is lost. A machine of another owner has a Node of the same name for a while, which is
+/// drained and deleted. Then the marks are back: its own Node did not leave on purpose.
+#[test]
+fn node_of_another_machine_of_the_same_name_takes_no_machine_away_that_is_out_of_sight() {
+    for cordoned in [false, true] {
+        let mut field = Field::new(without_rejoin()).populate(12);
+        field.run(min(20));
+        let marks = std::mem::take(&mut field.instances.get_mut("i004").unwrap().marks);
+        field.run(min(2));
+        field.nodes.remove("i004");
+        field.run(min(2));
+        field.instances.insert("foreign".into(), Instance { marks: Arc::default(), ..instance("foreign") });
+        let of_foreign = Node {
+            name: "node-i004".into(),
+            provider: Provider::Instance("foreign".into()),
+            cordoned,
+            ..node("foreign", Ready::True)
+        };
+        field.nodes.insert("foreign".into(), of_foreign);
+        field.run(min(2));
+        field.nodes.remove("foreign");
+        field.instances.remove("foreign");
+        field.run(min(2));
+        field.instances.get_mut("i004").unwrap().marks = marks;
+        field.run(min(12 * 60));
+        let reboots = field.calls.iter().filter(|call| matches!(call, Call::Reboot(_))).count();
+        assert!(reboots > 0, "cordoned: {cordoned}: {:?}", made(&field));
     }
 }

@@ -421,8 +421,8 @@ impl ClusterView {
         if lacks_too_many && self.leases.doubt(now) {
             return false;
         }
-        // Until a cloud is listed, its Nodes stand for no machines: one Ready Node of a small cloud proved a list without the leases
-        // of the others.
+        // Until a cloud is listed, its Nodes stand for no machines: one Ready Node of a small cloud proved a list without the
+        // leases of the others.
         if !ready.is_empty() && clouds_are_listed {
             self.leases.prove();
         }

@@ -28,8 +28,8 @@ pub(super) const LEASES_LAST: Span = Span::from_min(30);
 /// that says nothing against a repair. One that is renewed for longer outlives its Node.
 const COLLECTED_WITHIN: Span = Span::from_min(10);
 
-/// Lists come each ten seconds. A doubt goes on while they come: one list before the API server went away for half an hour, and one
-/// when it was back, counted as half an hour of lists without leases.
+/// Lists come each ten seconds. A doubt goes on while they come: one list before the API server went away for half an hour,
+/// and one when it was back, counted as half an hour of lists without leases.
 const DOUBT_GOES_ON: Span = Span::from_min(2);
 
 /// The leases. Row `n` of each vector belongs to name `n`; names are in order, each once.
@@ -37,8 +37,8 @@ const DOUBT_GOES_ON: Span = Span::from_min(2);
 pub(super) struct LeaseBook {
     names: Arc<[NodeName]>,
     renewals: Vec<Renewal>,
-    /// What each list before the last change showed. Of two API servers one may have an older cache: a lease that is shown in turn
-    /// as two old ones is renewed by no kubelet.
+    /// What each list before the last change showed. Of two API servers one may have an older cache: a lease that is shown in
+    /// turn as two old ones is renewed by no kubelet.
     earlier: Vec<Renewal>,
     changed_at: Vec<Time>,
     /// When the last list came.
@@ -259,8 +259,8 @@ impl LeaseBook {
 
     /// Whether this list lacks more leases than `may_lack` allows of so many: of nodes that are there and had one, or, for the
     /// first list of a process, of those that are `ready`, which none is for long without a lease. As an empty list of machines,
-    /// an empty one of leases says nothing, nor does one that lacks all of those: one lease may be lacking of one Node. What the lists before lack as well counts with it: list after list lost a tolerable
-    /// part.
+    /// an empty one of leases says nothing, nor does one that lacks all of those: one lease may be lacking of one Node. What
+    /// the lists before lack as well counts with it: list after list lost a tolerable part.
     pub(super) fn lacks_too_many(
         &self,
         list: &Leases,

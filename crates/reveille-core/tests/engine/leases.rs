@@ -160,8 +160,8 @@ fn leases(field: &mut Field, list: Leases) {
     field.feed(Event::Cluster(ClusterFact::Leases(list)));
 }
 
-/// The API server goes away for forty minutes, and comes back with a cache of leases that is not filled. One such list had come just
-/// before it went, too: so the doubt counted as one that had lasted for half an hour.
+/// The API server goes away for forty minutes, and comes back with a cache of leases that is not filled. One such list had
+/// come just before it went, too: so the doubt counted as one that had lasted for half an hour.
 #[test]
 fn doubt_about_a_list_of_leases_does_not_last_while_none_comes() {
     for one_before in [false, true] {
@@ -243,8 +243,8 @@ fn empty_list_of_leases_is_not_proved_by_the_one_ready_node_of_the_first_cloud()
     }
 }
 
-/// As `leases::silent_lease_that_a_list_lacks_lights_no_dark_zone`, and our clock is set back by an hour meanwhile: the lease that
-/// lists lack had just been renewed then, for half an hour.
+/// As `leases::silent_lease_that_a_list_lacks_lights_no_dark_zone`, and our clock is set back by an hour meanwhile: the lease
+/// that lists lack had just been renewed then, for half an hour.
 #[test]
 fn silent_lease_that_lists_lack_lights_no_dark_zone_although_the_clock_is_set_back() {
     for back in [0, 60] {
@@ -275,8 +275,8 @@ fn alternating(field: &mut Field, id: &str, shows: [u64; 2]) -> Option<Leases> {
     Some(leases.collect())
 }
 
-/// A person drained a Node, deleted it and keeps the machine. A store is restored from a backup, and of two API servers one has an
-/// older cache than the other: each second list shows the lease as it was a moment before. No kubelet renews it.
+/// A person drained a Node, deleted it and keeps the machine. A store is restored from a backup, and of two API servers one
+/// has an older cache than the other: each second list shows the lease as it was a moment before. No kubelet renews it.
 #[test]
 fn lease_that_lists_show_in_turn_as_two_old_ones_proves_no_kubelet() {
     for shows in [[7, 7], [7, 8]] {

@@ -23,6 +23,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::http::ExchangeError;
+use crate::text::message;
 
 /// Why a request had no success, as an adapter reads it from its service.
 pub trait Failure: fmt::Display {
@@ -178,6 +179,24 @@ impl Reading {
     /// See [`Self::malformed`].
     pub fn json<'a, T: Deserialize<'a>>(&self, body: &'a [u8]) -> Result<T, ReadError> {
         serde_json::from_slice(body).map_err(|error| self.malformed(&error))
+    }
+
+    /// Whether the answer is about the thing that was asked for. A cache or a gateway in between may give the answer to another
+    /// question, and its marks would then prove whose this thing is.
+    ///
+    /// # Errors
+    /// When it is about another thing.
+    pub fn same(&self, asked: &str, answered: &str) -> Result<(), ReadError> {
+        match answered.eq_ignore_ascii_case(asked) {
+            true => Ok(()),
+            false => {
+                let cause = format!(
+                    "the answer is about {}: something in between may have answered",
+                    message(answered)
+                );
+                Err(self.error(ReadErrorKind::Malformed, &cause))
+            }
+        }
     }
 
     /// An answer in JSON that cannot be read. One that ends too early is incomplete rather than wrong.

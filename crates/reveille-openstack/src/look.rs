@@ -53,6 +53,23 @@ impl Project {
         }
     }
 
+    /// The path of a server, or below it. A client that may write Nodes writes what stands behind `openstack:///` in a provider
+    /// ID. Of some texts an address makes another one, such as the list of all servers, which would be read in each of our looks.
+    fn server<'a>(
+        reading: &Reading,
+        id: &'a InstanceId,
+        below: &[&'a str],
+    ) -> Result<Vec<&'a str>, ReadError> {
+        let text = id.as_str();
+        // An address leaves out a segment of dots, and tabs and line ends in any; Nova calls its long list `detail`.
+        if matches!(text, "" | "." | ".." | "detail") || text.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(
+                reading.error(ReadErrorKind::Malformed, "no server has such an id, and none is asked for")
+            );
+        }
+        Ok(["servers", text].into_iter().chain(below.iter().copied()).collect())
+    }
+
     pub(crate) async fn instance(&self, id: &InstanceId) -> Result<Option<Instance>, ReadError> {
         #[derive(Deserialize)]
         struct Body<'a> {
@@ -60,10 +77,12 @@ impl Project {
             server: Server<'a>,
         }
         let reading = self.place().look(format!("read instance {id}"));
-        let request = Request::get(Service::Compute, &["servers", id.as_str()]);
+        let request = Request::get(Service::Compute, &Self::server(&reading, id, &[])?);
         let Some(body) = self.read(&request, &reading).await? else { return Ok(None) };
         let Body { server } = reading.json(&body)?;
-        Ok(Some(server.into_instance(&mut ServerTables::default())))
+        let instance = server.into_instance(&mut ServerTables::default());
+        reading.same(id.as_str(), instance.id.as_str())?;
+        Ok(Some(instance))
     }
 
     async fn ports(&self, id: &InstanceId) -> Result<Answer, ReadError> {
@@ -93,8 +112,12 @@ impl Project {
         let reading = self.place().look(format!("read security group {id}"));
         let request = Request::get(Service::Network, &["security-groups", id.as_str()])
             .queries("fields", group::FIELDS);
-        let body: Option<Body> = self.read_one(&request, &reading).await?;
-        Ok(Answer::Group(body.map(|body| Arc::new(SecurityGroup::from(body.security_group)))))
+        let Some(body) = self.read_one::<Body>(&request, &reading).await? else {
+            return Ok(Answer::Group(None));
+        };
+        let group = SecurityGroup::from(body.security_group);
+        reading.same(id.as_str(), group.id.as_str())?;
+        Ok(Answer::Group(Some(Arc::new(group))))
     }
 
     async fn router(&self, id: &RouterId) -> Result<Answer, ReadError> {
@@ -111,8 +134,9 @@ impl Project {
         let reading = self.place().look(format!("read router {id}"));
         let request =
             Request::get(Service::Network, &["routers", id.as_str()]).queries("fields", router::FIELDS);
-        let body: Option<Body> = self.read_one(&request, &reading).await?;
-        Ok(body.map(|body| body.router))
+        let Some(Body { router }) = self.read_one(&request, &reading).await? else { return Ok(None) };
+        reading.same(id.as_str(), &router.id)?;
+        Ok(Some(router))
     }
 
     async fn console(&self, id: &InstanceId) -> Result<Answer, ReadError> {
@@ -122,7 +146,7 @@ impl Project {
         }
         let reading = self.place().look(format!("read the console of instance {id}"));
         let body = json!({ "os-getConsoleOutput": { "length": CONSOLE_LINES } });
-        let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
+        let request = Request::post(Service::Compute, &Self::server(&reading, id, &["action"])?, body);
         let has_none = |refusal: &Refusal| match refusal.status {
             StatusCode::CONFLICT | StatusCode::NOT_IMPLEMENTED => true,
             _ => refusal.says_absent(),
@@ -148,7 +172,7 @@ impl Project {
             instance_actions: Vec<Action<'a>>,
         }
         let reading = self.place().look(format!("read the actions of instance {id}"));
-        let request = Request::get(Service::Compute, &["servers", id.as_str(), "os-instance-actions"]);
+        let request = Request::get(Service::Compute, &Self::server(&reading, id, &["os-instance-actions"])?);
         let Some(body) = self.read(&request, &reading).await? else { return Ok(Answer::Actions(Vec::new())) };
         let Body { instance_actions } = reading.json(&body)?;
         let mut actions: Vec<InstanceAction> = instance_actions.into_iter().map(Into::into).collect();

@@ -50,6 +50,7 @@ pub(super) async fn add_pairs(
     }
     #[derive(Deserialize)]
     struct Port {
+        id: String,
         #[serde(default)]
         allowed_address_pairs: Vec<Pair>,
         #[serde(default)]
@@ -61,12 +62,15 @@ pub(super) async fn add_pairs(
     }
     let reading = project.place().look(format!("read port {port}"));
     let request = Request::get(Service::Network, &["ports", port.as_str()])
-        .queries("fields", ["allowed_address_pairs", "revision_number"]);
+        .queries("fields", ["id", "allowed_address_pairs", "revision_number"]);
     let now = match project.read_one::<Body>(&request, &reading).await {
         Ok(Some(body)) => body.port,
         Ok(None) => return writing.refuse("there is no such port"),
         Err(error) => return writing.unread(&error),
     };
+    if let Err(error) = reading.same(port.as_str(), &now.id) {
+        return writing.unread(&error);
+    }
     if now.revision_number != if_revision {
         let cause = format!("it is at revision {} by now, not {if_revision}", now.revision_number);
         return writing.moved(&cause);

@@ -219,3 +219,25 @@ async fn a_reboot_that_is_not_answered_as_nova_does_may_have_been_made() {
         assert!(matches!(outcome, Outcome::Unknown { .. }), "{status} {body}: {outcome}");
     }
 }
+
+/// A cache in between gives the answer to another question: the marks of `b` prove nothing of `a`, and that `b` is gone does not
+/// mean that `a` is.
+#[tokio::test]
+async fn answer_about_another_server_permits_nothing() {
+    let state = |status: &'static str| {
+        let found = server_in(status, "");
+        let body = found.body.replace(r#""id": "a""#, r#""id": "b""#);
+        Reply { body, ..found }
+    };
+    for (call, status) in
+        [(reboot(false), "ACTIVE"), (start(), "SHUTOFF"), (delete(), "ACTIVE"), (delete(), "DELETED")]
+    {
+        let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
+            "GET" => seen.path.ends_with("/servers/a").then(|| state(status)),
+            _ => seen.path.contains("/servers/a").then(|| reply(202, "")),
+        })
+        .await;
+        assert_eq!(lines(&seen), [""; 0], "{call}: {outcome}");
+        assert!(matches!(outcome, Outcome::Failed { .. }), "{call}: {outcome}");
+    }
+}

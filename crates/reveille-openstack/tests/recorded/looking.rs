@@ -231,3 +231,43 @@ async fn an_id_is_one_path_segment_whatever_stands_in_it() {
     assert_eq!(seen[0].path, "/compute/v2.1/servers/a%2F..%2Fb%3Fx=1%23y");
     assert!(seen[0].query.is_empty());
 }
+
+/// A cache or a gateway in between gives the answer to another question. The marks of `b` would prove whose `a` is, and `a` be
+/// rebooted or deleted; `b`'s routes would be written back to `a`.
+#[tokio::test]
+async fn answer_about_another_thing_is_no_answer() {
+    let server = r#"{"server": {"id": "b", "status": "ACTIVE", "tags": ["k8s-cluster=prod"]}}"#;
+    let group = r#"{"security_group": {"id": "b", "name": "n", "security_group_rules": []}}"#;
+    let router = r#"{"router": {"id": "b", "routes": []}}"#;
+    for (look, path, body) in [
+        (instance(), "/compute/v2.1/servers/a", server),
+        (Look::Group(os(), GroupId::from("a")), "/network/v2.0/security-groups/a", group),
+        (Look::Router(os(), RouterId::from("a")), "/network/v2.0/routers/a", router),
+    ] {
+        let error = ask(&look, path, reply(200, body)).await.unwrap_err();
+        assert_eq!(error.kind, ReadErrorKind::Malformed, "{error}");
+        assert!(error.text.contains("the answer is about b"), "{error}");
+    }
+    let upper = reply(200, r#"{"server": {"id": "A", "status": "ACTIVE"}}"#);
+    assert!(matches!(
+        ask(&instance(), "/compute/v2.1/servers/a", upper).await,
+        Ok(Answer::Instance(Some(_)))
+    ));
+}
+
+/// A client that may create a Node writes what stands behind `openstack:///` in its provider ID, and Nova is asked for that.
+/// `..` falls out of the address, and `detail` is the list of all servers of the project, which would be read in each look.
+#[tokio::test]
+async fn id_that_no_server_can_have_is_not_asked_for_as_a_list() {
+    let fake = Fake::start(|_| None).await;
+    let project = fake.connect().await;
+    for id in ["", ".", "..", "detail", ".\t.", "det\nail"] {
+        let id = || InstanceId::from(id);
+        for look in [Look::Instance(os(), id()), Look::Console(os(), id()), Look::Actions(os(), id())] {
+            let error = project.look(&look).await.unwrap_err();
+            assert_eq!(error.kind, ReadErrorKind::Malformed, "{error}");
+        }
+    }
+    let lines = fake.take_lines();
+    assert!(lines.is_empty(), "{lines:?}");
+}

@@ -93,7 +93,7 @@ async fn without_revision_checks_no_list_is_replaced() {
     assert!(matches!(outcome, Outcome::Failed { .. }) && seen.is_empty(), "{outcome}");
 }
 
-const PORT: &str = r#"{"port": {"revision_number": 7, "allowed_address_pairs":
+const PORT: &str = r#"{"port": {"id": "p1", "revision_number": 7, "allowed_address_pairs":
     [{"ip_address": "198.19.9.0/24", "mac_address": "fa:16:3e:00:00:01"}, {"ip_address": "odd", "mac_address": "m"}]}}"#;
 
 #[tokio::test]
@@ -136,4 +136,21 @@ async fn address_pairs_are_added_to_what_is_there() {
     )
     .await;
     assert!(matches!(outcome, Outcome::Limit { limit: Some(10), .. }), "{outcome}");
+}
+
+/// The answer about another port would have its pairs written onto this one.
+#[tokio::test]
+async fn pairs_of_another_port_are_not_written() {
+    let (outcome, seen) = perform(
+        &add_pairs(&["198.19.1.0/24"]),
+        marked(|seen| match seen.method.as_str() {
+            "GET" if seen.path.ends_with("/ports/p1") => {
+                Some(reply(200, PORT.replace(r#""id": "p1""#, r#""id": "p2""#)))
+            }
+            "PUT" => Some(reply(200, "{}")),
+            _ => None,
+        }),
+    )
+    .await;
+    assert!(matches!(outcome, Outcome::Failed { .. }) && seen.is_empty(), "{outcome}");
 }

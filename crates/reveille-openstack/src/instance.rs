@@ -9,15 +9,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use reveille_cloud::text::bounded;
 use reveille_core::model::id::{ImageId, InstanceId, InstanceName, RequestId, ZoneName};
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, InstanceState};
 use serde::Deserialize;
 
 use reveille_core::model::intern::{MarkSets, Texts};
 
+/// The longest text of a server that is kept. Nova's columns for names, tags, metadata, zones, tasks and the messages of faults
+/// take 255 characters, of up to four bytes each. The ledger refuses a record that is too long, and what it cannot keep of a
+/// machine is forgotten at the next start.
+const TEXT_MAX_BYTES: usize = 255 * 4;
+
 /// A text that borrows from the page where it can.
 #[derive(Deserialize, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl Text<'_> {
+    /// As much of it as any real one has.
+    fn kept(&self) -> &str {
+        bounded(&self.0, TEXT_MAX_BYTES)
+    }
+}
 
 /// One server of a `servers/detail` page or of `GET /servers/{id}`.
 #[derive(Deserialize)]
@@ -108,10 +121,10 @@ impl Server<'_> {
         let marks: BTreeSet<_> = self
             .tags
             .iter()
-            .map(|tag| tables.marks.tag(&tag.0))
+            .map(|tag| tables.marks.tag(tag.kept()))
             .collect::<Vec<_>>()
             .into_iter()
-            .chain(self.metadata.iter().map(|(key, value)| tables.marks.metadata(&key.0, &value.0)))
+            .chain(self.metadata.iter().map(|(key, value)| tables.marks.metadata(key.kept(), value.kept())))
             .collect();
         let addresses: BTreeSet<IpAddr> =
             self.addresses.values().flatten().filter_map(|address| address.addr.0.parse().ok()).collect();
@@ -119,16 +132,16 @@ impl Server<'_> {
         let fault = self.fault.filter(|_| state == InstanceState::Errored);
         Instance {
             id: instance_id(&self.id.0),
-            name: InstanceName::from(self.name.as_ref().map_or("", |name| &name.0)),
+            name: InstanceName::from(self.name.as_ref().map_or("", Text::kept)),
             state,
-            task: filled(self.task_state).map(|task| texts.get(&task.0)),
+            task: filled(self.task_state).map(|task| texts.get(task.kept())),
             fault: fault.map(|fault| Fault {
                 code: fault.code.unwrap_or(0),
-                message: texts.get(fault.message.as_ref().map_or("", |message| &message.0)),
+                message: texts.get(fault.message.as_ref().map_or("", Text::kept)),
             }),
-            zone: filled(self.zone).map(|zone| ZoneName::new(texts.get(&zone.0))),
+            zone: filled(self.zone).map(|zone| ZoneName::new(texts.get(zone.kept()))),
             image: match self.image {
-                Some(Image::Of { id }) => Some(ImageId::new(texts.get(&id.0))),
+                Some(Image::Of { id }) => Some(ImageId::new(texts.get(id.kept()))),
                 _ => None,
             },
             marks: tables.marks.set(marks),
@@ -139,7 +152,7 @@ impl Server<'_> {
                 None => false,
             },
             locked: self.locked.unwrap_or(false),
-            created: filled(self.created).map(|created| Arc::from(&*created.0)),
+            created: filled(self.created).map(|created| Arc::from(created.kept())),
             hostname: None,
             hosting: None,
         }
@@ -159,6 +172,7 @@ fn filled(text: Option<Text<'_>>) -> Option<Text<'_>> {
 
 /// The id in the one spelling that ports and nodes are matched by.
 pub(crate) fn instance_id(text: &str) -> InstanceId {
+    let text = bounded(text, TEXT_MAX_BYTES);
     if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
         InstanceId::from(text.to_ascii_lowercase().as_str())
     } else {
@@ -209,10 +223,10 @@ pub(crate) struct Action<'a> {
 
 impl From<Action<'_>> for InstanceAction {
     fn from(action: Action<'_>) -> Self {
-        let text = |text: Option<Text<'_>>| filled(text).map(|text| Arc::from(&*text.0));
+        let text = |text: Option<Text<'_>>| filled(text).map(|text| Arc::from(text.kept()));
         Self {
-            request: RequestId::from(&*action.request_id.0),
-            action: Arc::from(&*action.action.0),
+            request: RequestId::from(action.request_id.kept()),
+            action: Arc::from(action.action.kept()),
             started: text(action.start_time).map_or_else(|| Arc::from(""), in_utc),
             user: text(action.user_id),
             message: text(action.message),

@@ -17,7 +17,7 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use reveille_cloud::report::{Ending, Failure};
-use reveille_cloud::text::bounded;
+use reveille_cloud::text::{bounded, message};
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::time::Span;
 use thiserror::Error;
@@ -92,7 +92,7 @@ fn said(error: &CredentialsError) -> String {
     while let Some(cause) = at {
         let text = cause.to_string();
         if !parts.iter().any(|part| part.contains(&text)) {
-            parts.push(bounded(&text, 200).to_owned());
+            parts.push(bounded(&message(&text), 200).to_owned());
         }
         at = cause.source();
     }

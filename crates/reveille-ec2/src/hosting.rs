@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use reveille_cloud::text::message;
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::instance::InstanceState;
 
@@ -59,7 +60,7 @@ fn interruption(code: &str, texts: &mut Texts) -> Option<Notice> {
     code.starts_with("marked-for-").then(|| Notice {
         kind: NoticeKind::Interruption,
         not_before: None,
-        text: texts.get(&format!("spot request {code}")),
+        text: texts.get(&message(&format!("spot request {code}"))),
     })
 }
 
@@ -81,7 +82,7 @@ fn notice(event: &WireEvent, texts: &mut Texts) -> Option<Notice> {
         words => format!("{}: {words}", event.code),
     };
     let not_before = filled(event.not_before.clone()).map(|time| texts.get(&time));
-    Some(Notice { kind, not_before, text: texts.get(&text) })
+    Some(Notice { kind, not_before, text: texts.get(&message(&text)) })
 }
 
 /// Why AWS ended or stopped it. What a user did, or the guest itself, is not AWS's doing.
@@ -93,11 +94,12 @@ fn ended(wire: &WireInstance, texts: &mut Texts) -> Option<Arc<str>> {
     if reason.code.is_empty() || by_others.iter().any(|begin| reason.code.starts_with(begin)) {
         return None;
     }
-    Some(match reason.message.trim() {
-        "" => texts.get(&reason.code),
-        message if message.starts_with(&reason.code) => texts.get(message),
-        message => texts.get(&format!("{}: {message}", reason.code)),
-    })
+    let text = match reason.message.trim() {
+        "" => reason.code.clone(),
+        words if words.starts_with(&reason.code) => words.to_owned(),
+        words => format!("{}: {words}", reason.code),
+    };
+    Some(texts.get(&message(&text)))
 }
 
 /// The group by Auto Scaling's word; by the instance's tag where Auto Scaling does not know it.

@@ -16,6 +16,9 @@ use reveille_core::model::time::Span;
 use serde::Deserialize;
 
 use crate::actions::Action;
+use crate::reply::handle;
+
+const CODE_MAX_BYTES: usize = 80;
 
 /// A negative answer, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,12 +67,12 @@ impl Refusal {
         let text = String::from_utf8_lossy(&reply.body);
         let body = quick_xml::de::from_str::<Body>(&text).ok();
         let request = body.as_ref().and_then(|body| body.request.as_deref());
-        let request = request.map(|id| RequestId::from(bounded(id.trim(), 80)));
+        let request = request.map(handle);
         let fault = body.and_then(|body| body.error.or(body.errors.and_then(|errors| errors.error)));
         let (code, said) = fault.map_or_else(Default::default, |fault| (fault.code, fault.message));
         let mut refusal = Self {
             status: reply.status,
-            code: bounded(code.trim(), 80).to_owned(),
+            code: bounded(&message(&code), CODE_MAX_BYTES).to_owned(),
             message: message(plain(&said)),
             lacks: None,
             retry_after: reply.retry_after,
@@ -275,6 +278,29 @@ mod tests {
         ];
         for (refusal, shown) in cases {
             assert_eq!(refusal.to_string(), shown);
+        }
+    }
+
+    /// XML can write any character. What AWS says stands in a sentence of ours, which is one line of a log.
+    #[test]
+    fn words_of_a_refusal_forge_no_line() {
+        let forged = "r&#10;2026-01-01 ERROR forged";
+        let response = |id: &str, code: &str, said: &str| {
+            format!(
+                "<Response><Errors><Error><Code>{code}</Code><Message>{said}</Message></Error></Errors>\
+                 <RequestID>{id}</RequestID></Response>"
+            )
+        };
+        for body in [
+            response(forged, "X", "m"),
+            response("r", forged, "m"),
+            response("r", "X", forged),
+            response("r", "X\u{1b}[2K", "m"),
+            response("r", "X", "a \u{202e}b"),
+        ] {
+            let text = refusal(400, &body).to_string();
+            let is_plain = |c: char| !reveille_core::model::hidden::is_hidden(c);
+            assert!(text.chars().all(is_plain), "{text:?}");
         }
     }
 

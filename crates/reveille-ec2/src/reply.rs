@@ -6,13 +6,15 @@
 
 use quick_xml::events::Event;
 use reveille_cloud::report::Reading;
-use reveille_cloud::text::bounded;
+use reveille_cloud::text::{bounded, message};
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::RequestId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::actions::Action;
+
+const HANDLE_MAX_BYTES: usize = 80;
 
 /// `<xSet><item/>…</xSet>` in EC2, `<X><member/>…</X>` in Auto Scaling.
 #[derive(Debug, Deserialize)]
@@ -92,7 +94,12 @@ pub(crate) fn request_id(body: &[u8]) -> Option<RequestId> {
     }
     let body: Body = quick_xml::de::from_str(std::str::from_utf8(body).ok()?).ok()?;
     let id = body.id.or(body.metadata.and_then(|metadata| metadata.id))?;
-    Some(RequestId::from(bounded(id.trim(), 80)))
+    Some(handle(&id))
+}
+
+/// A handle as it may stand in a sentence: XML can write any character into it.
+pub(crate) fn handle(id: &str) -> RequestId {
+    RequestId::from(bounded(&message(id), HANDLE_MAX_BYTES))
 }
 
 /// The name of the first element.
@@ -110,4 +117,16 @@ fn root(text: &str) -> Option<String> {
 /// AWS writes "nothing" as no element here and as an empty one there.
 pub(crate) fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The handle on a change that was made stands in a line of the log as well.
+    #[test]
+    fn handle_on_a_success_forges_no_line() {
+        let id = request_id(b"<R><requestId>r&#10;forged</requestId></R>").unwrap().to_string();
+        assert_eq!(id, "r forged");
+    }
 }

@@ -5,9 +5,9 @@
 //!                                                     └─ none: the listing is whole
 //! ```
 //!
-//! A marker that comes twice, a page that fails, a listing without end, and one that takes too long each make the whole listing
-//! void. Pages shift while other clients work; the same object on two pages counts once, the later reading wins. How a service
-//! says where its next page begins is the adapter's.
+//! A marker that comes twice, a page that fails, a listing without end, one of too many objects, and one that takes too long
+//! each make the whole listing void. Pages shift while other clients work; the same object on two pages counts once, the later
+//! reading wins. How a service says where its next page begins is the adapter's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,6 +18,9 @@ use crate::report::Reading;
 
 /// A million instances, or half a million where a page is shorter.
 const PAGES_MAX: u32 = 1000;
+/// No project has as many of anything. How much a page holds is the other side's to say, and [`PAGES_MAX`] of the longest pages
+/// would not fit into our memory.
+const OBJECTS_MAX: usize = 1_000_000;
 /// All pages of one list together.
 const LISTING_DEADLINE: Duration = Duration::from_secs(180);
 
@@ -57,11 +60,14 @@ impl<K: Ord, T> Pages<K, T> {
     /// Takes a page; gives the marker of the next one.
     ///
     /// # Errors
-    /// When the next page would be one that was read already, or one too many.
+    /// When the next page would be one that was read already, or one too many, and when there are too many objects.
     pub fn add(&mut self, page: Page<K, T>) -> Result<Option<String>, ReadError> {
         self.items.extend(page.items);
-        let Some(next) = page.next else { return Ok(None) };
         let incomplete = |cause: &str| Err(self.reading.error(ReadErrorKind::Incomplete, cause));
+        if self.items.len() > OBJECTS_MAX {
+            return incomplete("it has more objects than any project has");
+        }
+        let Some(next) = page.next else { return Ok(None) };
         if !self.markers.insert(next.clone()) {
             return incomplete("the next page would be one that was read already");
         }
@@ -105,6 +111,22 @@ mod tests {
 
     fn page(ids: &[u32], next: Option<&str>) -> Page<u32, ()> {
         Page { items: ids.iter().map(|id| (*id, ())).collect(), next: next.map(str::to_owned) }
+    }
+
+    /// The size of a page is the other side's: 96 MiB hold half a million objects, and a thousand of such pages are a hundred
+    /// gigabytes.
+    #[test]
+    fn listing_of_more_objects_than_any_has_is_void() {
+        let mut pages = Pages::new(Place::new("cloud", "project p").listing("list servers"));
+        let page = |number: u32, next: Option<&str>| {
+            let ids: Vec<u32> = (0..400_000).map(|id| number * 400_000 + id).collect();
+            page(&ids, next)
+        };
+        assert!(pages.add(page(0, Some("1"))).is_ok());
+        assert!(pages.add(page(1, Some("2"))).is_ok());
+        let error = pages.add(page(2, None)).unwrap_err();
+        assert_eq!(error.kind, ReadErrorKind::Incomplete, "{error}");
+        assert!(error.text.contains("more objects"), "{error}");
     }
 
     #[test]

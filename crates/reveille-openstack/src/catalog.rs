@@ -8,10 +8,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::Url;
+use reveille_cloud::text::{bounded, message};
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::clouds::{Cloud, Interface};
+
+/// So many names of the catalogue are shown where none fits: more than a cloud has regions.
+const SHOWN_MAX: usize = 24;
+/// Each of them up to here: `network internal` and a region.
+const SHOWN_MAX_BYTES: usize = 72;
 
 /// A service that is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +42,13 @@ impl Service {
 /// Why a token does not lead to the services.
 #[derive(Clone, Debug, Error)]
 pub enum CatalogError {
-    /// The login's answer cannot be read.
-    #[error("Keystone's answer cannot be read: {source}")]
+    /// The login's answer cannot be read. The parser's own words may quote a token, so only the place is kept.
+    #[error("Keystone's answer cannot be read as expected at line {line}, column {column}")]
     Malformed {
-        /// Why.
-        source: std::sync::Arc<serde_json::Error>,
+        /// Line, from 1; 0 where unknown.
+        line: usize,
+        /// Column, from 1; 0 where unknown.
+        column: usize,
     },
     /// The token opens no project.
     #[error("the token is not scoped to a project; name one in clouds.yaml (auth.project_name)")]
@@ -132,7 +140,7 @@ impl Grant {
     /// Reads the answer of `POST /v3/auth/tokens`.
     pub(crate) fn read(body: &[u8], cloud: &Cloud) -> Result<Self, CatalogError> {
         let Body { token } = serde_json::from_slice(body)
-            .map_err(|source| CatalogError::Malformed { source: std::sync::Arc::new(source) })?;
+            .map_err(|error| CatalogError::Malformed { line: error.line(), column: error.column() })?;
         let project = token.project.ok_or(CatalogError::NoProject)?;
         let lifetime = token.issued_at.zip(token.expires_at).and_then(|(issued, expires)| {
             u64::try_from(expires.as_second() - issued.as_second()).ok().map(Duration::from_secs)
@@ -167,6 +175,13 @@ fn bare(mut url: Url) -> Url {
     url
 }
 
+/// Names of the catalogue as they may stand in a sentence: its operator, or a gateway, may write anything there.
+fn shown<T: AsRef<str>>(names: BTreeSet<T>) -> String {
+    let names = names.iter().take(SHOWN_MAX);
+    let names = names.map(|name| bounded(&message(name.as_ref()), SHOWN_MAX_BYTES).to_owned());
+    names.collect::<Vec<_>>().join(", ")
+}
+
 fn choose(catalog: &[Listed], service: Service, cloud: &Cloud) -> Result<Url, CatalogError> {
     let wanted = |endpoint: &&Endpoint| Interface::parse(&endpoint.interface) == Some(cloud.interface);
     let all: Vec<&Endpoint> = catalog
@@ -177,8 +192,7 @@ fn choose(catalog: &[Listed], service: Service, cloud: &Cloud) -> Result<Url, Ca
         .collect();
     let regions: BTreeSet<&str> = all.iter().filter_map(|endpoint| endpoint.region()).collect();
     if cloud.region.is_none() && regions.len() > 1 {
-        let regions = regions.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(CatalogError::ManyRegions { regions });
+        return Err(CatalogError::ManyRegions { regions: shown(regions) });
     }
     let here = |endpoint: &&&Endpoint| match (&cloud.region, endpoint.region()) {
         (Some(wanted), Some(region)) => wanted == region,
@@ -188,17 +202,15 @@ fn choose(catalog: &[Listed], service: Service, cloud: &Cloud) -> Result<Url, Ca
         service: service.name(),
         interface: cloud.interface.name(),
         region: cloud.region.as_ref().map_or_else(|| "any region".to_owned(), |r| format!("region {r}")),
-        has: catalog
-            .iter()
-            .flat_map(|listed| listed.endpoints.iter().map(move |endpoint| (listed, endpoint)))
-            .map(|(listed, endpoint)| {
-                format!("{} {} {}", listed.kind, endpoint.interface, endpoint.region().unwrap_or("-"))
-            })
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .take(24)
-            .collect::<Vec<_>>()
-            .join(", "),
+        has: shown(
+            catalog
+                .iter()
+                .flat_map(|listed| listed.endpoints.iter().map(move |endpoint| (listed, endpoint)))
+                .map(|(listed, endpoint)| {
+                    format!("{} {} {}", listed.kind, endpoint.interface, endpoint.region().unwrap_or("-"))
+                })
+                .collect::<BTreeSet<_>>(),
+        ),
     })?;
     Url::parse(&endpoint.url).map_err(|_| CatalogError::BadEndpoint { service: service.name() })
 }

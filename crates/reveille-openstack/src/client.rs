@@ -18,6 +18,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH
 use reqwest::{Method, StatusCode, Url};
 use reveille_cloud::http::{CertificateAdvice, Dialect, ExchangeError, Reply, Traffic, Transport};
 use reveille_cloud::report::{Ending, Failure, RequestError};
+use reveille_cloud::text::message;
 use reveille_cloud::tls::TransportError;
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::time::Span;
@@ -395,7 +396,10 @@ impl Client {
         token.set_sensitive(true);
         let grant = Grant::read(&reply.body, &cloud).map_err(|source| LoginError::Catalog { source })?;
         if let Some(before) = before.filter(|before| *before != grant.project_id) {
-            return Err(LoginError::OtherProject { before, now: grant.project_id });
+            return Err(LoginError::OtherProject {
+                before: message(&before),
+                now: message(&grant.project_id),
+            });
         }
         let lifetime = grant.lifetime.unwrap_or(LIFETIME_UNKNOWN);
         let renew_at = begun + lifetime.saturating_sub(RENEW_MARGIN_MAX.min(lifetime / 5));

@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use reveille_cloud::interest::{Interest, names_and_ids};
 use reveille_cloud::inventory::{NamedRouter, RouterLeg};
 use reveille_cloud::known::Known;
+use reveille_cloud::text::message;
 use reveille_core::effect::ReadError;
 use reveille_core::model::id::{InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, InstanceState, Port};
@@ -128,7 +129,10 @@ fn decode_servers(
                     Ok(server) => server.into_instance(tables),
                     Err(_) => {
                         let OnlyId { id } = serde_json::from_str(piece.get())?;
-                        tracing::warn!(instance = %id.0, "openstack: a server cannot be read and is kept by its id only");
+                        tracing::warn!(
+                            instance = message(&id.0),
+                            "openstack: a server cannot be read and is kept by its id only"
+                        );
                         unreadable(&id.0, tables)
                     }
                 }));

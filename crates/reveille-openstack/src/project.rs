@@ -13,6 +13,7 @@ use reqwest::{StatusCode, Url};
 use reveille_cloud::http::TrafficCount;
 use reveille_cloud::limits::{LIMIT_TTL, LearnedLimits};
 use reveille_cloud::report::{Failure, Place, Reading};
+use reveille_cloud::text::message;
 use reveille_cloud::tls::TransportError;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::{CloudName, RequestId, RouterId};
@@ -150,7 +151,7 @@ impl Project {
             client.session(None).await.map_err(|source| ConnectError::Login { cloud: cloud(), source })?;
         let grant = &session.grant;
         let name: Arc<str> = Arc::from(grant.project_name.as_str());
-        let place = Place::new("openstack", format!("project {name}"));
+        let place = Place::new("openstack", format!("project {}", message(&name)));
         let (microversion, root) =
             discover(&client, &grant.compute, &grant.project_id, &place, config).await?;
         let header = HeaderValue::try_from(microversion.to_string())
@@ -345,7 +346,7 @@ async fn discover(
     let offered = version.as_ref().map_or("no v2.1", |version| version.version.as_str());
     let too_old = || ConnectError::TooOld {
         cloud: config.cloud.clone(),
-        offered: if offered.is_empty() { "2.0 without microversions".to_owned() } else { offered.to_owned() },
+        offered: if offered.is_empty() { "2.0 without microversions".to_owned() } else { message(offered) },
     };
     let newest = Microversion::parse(offered).filter(|v| *v >= MICROVERSION_LEAST).ok_or_else(too_old)?;
     let oldest = version.as_ref().and_then(|version| Microversion::parse(&version.min_version));

@@ -199,3 +199,27 @@ async fn a_nova_without_tags_is_refused() {
         }
     }
 }
+
+/// Names of regions stand in a sentence of ours, which is one line of a log.
+#[tokio::test]
+async fn regions_of_the_catalogue_forge_no_line_and_fill_no_log() {
+    for region in ["A\\n2026-01-01T00:00:00Z ERROR forged".to_owned(), "r".repeat(1 << 20)] {
+        for (interface, says) in
+            [("public", "several regions"), ("internal", "has no public compute endpoint")]
+        {
+            let services = [
+                endpoint("compute", interface, &region, "/compute/v2.1"),
+                endpoint("compute", interface, "B", "/compute/v2.1"),
+            ]
+            .join(",");
+            let fake = Fake::start(|_| None).await;
+            let address = fake.address.to_string();
+            fake.answer(move |seen| (seen.line() == LOGIN).then(|| catalog(&address, &services)));
+            let error = Project::connect_in(&crate::fake::config(), fake.environment()).await;
+            let error = error.unwrap_err().to_string();
+            assert!(error.contains(says), "{error:.200}");
+            assert!(!error.contains('\n'), "{error:.200}");
+            assert!(error.len() <= 2048, "{} bytes", error.len());
+        }
+    }
+}

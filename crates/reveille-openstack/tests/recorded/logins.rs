@@ -207,3 +207,24 @@ async fn no_secret_reaches_an_error_or_a_debug_output() {
         }
     }
 }
+
+/// Keystone v2 and some gateways have the token itself in the body, and a parser's words quote what it did not expect.
+#[tokio::test]
+async fn login_that_cannot_be_read_shows_no_token() {
+    for body in [
+        format!(r#"{{"token": "{TOKEN}"}}"#),
+        format!(r#"{{"token": {{"catalog": "{TOKEN}"}}}}"#),
+        format!(r#"{{"token": {{"expires_at": "{TOKEN}"}}}}"#),
+        format!(r#"{{"token": "{}"}}"#, "x".repeat(1 << 20)),
+    ] {
+        let fake = Fake::start(move |seen| {
+            (seen.line() == LOGIN).then(|| reply(201, body.clone()).with("X-Subject-Token", TOKEN))
+        })
+        .await;
+        let error = Project::connect_in(&crate::fake::config(), fake.environment()).await.unwrap_err();
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains(TOKEN), "{shown}");
+        assert!(shown.len() <= 2048, "{} bytes", shown.len());
+        assert!(error.to_string().contains("at line 1, column"), "{error}");
+    }
+}

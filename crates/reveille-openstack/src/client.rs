@@ -42,6 +42,9 @@ const REFUSED_ALIKE: Duration = Duration::from_secs(60);
 const RENEW_MARGIN_MAX: Duration = Duration::from_secs(300);
 /// Where Keystone does not say how long a token lives.
 const LIFETIME_UNKNOWN: Duration = Duration::from_secs(1800);
+/// Where the clock of Keystone stands still, or its policy gives tokens no time, each request would log in. If such a token is
+/// really dead, a service refuses it, and the wait after a refusal counts.
+const LIFETIME_LEAST: Duration = Duration::from_secs(5);
 
 static DIALECT: Dialect = Dialect {
     place: "cloud",
@@ -401,7 +404,7 @@ impl Client {
                 now: message(&grant.project_id),
             });
         }
-        let lifetime = grant.lifetime.unwrap_or(LIFETIME_UNKNOWN);
+        let lifetime = grant.lifetime.unwrap_or(LIFETIME_UNKNOWN).max(LIFETIME_LEAST);
         let renew_at = begun + lifetime.saturating_sub(RENEW_MARGIN_MAX.min(lifetime / 5));
         Ok(Session { generation, token, renew_at, ends_at: begun + lifetime, grant })
     }

@@ -228,3 +228,18 @@ async fn login_that_cannot_be_read_shows_no_token() {
         assert!(error.to_string().contains("at line 1, column"), "{error}");
     }
 }
+
+/// `expires_at` is `issued_at`: a clock that stands, or a policy of no seconds. Each request would log in, and Keystone may lock
+/// the user.
+#[tokio::test]
+async fn tokens_that_end_at_once_cost_no_login_for_each_request() {
+    let fake = Fake::start(|_| None).await;
+    fake.set_token_life_s(0);
+    let project = fake.connect().await;
+    fake.answer(|seen| (seen.path == "/compute/v2.1/servers/a").then(|| reply(200, SERVER)));
+    for _ in 0..20 {
+        project.look(&look()).await.unwrap();
+    }
+    let logins = logins(&fake.take_seen());
+    assert!(logins <= 3, "{logins} logins for twenty requests");
+}

@@ -133,8 +133,12 @@ impl Account {
 
     async fn group(&self, id: &GroupId) -> Result<Answer, ReadError> {
         let wanted = BTreeSet::from([GroupRef::Id(id.clone())]);
-        let mut found = fetch::groups(self, &wanted, &BTreeSet::new()).await?;
-        Ok(Answer::Group(found.pop().map(Arc::new)))
+        let found = fetch::groups(self, &wanted, &BTreeSet::new()).await?.pop();
+        if let Some(group) = &found {
+            let reading = self.place().look(format!("read security group {id}"));
+            reading.same(id.as_str(), group.id.as_str())?;
+        }
+        Ok(Answer::Group(found.map(Arc::new)))
     }
 
     async fn router(&self, id: &RouterId) -> Result<Answer, ReadError> {

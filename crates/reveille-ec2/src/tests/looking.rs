@@ -137,3 +137,16 @@ async fn the_last_start_and_the_end_are_all_that_is_known_of_what_was_done() {
         ]
     );
 }
+
+/// A cache in between gives the answer to another question: the rules of `sg-2` say nothing of what `sg-1` lacks.
+#[tokio::test]
+async fn answer_about_another_group_is_no_answer() {
+    let fake = Fake::start(|_| None).await;
+    let account = fake.connect().await;
+    fake.answer(|seen| {
+        let other = "<securityGroupInfo><item><groupId>sg-2</groupId><groupName>n</groupName></item></securityGroupInfo>";
+        (seen.action() == "DescribeSecurityGroups").then(|| answer(seen.action(), other))
+    });
+    let error = account.look(&Look::Group(aws(), GroupId::from("sg-1"))).await.unwrap_err();
+    assert_eq!(error.kind, ReadErrorKind::Malformed, "{error}");
+}

@@ -39,14 +39,16 @@ pub enum Record {
         /// Which.
         cluster: ClusterUid,
     },
-    /// These machines were seen with their node: they have joined once, for good.
+    /// These machines were seen with their node: they have joined once, for good. Those that were Ready; of one that was not yet,
+    /// [`Record::Born`] follows, and this once more when it is.
     Joined {
         /// When.
         at: Time,
         /// Who.
         machines: Vec<Joined>,
     },
-    /// This machine appeared while we watched and has not joined yet: its whole history is known, also after a restart.
+    /// This machine appeared while we watched, and its Node has not been Ready yet: its whole history is known, also after a
+    /// restart.
     Born {
         /// When.
         at: Time,

@@ -107,7 +107,7 @@ impl State {
         for (machine, memory) in self.ever_in_memory() {
             // When the first process saw it, and not when a ledger was rotated: whether it may have served in a gap that goes on
             // depends on that.
-            if let Some(at) = memory.born.filter(|_| memory.node.is_none()) {
+            if let Some(at) = memory.born {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
             let is_missed =

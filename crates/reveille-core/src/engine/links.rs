@@ -15,6 +15,7 @@ use crate::model::node::Ready;
 use crate::observe::cloud::Whose;
 use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::join;
+use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 
 use super::newcomers::Newcomer;
@@ -159,6 +160,8 @@ impl State {
             return;
         };
         let comes_new = ready && !seen.was_ready && seen.born_in_sight;
+        // The ledger takes it for one that joins still.
+        let is_told_unready = comes_new && seen.joined.is_some();
         let newcomer_of = match &seen.claim {
             Whose::Pool(pool) if comes_new => Some(pool.clone()),
             _ => None,
@@ -188,16 +191,23 @@ impl State {
             self.note_witness(pool, machine.clone());
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.
-        if joined_before && !was_away {
+        if joined_before && !was_away && !is_told_unready {
             return;
         }
         self.newly_joined.push(Joined { machine, node: name.clone(), pool });
     }
 
-    /// Many machines join in one step at the start: few records hold them all.
+    /// Many machines join in one step at the start: few records hold them all. The next process has to know of one that is not
+    /// Ready yet that it joins still: it is no machine that had served, and once it is Ready it is a newcomer.
     pub(super) fn record_joined(&mut self) {
         for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
             self.outbox.record(Record::Joined { at: self.now, machines: machines.to_vec() });
+            for Joined { machine, .. } in machines {
+                let born = self.context().seen(machine).and_then(|(_, seen)| Remembered::of(seen).born);
+                if let Some(at) = born {
+                    self.outbox.record(Record::Born { at, machine: machine.clone() });
+                }
+            }
         }
     }
 }

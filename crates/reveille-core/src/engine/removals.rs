@@ -173,6 +173,9 @@ impl State {
             // The next process may be the one that lists it: without these it would take it for one that never joined.
             let joined = Joined { machine: machine.clone(), node: node.clone(), pool: memory.pool.clone() };
             self.outbox.record(Record::Joined { at, machines: vec![joined] });
+            if let Some(at) = memory.born {
+                self.outbox.record(Record::Born { at, machine: machine.clone() });
+            }
             if let Some(Left { at, sign: why }) = left.clone() {
                 self.outbox.record(Record::Left { at, machine: machine.clone(), why });
             }

@@ -53,7 +53,8 @@ pub struct Remembered {
     pub pool: Option<PoolName>,
     /// It left on purpose, and by which sign.
     pub left: Option<Box<Left>>,
-    /// When it was seen being built, where it was watched since.
+    /// When it was seen being built, where it was watched since and its Node has not been Ready: once it is, the machine is a
+    /// newcomer. One that was Ready before is none when it comes back.
     pub born: Option<Time>,
     /// What stood on it and on its Node when they were last seen.
     pub signs: Signs,
@@ -68,7 +69,7 @@ impl Remembered {
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
         let (pool, signs) = (seen.pool().cloned(), seen.signs.clone());
-        let born = seen.is_known_since_birth().then_some(seen.known_since);
+        let born = (seen.is_known_since_birth() && !seen.was_ready).then_some(seen.known_since);
         Self { node, pool, left, born, signs, ..Self::default() }
     }
 }

@@ -37,6 +37,7 @@ mod lost_nodes;
 mod marks;
 mod moved;
 mod network;
+mod newcomers;
 mod next_process;
 mod order;
 mod others;

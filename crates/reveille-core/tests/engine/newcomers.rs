@@ -1,0 +1,228 @@
+//! Which machines are newcomers, whichever process looks: those that were made in our sight and have not been Ready before.
+
+use reveille_core::effect::Call;
+use reveille_core::model::id::IntentId;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+use reveille_core::plan::budget::REPLACEMENT_FAILED;
+use reveille_core::record::Record;
+
+use super::fixture::{Field, roster};
+use super::steps::{made, min, roster_with, set};
+
+fn fails(field: &mut Field, id: &str) {
+    field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
+    field.nodes.remove(id);
+}
+
+/// The next machine is made after the last list.
+fn between_lists(field: &mut Field) {
+    while field.now.ms / 10_000 % 3 != 1 {
+        field.run(Span::from_s(10));
+    }
+}
+
+fn is_made(field: &mut Field, id: &str) {
+    between_lists(field);
+    field.add_machine(id, true);
+}
+
+fn proved(field: &Field) -> Vec<IntentId> {
+    let proved = |record: &Record| match record {
+        Record::Width { proved, .. } => *proved,
+        _ => None,
+    };
+    field.records.iter().filter_map(proved).collect()
+}
+
+fn blamed(field: &Field) -> Vec<String> {
+    let blamed = |record: &Record| match record {
+        Record::FaultSeen { instance, fault, .. } if **fault == *REPLACEMENT_FAILED => {
+            Some(instance.to_string())
+        }
+        _ => None,
+    };
+    field.records.iter().filter_map(blamed).collect()
+}
+
+fn counted(field: &Field) -> u32 {
+    field.state.context().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
+}
+
+fn deletes(field: &Field) -> usize {
+    field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance(_))).count()
+}
+
+fn three_fail(field: &mut Field) {
+    for id in ["i001", "i002", "i003"] {
+        fails(field, id);
+        let calls = field.calls.len();
+        field.run_until(min(180), |field| field.calls.len() > calls);
+        field.run(min(60));
+    }
+    assert_eq!(counted(field), 3);
+}
+
+fn three_failed_replacements() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(5));
+    three_fail(&mut field);
+    field
+}
+
+/// The Node of a successor registers, and is not Ready before its network is there. Meanwhile we are restarted.
+#[test]
+fn successor_whose_node_was_not_ready_yet_at_a_restart_proves_its_replacement() {
+    for (restart, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        fails(&mut field, "i004");
+        field.run_until(min(20), |field| !field.calls.is_empty());
+        field.run(min(3));
+        is_made(&mut field, "n004");
+        set(&mut field, "n004", Ready::False);
+        field.run(Span::from_s(40));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restart {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_s(40));
+        set(&mut field, "n004", Ready::True);
+        field.run(min(60));
+        assert_eq!(blamed(&field), [""; 0], "restart: {restart}, rotated: {rotated}");
+    }
+}
+
+/// The same, where three replacements are counted against the pool. The machine that was made since is well for hours.
+#[test]
+fn pool_whose_successor_was_not_ready_yet_at_a_restart_is_repaired_again() {
+    for restart in [false, true] {
+        let mut field = three_failed_replacements();
+        is_made(&mut field, "new1");
+        set(&mut field, "new1", Ready::False);
+        field.run(Span::from_s(40));
+        if restart {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_s(40));
+        set(&mut field, "new1", Ready::True);
+        field.run(min(24 * 60));
+        assert_eq!(counted(&field), 0, "restart: {restart}");
+    }
+}
+
+/// A machine that was made in our sight has served for hours before anything was counted. A person takes its marks off and puts
+/// them back: it proves nothing of the pool's template.
+#[test]
+fn machine_that_had_joined_and_comes_back_into_sight_is_no_newcomer() {
+    for restart in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(5));
+        is_made(&mut field, "old");
+        field.run(min(60));
+        three_fail(&mut field);
+        if restart {
+            field = field.restarted(roster());
+            field.run(min(5));
+        }
+        let marks = std::mem::take(&mut field.instances.get_mut("old").unwrap().marks);
+        field.run(min(5));
+        field.instances.get_mut("old").unwrap().marks = marks;
+        field.run(min(60));
+        assert_eq!(counted(&field), 3, "restart: {restart}");
+    }
+}
+
+/// The same of one replacement that waits for its successor.
+#[test]
+fn machine_that_had_joined_and_comes_back_into_sight_proves_no_replacement() {
+    for restart in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(5));
+        is_made(&mut field, "old");
+        field.run(min(60));
+        if restart {
+            field = field.restarted(roster());
+            field.run(min(5));
+        }
+        fails(&mut field, "i004");
+        field.run_until(min(60), |field| deletes(field) > 0);
+        field.run(min(1));
+        let marks = std::mem::take(&mut field.instances.get_mut("old").unwrap().marks);
+        field.run(min(2));
+        field.instances.get_mut("old").unwrap().marks = marks;
+        field.run(min(60));
+        assert_eq!(proved(&field), [], "restart: {restart}");
+    }
+}
+
+/// Joining may take for ever. A machine that was made in our sight has served for an hour. A person takes its marks off, its kubelet
+/// stops, and the marks are put back: it had joined, and is not joining still.
+#[test]
+fn machine_that_was_made_in_sight_and_comes_back_silent_is_repaired() {
+    let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));
+    for (id, restart) in [("i001", false), ("old", true), ("old", false)] {
+        let mut field = Field::new(wanted()).populate(10);
+        field.run(min(5));
+        is_made(&mut field, "old");
+        field.run(min(60));
+        if restart {
+            field = field.restarted(wanted());
+            field.run(min(5));
+        }
+        let marks = std::mem::take(&mut field.instances.get_mut(id).unwrap().marks);
+        field.run(min(2));
+        set(&mut field, id, Ready::Unknown);
+        field.run(min(2));
+        field.instances.get_mut(id).unwrap().marks = marks;
+        field.run(min(6 * 60));
+        assert!(!field.calls.is_empty(), "{id}, restart: {restart}: {}", field.held(id, FaultKind::NotReady));
+    }
+}
+
+/// Joining may take for ever. The Node of a new machine is not Ready yet, which it may be for as long as it takes; we are restarted,
+/// and it counts as one that had served.
+#[test]
+fn machine_that_joins_for_as_long_as_it_takes_is_not_rebooted_after_a_restart() {
+    let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));
+    for restart in [false, true] {
+        let mut field = Field::new(wanted()).populate(10);
+        field.run(min(5));
+        is_made(&mut field, "new1");
+        set(&mut field, "new1", Ready::False);
+        field.run(min(60));
+        assert_eq!(field.calls, [], "it joins");
+        if restart {
+            field = field.restarted(wanted());
+        }
+        field.run(min(60));
+        assert_eq!(field.calls, [], "restart: {restart}: {:?}", made(&field));
+    }
+}
+
+/// As `machine_that_had_joined_and_comes_back_into_sight_is_no_newcomer`: its cell denies it, its Node goes, and both come back.
+#[test]
+fn machine_that_its_cell_denied_for_a_while_is_no_newcomer() {
+    for id in ["i005", "old"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(5));
+        is_made(&mut field, "old");
+        field.run(min(60));
+        three_fail(&mut field);
+        let (instance, node) = (field.instances[id].clone(), field.nodes[id].clone());
+        let port = field.ports[id].clone();
+        field.delete_machine(id);
+        field.nodes.remove(id);
+        field.run(min(20));
+        field.instances.insert(id.into(), instance);
+        field.ports.insert(id.into(), port);
+        field.nodes.insert(id.into(), node);
+        field.run(min(60));
+        assert_eq!(counted(&field), 3, "{id}");
+    }
+}

@@ -154,6 +154,9 @@ pub enum Record {
         /// The newest repair of then: it is the successor of none that began later.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<IntentId>,
+        /// Replacements there whose machine was in sight still: it is the successor of none of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        beside: Vec<IntentId>,
     },
     /// A newcomer of this pool answers after its dwell: what was counted against the pool is over.
     FaultsForgiven {
@@ -404,6 +407,9 @@ pub enum Record {
         /// keep it, too.
         #[serde(skip_serializing_if = "Option::is_none")]
         proved: Option<IntentId>,
+        /// The newcomer that proved it: it proves no other. `None` where none did, and in ledgers that did not keep it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        successor: Option<MachineKey>,
     },
     /// An instance was deleted for this fault text; counted against "the same fault k times".
     FaultSeen {

@@ -322,6 +322,7 @@ impl State {
                 not_before: None,
                 failures: 0,
                 proved: None,
+                successor: None,
             });
         }
     }

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use crate::model::attempt::{Ending, Readback};
-use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::signs;
 use crate::model::time::Time;
@@ -16,7 +15,7 @@ use crate::plan::budget::{Counted, Phase, Tried, Width};
 use crate::record::{Joined, Record};
 use crate::remedies::ladder;
 
-use super::newcomers::{Arrival, Newcomer};
+use super::newcomers::arrived;
 use super::{Closed, JOINED_MAX, Numbers, State};
 
 impl State {
@@ -45,26 +44,14 @@ impl State {
             // Without the repair that was proved, the next process would take it for one that is being proved still.
             let Width { width, not_before, failures, since, proved } = *width;
             let domain = domain.clone();
-            records.push(Record::Width { at: since, domain, width, not_before, failures, proved });
+            let successor = None;
+            records.push(Record::Width { at: since, domain, width, not_before, failures, proved, successor });
         }
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
             records.push(Record::FaultSeen { at, pool, instance, fault });
         }
-        let arrived = |at: Time, pool: &PoolName, machine: &MachineKey, after: IntentId| Record::Arrived {
-            at,
-            pool: pool.clone(),
-            machine: machine.clone(),
-            after: Some(after),
-        };
-        for (pool, Newcomer { at, machine, after }) in
-            self.newcomers.witnesses().chain(self.newcomers.successors())
-        {
-            records.push(arrived(*at, pool, machine, *after));
-        }
-        for (machine, Arrival { pool, after }) in &self.arrived {
-            records.push(arrived(at, pool, machine, *after));
-        }
+        records.extend(self.newcomers.all().map(|(pool, newcomer)| arrived(at, pool, newcomer)));
         for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
         }

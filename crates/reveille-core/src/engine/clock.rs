@@ -117,8 +117,7 @@ impl State {
         self.move_unseen(moved);
         self.reads.move_back(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
-        let theirs =
-            |why: &Wake, _| matches!(why, Wake::Operation(_) | Wake::Proofs | Wake::Newcomers | Wake::Ledger);
+        let theirs = |why: &Wake, _| matches!(why, Wake::Operation(_) | Wake::Newcomers | Wake::Ledger);
         self.timers.move_those(theirs, |at| jump.stands([at]));
     }
 

@@ -12,13 +12,11 @@ use std::collections::BTreeSet;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::node::Ready;
-use crate::observe::cloud::Whose;
 use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::join;
 use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 
-use super::newcomers::Newcomer;
 use super::{JOINED_MAX, State};
 
 impl State {
@@ -162,10 +160,6 @@ impl State {
         let comes_new = ready && !seen.was_ready && seen.born_in_sight;
         // The ledger takes it for one that joins still.
         let is_told_unready = comes_new && seen.joined.is_some();
-        let newcomer_of = match &seen.claim {
-            Whose::Pool(pool) if comes_new => Some(pool.clone()),
-            _ => None,
-        };
         let is_first = ready && !seen.was_ready && (seen.born_in_sight || seen.made_meanwhile);
         let arrival = seen.pool().filter(|_| is_first).cloned();
         seen.was_ready |= ready;
@@ -182,13 +176,10 @@ impl State {
         if !joined_before {
             seen.joined = Some(name.clone());
         }
-        if let Some(pool) = newcomer_of {
-            let (at, after) = (self.now, self.numbers.intent);
-            self.newcomers.add(&pool, Newcomer { at, machine: machine.clone(), after });
-        }
         if let Some(pool) = arrival {
-            self.note_arrival(&machine, &pool);
-            self.note_witness(pool, machine.clone());
+            // Of one that was made while no process ran only this is known: it is no successor of what this one replaces.
+            let after = if comes_new { self.numbers.intent } else { self.inherited };
+            self.note_newcomer(pool, machine.clone(), after);
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.
         if joined_before && !was_away && !is_told_unready {

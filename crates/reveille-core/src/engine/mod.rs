@@ -149,10 +149,8 @@ pub struct State {
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
     others: AtWork,
-    /// Machines that were seen being born, and became Ready for the first time.
+    /// Machines that became Ready for the first time, and what they may prove.
     newcomers: Newcomers,
-    /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
-    arrived: BTreeMap<MachineKey, newcomers::Arrival>,
     routes: RouteMemory,
     out_of_sight: OutOfSight,
     nodes_seen: unwatched::NodesSeen,
@@ -226,7 +224,6 @@ impl State {
             freezes: Freezes::default(),
             others: AtWork::default(),
             newcomers: Newcomers::default(),
-            arrived: BTreeMap::new(),
             routes: RouteMemory::default(),
             out_of_sight: OutOfSight::default(),
             nodes_seen: unwatched::NodesSeen::default(),
@@ -283,7 +280,6 @@ impl State {
         self.judge_dirty();
         self.review_projects();
         let _ = self.review_gates();
-        self.review_proofs();
         self.review_newcomers();
         let before = self.outbox.len();
         self.decide_ripe();
@@ -383,7 +379,7 @@ impl State {
                 Wake::Operation(intent) => self.on_operation_timer(intent),
                 Wake::Access(cloud, user) => self.ask_for_roles(&cloud, &user),
                 Wake::Ledger => self.write_again(),
-                Wake::Proofs | Wake::Newcomers | Wake::Room => {}
+                Wake::Newcomers | Wake::Room => {}
             }
         }
     }

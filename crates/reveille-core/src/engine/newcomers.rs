@@ -1,9 +1,10 @@
 //! Newcomers: machines of a pool that became Ready for the first time, and what they prove.
 //!
 //! ```text
-//!  Ready for the first time ─┬─ newcomers of its pool: each is the successor of one machine that was replaced before it
-//!                            └─ witnesses, if something is counted against the pool: one that answers after its dwell proves
-//!                               that this is over
+//!  Ready for the first time ─┬─ successors of its pool: each proves one replacement, of whichever process, once it has answered
+//!                            │  for its dwell
+//!                            └─ witnesses, if something is counted against the pool: one that has answered for its dwell
+//!                               proves that this is over
 //! ```
 //!
 //! A machine may join after its replacement was given up (40 minutes where 26 were allowed). It proves that the image or
@@ -12,8 +13,9 @@
 //! joined while no process of ours ran: those were made after the count, because the process that counted did not know
 //! them.
 //!
-//! For a replacement of this process, a machine that joined while no process ran is no newcomer: see
-//! `proofs::note_arrival`.
+//! Each is the successor of one machine at most, which the record of the proof names. It is the successor of none whose
+//! deletion was decided later, and of none that was in sight still when it came: two machines were replaced, and the older
+//! deletion took effect after the successor of the younger one had joined.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +25,7 @@ use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::observe::counts::Counts;
 use crate::plan::budget::{Operation, Phase};
+use crate::plan::context::PlanContext;
 use crate::record::Record;
 use crate::remedies::Rung;
 use crate::safeguard::{Safeguard, stands};
@@ -36,98 +39,90 @@ const NEWCOMERS_MAX: usize = 256;
 /// A machine that became Ready for the first time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Newcomer {
-    pub(super) at: Time,
     pub(super) machine: MachineKey,
-    /// The newest repair of then.
-    pub(super) after: IntentId,
-}
-
-/// A machine that joined, and what it may prove of repairs of earlier processes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Arrival {
-    pub(super) pool: PoolName,
     /// The newest repair of then: it is the successor of none that began later.
     pub(super) after: IntentId,
+    /// Replacements whose machine was there still: it is the successor of none of them.
+    pub(super) beside: Vec<IntentId>,
+    /// Since when it has answered without a break, in our sight. Two machines, each of which falls within its dwell, prove nothing.
+    well_since: Option<Time>,
 }
 
-impl Arrival {
-    /// It may be the successor that this replacement of the pool waits for.
-    pub(super) fn may_follow(&self, pool: &PoolName, replacement: IntentId) -> bool {
-        self.pool == *pool && (replacement <= self.after || !stands(Safeguard::LaterReplacement))
+impl Newcomer {
+    pub(super) const fn new(machine: MachineKey, after: IntentId, beside: Vec<IntentId>) -> Self {
+        Self { machine, after, beside, well_since: None }
+    }
+
+    /// It may be the successor of the machine that this replacement took away.
+    fn may_follow(&self, replacement: IntentId) -> bool {
+        let is_later = replacement <= self.after && !self.beside.contains(&replacement);
+        is_later || !stands(Safeguard::LaterReplacement)
+    }
+
+    /// It has answered for so long.
+    fn is_well(&self, now: Time, dwell: Span) -> bool {
+        self.well_since.is_some_and(|since| now >= since + dwell)
     }
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newcomers {
-    /// Of each pool, in order of time. Each proves one replacement at most.
-    of: BTreeMap<PoolName, Vec<Newcomer>>,
+    /// Of each pool, in order of time: who may be the successor of a machine that is replaced.
+    successors: BTreeMap<PoolName, Vec<Newcomer>>,
     /// Those that came since something was last counted against their pool: who came before says nothing of that.
     witnesses: BTreeMap<PoolName, Vec<Newcomer>>,
 }
 
 impl Newcomers {
-    /// A machine of the pool that was seen being born is Ready for the first time.
-    pub(super) fn add(&mut self, pool: &PoolName, newcomer: Newcomer) {
-        push(self.of.entry(pool.clone()).or_default(), newcomer);
-    }
-
-    /// A machine of the pool, against which something is counted, is Ready for the first time.
-    pub(super) fn add_witness(&mut self, pool: &PoolName, newcomer: Newcomer) {
-        push(self.witnesses.entry(pool.clone()).or_default(), newcomer);
-    }
-
     /// The pool's count of failures starts, or ends. Machines that joined before that prove nothing about machines that
     /// join after it.
     pub(super) fn dismiss_witnesses(&mut self, pool: &PoolName) {
         self.witnesses.remove(pool);
     }
 
-    /// Every witness with its pool, for the ledger's checkpoint.
-    pub(super) fn witnesses(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
-        self.witnesses.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
+    /// Every newcomer that something may rest on, with its pool, for the ledger's checkpoint.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+        let all = self.witnesses.iter().chain(&self.successors);
+        all.flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
     }
 
-    /// Whether there is a newcomer of the pool since then that answers, and that no replacement before this one rests on.
-    pub(super) fn next_since(
+    /// The successor that proves this replacement: the oldest that may be it, so that an older replacement leaves the others to
+    /// those after it.
+    fn successor(
         &self,
         pool: &PoolName,
-        since: Time,
-        taken: &mut BTreeMap<PoolName, usize>,
-        counts: &Counts,
-    ) -> bool {
-        let Some(newcomers) = self.of.get(pool) else { return false };
-        let taken = taken.entry(pool.clone()).or_default();
-        let first = first_well(newcomers, since, *taken, counts);
-        *taken = first.map_or(newcomers.len(), |first| first + 1);
-        first.is_some()
+        replacement: IntentId,
+        well: impl Fn(&Newcomer) -> bool,
+    ) -> Option<MachineKey> {
+        let mut all = self.successors.get(pool)?.iter();
+        all.find(|one| one.may_follow(replacement) && well(one)).map(|one| one.machine.clone())
     }
 
-    /// One replacement of the pool is proved, and its successor proves no other.
-    pub(super) fn credit(&mut self, pool: &PoolName, since: Time, counts: &Counts) {
-        let Some(newcomers) = self.of.get_mut(pool) else { return };
-        if let Some(first) = first_well(newcomers, since, 0, counts) {
-            newcomers.remove(first);
+    /// The replacement is proved, and its successor proves no other. An earlier ledger does not name that.
+    pub(super) fn credit(&mut self, pool: &PoolName, replacement: IntentId, successor: Option<MachineKey>) {
+        let Some(machine) = successor.or_else(|| self.successor(pool, replacement, |_| true)) else { return };
+        if let Some(all) = self.successors.get_mut(pool) {
+            all.retain(|one| one.machine != machine);
         }
     }
 
-    /// Every newcomer that a replacement may rest on, with its pool, for the ledger's checkpoint.
-    pub(super) fn successors(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
-        self.of.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
+    /// Who answers, and since when.
+    fn look(&mut self, now: Time, counts: &Counts) {
+        for one in self.successors.values_mut().chain(self.witnesses.values_mut()).flatten() {
+            one.well_since = counts.is_present(&one.machine).then(|| one.well_since.unwrap_or(now));
+        }
     }
 
-    /// A gap is no part of the dwell of a witness, and changes nothing of which replacement came before which newcomer.
+    /// Whether one answered meanwhile was not seen in a gap.
     pub(super) fn over(&mut self, jump: Jump) {
-        let Self { of, witnesses } = self;
-        let all = of.values_mut().chain(witnesses.values_mut()).flatten();
-        jump.counts(all.map(|Newcomer { at, machine: _, after: _ }| at));
+        let Self { successors, witnesses } = self;
+        for one in successors.values_mut().chain(witnesses.values_mut()).flatten() {
+            match jump {
+                Jump::Back { .. } => jump.stands(&mut one.well_since),
+                Jump::Gap { .. } => one.well_since = None,
+            }
+        }
     }
-}
-
-/// The first one since then that answers, from this place on.
-fn first_well(newcomers: &[Newcomer], since: Time, from: usize, counts: &Counts) -> Option<usize> {
-    let first = newcomers.partition_point(|newcomer| newcomer.at < since).max(from);
-    let well = newcomers.iter().skip(first).position(|newcomer| counts.is_present(&newcomer.machine));
-    well.map(|place| first + place)
 }
 
 fn push(newcomers: &mut Vec<Newcomer>, newcomer: Newcomer) {
@@ -144,71 +139,106 @@ fn replaces_one_of(operation: &Operation, pool: &PoolName) -> bool {
     operation.rung == Rung::Replace && operation.domain.as_ref().is_some_and(|domain| domain.pool == *pool)
 }
 
-/// It replaces a machine of the pool, and its successor is waited for.
-fn awaits_successor(operation: &Operation, pool: &PoolName) -> bool {
-    replaces_one_of(operation, pool) && !matches!(operation.phase, Phase::Recording)
-}
-
 impl State {
+    /// Replacements of the pool that may have a successor by now, or later: also those of which nothing seemed to come, and
+    /// which are only late.
+    fn replacements(&self, pool: &PoolName) -> impl Iterator<Item = (IntentId, &Operation)> {
+        let under_way = self.book.operations.iter().map(|(intent, operation)| (*intent, operation));
+        under_way.chain(self.book.doubted()).filter(|(_, operation)| replaces_one_of(operation, pool))
+    }
+
+    /// Its deletion has not taken effect, as far as is known.
+    fn is_there_still(&self, operation: &Operation) -> bool {
+        let Some((cloud, id)) = PlanContext::instance_of(&operation.key.subject) else { return false };
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
+        let is_listed = seen.is_some_and(|seen| seen.unlisted.is_none() && !seen.goes());
+        is_listed && !matches!(operation.phase, Phase::Proving { .. })
+    }
+
     /// A machine of this pool is Ready for the first time: where something is counted against the pool, or a replacement waits
     /// for its successor, that is kept in the ledger until it has answered for its dwell.
-    pub(super) fn note_witness(&mut self, pool: PoolName, machine: MachineKey) {
-        let (at, after) = (self.now, self.numbers.intent);
-        if self.book.has_faults(&pool) {
-            self.newcomers.add_witness(&pool, Newcomer { at, machine: machine.clone(), after });
+    pub(super) fn note_newcomer(&mut self, pool: PoolName, machine: MachineKey, after: IntentId) {
+        if !self.book.has_faults(&pool) && self.replacements(&pool).next().is_none() {
+            return;
         }
-        let is_awaited = self.book.operations.values().any(|operation| awaits_successor(operation, &pool));
-        if self.book.has_faults(&pool) || is_awaited {
-            self.outbox.record(Record::Arrived { at, pool, machine, after: Some(after) });
-        }
+        let there = self.replacements(&pool).filter(|(_, operation)| self.is_there_still(operation));
+        let beside = there.map(|(intent, _)| intent).collect();
+        self.tell_newcomer(pool, Newcomer::new(machine, after, beside));
+    }
+
+    fn tell_newcomer(&mut self, pool: PoolName, newcomer: Newcomer) {
+        self.outbox.record(arrived(self.now, &pool, &newcomer));
+        self.recall_newcomer(pool, newcomer);
     }
 
     /// The same, as the ledger tells it. It answers for its dwell in our sight, or proves nothing.
-    pub(super) fn recall_arrival(&mut self, pool: PoolName, machine: MachineKey, after: IntentId) {
+    pub(super) fn recall_newcomer(&mut self, pool: PoolName, newcomer: Newcomer) {
         if self.book.has_faults(&pool) {
-            self.newcomers.add_witness(&pool, Newcomer { at: self.now, machine: machine.clone(), after });
+            push(self.newcomers.witnesses.entry(pool.clone()).or_default(), newcomer.clone());
         }
-        // While the ledger is read, a call of which no verdict is known yet looks as if it was never made.
-        if self.book.operations.values().any(|operation| replaces_one_of(operation, &pool)) {
-            self.arrived.insert(machine, Arrival { pool, after });
+        if self.replacements(&pool).any(|(intent, _)| newcomer.may_follow(intent)) {
+            push(self.newcomers.successors.entry(pool).or_default(), newcomer);
         }
     }
 
-    /// Nothing rests on who arrived while no replacement of the pool waits for its successor.
-    pub(super) fn forget_arrivals(&mut self) {
+    /// A replacement did not help in time, which is counted. Who came since it took effect was made since, and proves all the
+    /// same that it is over, once it is well: one that was Ready for a moment before the count is no newcomer any more after it.
+    pub(super) fn recall_witnesses(&mut self, pool: &PoolName, replacement: IntentId) {
+        let successors = self.newcomers.successors.get(pool).into_iter().flatten();
+        let since: Vec<Newcomer> = successors.filter(|one| one.may_follow(replacement)).cloned().collect();
+        for newcomer in since {
+            self.tell_newcomer(pool.clone(), newcomer);
+        }
+    }
+
+    /// Nothing rests on who can be the successor of none that is replaced.
+    pub(super) fn forget_newcomers(&mut self) {
         if !stands(Safeguard::LaterReplacement) {
             return;
         }
-        let book = &self.book;
-        let is_awaited =
-            |pool: &PoolName| book.operations.values().any(|operation| replaces_one_of(operation, pool));
-        self.arrived.retain(|_, arrival| is_awaited(&arrival.pool));
+        let mut known = std::mem::take(&mut self.newcomers.successors);
+        known.retain(|pool, all| {
+            all.retain(|one| self.replacements(pool).any(|(intent, _)| one.may_follow(intent)));
+            !all.is_empty()
+        });
+        self.newcomers.successors = known;
     }
 
-    /// The failures of a pool are over once one of its witnesses is Ready after its dwell. The controller forgets witnesses
-    /// that can prove nothing more.
+    /// The oldest replacement that is proved by now, with its pool and its successor.
+    pub(super) fn next_proved(&self) -> Option<(IntentId, MachineKey)> {
+        self.book.operations.iter().find_map(|(intent, operation)| {
+            let is_proving = matches!(operation.phase, Phase::Proving { .. });
+            let pool = &operation.domain.as_ref()?.pool;
+            let dwell = self.dwell_of(pool);
+            let well = |one: &Newcomer| one.is_well(self.now, dwell);
+            let is_awaited = is_proving && operation.rung == Rung::Replace;
+            let successor = is_awaited.then(|| self.newcomers.successor(pool, *intent, well)).flatten();
+            successor.map(|machine| (*intent, machine))
+        })
+    }
+
+    fn dwell_of(&self, pool: &PoolName) -> Span {
+        self.roster.pools.get(pool).map_or(Span::ZERO, |pool| pool.deadlines.dwell)
+    }
+
+    /// Replacements are proved, and the failures of a pool are over, once a newcomer has answered for its dwell. The controller
+    /// forgets those that can prove nothing more.
     pub(super) fn review_newcomers(&mut self) {
+        self.newcomers.look(self.now, &self.counts);
+        self.review_proofs();
         let pools: Vec<PoolName> = self.newcomers.witnesses.keys().cloned().collect();
         for pool in pools {
-            self.review_faults(&pool);
+            let dwell = self.dwell_of(&pool);
+            let mut witnesses = self.newcomers.witnesses.get(&pool).into_iter().flatten();
+            if witnesses.any(|one| one.is_well(self.now, dwell)) {
+                self.forgive_faults(&pool);
+                self.outbox.record(Record::FaultsForgiven { at: self.now, pool });
+            }
         }
-        let (book, newcomers) = (&self.book, &mut self.newcomers);
-        newcomers
-            .of
-            .retain(|pool, _| book.operations.values().any(|operation| awaits_successor(operation, pool)));
-        self.forget_arrivals();
-    }
-
-    fn review_faults(&mut self, pool: &PoolName) {
-        let dwell = self.roster.pools.get(pool).map_or(Span::ZERO, |pool| pool.deadlines.dwell);
-        let answers = |newcomer: &&Newcomer| self.counts.is_present(&newcomer.machine);
-        let mut witnesses = self.newcomers.witnesses.get(pool).into_iter().flatten();
-        let waits = |newcomer: &&Newcomer| self.now < newcomer.at + dwell;
-        let over = witnesses.clone().filter(answers).any(|newcomer| !waits(&newcomer));
-        if over {
-            self.forgive_faults(pool);
-            self.outbox.record(Record::FaultsForgiven { at: self.now, pool: pool.clone() });
-        } else if let Some(next) = witnesses.find(waits).map(|newcomer| newcomer.at + dwell) {
+        self.forget_newcomers();
+        let over = |(pool, one): (&PoolName, &Newcomer)| Some(one.well_since? + self.dwell_of(pool));
+        let next = self.newcomers.all().filter_map(over).filter(|over| *over > self.now).min();
+        if let Some(next) = next {
             self.timers.set(next, Wake::Newcomers);
         }
     }
@@ -220,4 +250,10 @@ impl State {
             self.rouse_held();
         }
     }
+}
+
+/// What the ledger keeps of it.
+pub(super) fn arrived(at: Time, pool: &PoolName, newcomer: &Newcomer) -> Record {
+    let Newcomer { machine, after, beside, well_since: _ } = newcomer.clone();
+    Record::Arrived { at, pool: pool.clone(), machine, after: Some(after), beside }
 }

@@ -245,9 +245,7 @@ impl State {
         if must_be_proved(operation) {
             if let Some(operation) = self.book.operations.get_mut(&intent) {
                 let deadline = at + patience;
-                // What an earlier process called for may have its successor already, and that counts.
-                let inherited = intent <= self.inherited;
-                operation.phase = Phase::Proving { deadline, since: at, inherited, well_since: None };
+                operation.phase = Phase::Proving { deadline, since: at };
             }
             self.timers.set(at + patience, Wake::Operation(intent));
         } else {
@@ -337,7 +335,7 @@ impl State {
                 self.read_back(intent);
             }
             Phase::Proving { deadline, .. } if self.now >= deadline => {
-                self.count_failed_replacement(&operation);
+                self.count_failed_replacement(intent, &operation);
                 let text = Arc::from("it took effect and did not help in time");
                 self.did_not_hold(intent, &operation, text);
             }

@@ -25,6 +25,7 @@ use crate::record::{Domain, Record, Verdict};
 use crate::remedies::Rung;
 use crate::safeguard::{Safeguard, stands};
 
+use super::newcomers::Newcomer;
 use super::verification::boots;
 use super::{Closed, Start, State, Wake};
 
@@ -200,9 +201,9 @@ impl Replay {
     /// What is counted for and against pools, and of each repair; how far all that is counted has come, and the gaps between.
     fn take_counts(&mut self, record: Record) {
         match record {
-            Record::Width { at, domain, width, not_before, failures, proved } => {
+            Record::Width { at, domain, width, not_before, failures, proved, successor } => {
                 match proved {
-                    Some(intent) => self.landed_proved(&domain, intent),
+                    Some(intent) => self.landed_proved(&domain, intent, successor),
                     None if width > 1 && not_before.is_none() => self.proved(at, &domain),
                     None => {}
                 }
@@ -214,9 +215,9 @@ impl Replay {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }
             }
-            Record::Arrived { pool, machine, after, .. } => {
+            Record::Arrived { pool, machine, after, beside, .. } => {
                 let after = after.unwrap_or(self.state.numbers.intent);
-                self.state.recall_arrival(pool, machine, after);
+                self.state.recall_newcomer(pool, Newcomer::new(machine, after, beside));
             }
             Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
             Record::Counted { repair, requested, verified, .. } => {
@@ -322,7 +323,7 @@ impl Replay {
             || !self.keys.is_empty()
             || state.incidents.closed().next().is_some();
         state.inherited = state.numbers.intent;
-        state.forget_arrivals();
+        state.forget_newcomers();
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);

@@ -24,7 +24,6 @@ pub(super) enum Wake {
     Operation(IntentId),
     Access(CloudName, Arc<UserRef>),
     Ledger,
-    Proofs,
     Newcomers,
     /// Room in the budgets comes with time.
     Room,
@@ -102,13 +101,13 @@ mod tests {
     fn reason_that_is_set_again_rings_once_at_its_last_time() {
         let mut timers = Timers::default();
         timers.set(at(10), Wake::Room);
-        timers.set(at(5), Wake::Proofs);
+        timers.set(at(5), Wake::Newcomers);
         timers.set(at(20), Wake::Room);
         timers.set(at(7), Wake::Ledger);
         timers.clear(&Wake::Ledger);
         assert!(timers.has(&Wake::Room) && !timers.has(&Wake::Ledger));
         assert_eq!(timers.due(at(4)), None);
-        assert_eq!([timers.due(at(10)), timers.due(at(10))], [Some(Wake::Proofs), None]);
+        assert_eq!([timers.due(at(10)), timers.due(at(10))], [Some(Wake::Newcomers), None]);
         assert_eq!([timers.due(at(20)), timers.due(at(20))], [Some(Wake::Room), None]);
     }
 

@@ -10,13 +10,12 @@
 //! lowers the number of repairs at a time in its domain, and a proof raises it. The number of other Ready machines in the
 //! pool proves nothing meanwhile, because people scale pools up and down.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::effect::Call;
 use crate::model::attempt::Ending;
 use crate::model::class::Class;
-use crate::model::id::{IncidentId, IntentId, PoolName};
+use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::time::Span;
 use crate::plan::budget::{Operation, Phase, REPLACEMENT_FAILED, Width};
@@ -25,13 +24,12 @@ use crate::record::{Domain, Record, Verdict};
 use crate::remedies::{DeleteInstance, Rung};
 use crate::safeguard::{Safeguard, stands};
 
-use super::newcomers::Arrival;
 use super::{State, Wake};
 
 impl State {
     /// Counts a replacement that did not help. After so many in a row, the controller suspects the image or template of the
     /// pool.
-    pub(super) fn count_failed_replacement(&mut self, operation: &Operation) {
+    pub(super) fn count_failed_replacement(&mut self, replacement: IntentId, operation: &Operation) {
         let (Call::DeleteInstance(DeleteInstance { instance, .. }), Some(domain)) =
             (&operation.call, &operation.domain)
         else {
@@ -42,6 +40,7 @@ impl State {
         self.newcomers.dismiss_witnesses(&domain.pool);
         let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
         self.outbox.record(Record::FaultSeen { at, pool, instance, fault });
+        self.recall_witnesses(&domain.pool, replacement);
     }
 
     /// The intent failed: its domain cools down, and the case tries again later or climbs.
@@ -50,7 +49,7 @@ impl State {
         self.timers.clear(&Wake::Operation(intent));
         if let Some(domain) = &operation.domain {
             let width = self.book.failed(domain, self.now);
-            self.record_width(domain, width);
+            self.record_width(domain, width, None);
         }
         // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
         let unmade =
@@ -74,15 +73,15 @@ impl State {
         self.incidents.get(&operation.key).is_some_and(|case| case.lapsed.contains(&intent))
     }
 
-    fn record_width(&mut self, domain: &Domain, width: Width) {
+    fn record_width(&mut self, domain: &Domain, width: Width, successor: Option<MachineKey>) {
         let (at, domain) = (self.now, domain.clone());
         let Width { width, not_before, failures, proved, .. } = width;
-        self.outbox.record(Record::Width { at, domain, width, not_before, failures, proved });
+        self.outbox.record(Record::Width { at, domain, width, not_before, failures, proved, successor });
     }
 
     pub(super) fn earn(&mut self, domain: &Domain, intent: IntentId) {
         let width = self.book.proved(domain, self.now, intent);
-        self.record_width(domain, width);
+        self.record_width(domain, width, None);
     }
 
     /// A case is over: what was under way for it is proved, or has nothing left to prove.
@@ -177,88 +176,19 @@ impl State {
         earned(case, operation) && !(must_answer && self.incidents.of(&key.subject).any(absent))
     }
 
-    /// A replacement is proved when a newcomer of the pool answers for its dwell.
+    /// Others that came back prove nothing of a successor: a replacement is proved when a machine that was made since answers for
+    /// its dwell, and one newcomer is the successor of one.
     pub(super) fn review_proofs(&mut self) {
-        let now = self.now;
-        let mut proved = Vec::new();
-        let mut wake = None;
-        let mut arrived = self.arrived_and_well();
-        let mut taken = BTreeMap::new();
-        for (intent, operation) in &mut self.book.operations {
-            let (Phase::Proving { since, inherited, well_since, .. }, Some(domain)) =
-                (&mut operation.phase, &operation.domain)
-            else {
-                continue;
-            };
-            if operation.rung != Rung::Replace {
-                continue;
-            }
-            // Others that came back prove nothing of the successor: one that was made since must be among those who answer, and
-            // one newcomer is the successor of one.
-            let helped = match inherited {
-                true => take_one(&mut arrived, &domain.pool, *intent),
-                false => self.newcomers.next_since(&domain.pool, *since, &mut taken, &self.counts),
-            };
-            if helped {
-                let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
-                let over = *well_since.get_or_insert(now) + dwell;
-                if now >= over {
-                    proved.push((*intent, domain.clone()));
-                } else {
-                    wake = Some(over);
-                }
-            } else {
-                *well_since = None;
-            }
-        }
-        if let Some(at) = wake {
-            self.timers.set(at, Wake::Proofs);
-        }
-        for (intent, domain) in proved {
-            match self.book.operations.remove(&intent).map(|operation| operation.phase) {
-                Some(Phase::Proving { inherited: true, .. }) => self.credit_arrival(&domain.pool, intent),
-                Some(Phase::Proving { since, .. }) => {
-                    self.newcomers.credit(&domain.pool, since, &self.counts);
-                }
-                _ => {}
-            }
+        while let Some((intent, successor)) = self.next_proved() {
             self.timers.clear(&Wake::Operation(intent));
-            self.earn(&domain, intent);
+            let operation = self.book.operations.remove(&intent);
+            let Some(domain) = operation.and_then(|operation| operation.domain) else { continue };
+            self.newcomers.credit(&domain.pool, intent, Some(successor.clone()));
+            let width = self.book.proved(&domain, self.now, intent);
+            self.record_width(&domain, width, Some(successor));
             self.forgive_faults(&domain.pool);
             // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.
             self.quieten(domain);
-        }
-    }
-
-    /// A machine that the controller did not know to have joined is Ready for the first time. It was made after the last process
-    /// looked, or in our sight. The controller keeps it while a replacement of an earlier process waits for its successor.
-    pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
-        let unproved = |operation: &Operation| match operation.phase {
-            Phase::Proving { inherited, .. } => inherited,
-            Phase::Calling { .. } | Phase::Verifying { .. } => operation.rung == Rung::Replace,
-            Phase::Recording => false,
-        };
-        let inherited = self.book.operations.range(..=self.inherited);
-        if inherited.map(|(_, operation)| operation).any(unproved) {
-            let after = self.numbers.intent;
-            self.arrived.insert(machine.clone(), Arrival { pool: pool.clone(), after });
-        }
-    }
-
-    /// Who arrived, and answers.
-    fn arrived_and_well(&self) -> Vec<Arrival> {
-        let well = self.arrived.iter().filter(|(machine, _)| self.counts.is_present(machine));
-        well.map(|(_, arrival)| arrival.clone()).collect()
-    }
-
-    /// Each that arrived is the successor of one.
-    fn credit_arrival(&mut self, pool: &PoolName, replacement: IntentId) {
-        let may_follow = |(machine, arrival): &(&MachineKey, &Arrival)| {
-            arrival.may_follow(pool, replacement) && self.counts.is_present(machine)
-        };
-        let one = self.arrived.iter().filter(may_follow).min_by_key(|(_, arrival)| arrival.after);
-        if let Some(machine) = one.map(|(machine, _)| machine.clone()) {
-            self.arrived.remove(&machine);
         }
     }
 }
@@ -290,12 +220,4 @@ pub(super) const fn must_be_proved(operation: &Operation) -> bool {
 /// Its effect was seen, and its machine is on its way up.
 pub(super) fn boots(operation: &Operation) -> bool {
     operation.rung.class() == Class::Reboot && matches!(operation.phase, Phase::Proving { .. })
-}
-
-/// The oldest that may be the successor: an older replacement leaves the others to those after it.
-fn take_one(arrived: &mut Vec<Arrival>, pool: &PoolName, replacement: IntentId) -> bool {
-    let may_follow = arrived.iter().enumerate().filter(|(_, arrival)| arrival.may_follow(pool, replacement));
-    let Some((place, _)) = may_follow.min_by_key(|(_, arrival)| arrival.after) else { return false };
-    arrived.swap_remove(place);
-    true
 }

@@ -89,10 +89,6 @@ pub enum Phase {
         deadline: Time,
         /// Since when.
         since: Time,
-        /// An earlier process called: its successor may have joined already.
-        inherited: bool,
-        /// Since when the proof has held.
-        well_since: Option<Time>,
     },
 }
 

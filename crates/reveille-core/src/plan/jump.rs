@@ -44,15 +44,9 @@ impl Operation {
             Phase::Recording => {}
             Phase::Calling { since } => jump.counts([since]),
             Phase::Verifying { deadline, unseen_until } => jump.ends([deadline, unseen_until]),
-            Phase::Proving { deadline, since, well_since, inherited: _ } => {
+            Phase::Proving { deadline, since } => {
                 jump.ends([deadline]);
-                // Against the times of newcomers, which count as well.
                 jump.counts([since]);
-                match jump {
-                    Jump::Back { .. } => jump.stands(well_since),
-                    // Whether the proof held meanwhile was not seen.
-                    Jump::Gap { .. } => *well_since = None,
-                }
             }
         }
     }

@@ -53,6 +53,7 @@ mod rotation;
 mod routes;
 mod signs;
 mod steps;
+mod successors;
 mod traces;
 mod tries;
 mod unanswered;

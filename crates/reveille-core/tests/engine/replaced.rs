@@ -229,7 +229,7 @@ fn what_is_counted_is_no_more_in_doubt_for_the_next_process() {
     let seen =
         |id: &str| Record::FaultSeen { at, pool: pool.into(), instance: id.into(), fault: fault.into() };
     let machine = MachineKey::Instance(CLOUD.into(), "i004".into());
-    let arrived = Record::Arrived { at, pool: pool.into(), machine, after: None };
+    let arrived = Record::Arrived { at, pool: pool.into(), machine, after: None, beside: Vec::new() };
     let cases = [
         (vec![seen("d1"), arrived.clone()], 0),
         (vec![seen("d1"), arrived, seen("d2")], 2),

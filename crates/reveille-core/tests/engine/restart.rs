@@ -464,7 +464,8 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
     let mut records = Vec::from(tried(1, "i001", rung(Rung::Reboot), reboot));
     records.extend(tried(2, "i002", rung(Rung::Replace), delete));
     let (not_before, failures, proved) = (None, 0, Some(IntentId(2)));
-    records.push(Record::Width { at, domain, width: 2, not_before, failures, proved });
+    let successor = None;
+    records.push(Record::Width { at, domain, width: 2, not_before, failures, proved, successor });
     let text = "it took effect and did not help in time".into();
     records.push(Record::Judged { at, intent: IntentId(1), held: false, text });
     let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
@@ -485,7 +486,8 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
         fault: "no valid host".into(),
     };
     let domain = Domain { pool: "workers".into(), zone: None, kind: FaultKind::Ghost };
-    let width = Record::Width { at, domain, width: 2, not_before: None, failures: 0, proved: None };
+    let width =
+        Record::Width { at, domain, width: 2, not_before: None, failures: 0, proved: None, successor: None };
     let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
     let state = State::restore(roster(), how, [fault("a"), fault("b"), width]);
     assert_eq!(

@@ -68,7 +68,7 @@ impl Replay {
         let state = &mut self.state;
         match record {
             Record::Intended { at, intent, incident, rung, call, before, domain, .. } => {
-                state.forget_arrivals();
+                state.forget_newcomers();
                 state.numbers.intent = state.numbers.intent.max(intent);
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
                 let Some(step) = ladder(key.kind).get(usize::from(rung)).copied() else { return };

@@ -13,6 +13,7 @@ use crate::effect::Call;
 use crate::model::attempt::Attempt;
 use crate::model::class::Class;
 use crate::model::id::IntentId;
+use crate::model::incident::MachineKey;
 use crate::model::time::Time;
 use crate::plan::budget::{Operation, Phase};
 use crate::record::Domain;
@@ -52,7 +53,7 @@ impl Replay {
             Some(operation) if must_be_proved(operation) => {
                 proving = true;
                 let deadline = at + patience.unwrap_or_default();
-                operation.phase = Phase::Proving { deadline, since: at, inherited: true, well_since: None };
+                operation.phase = Phase::Proving { deadline, since: at };
                 patience.unwrap_or_default()
             }
             _ => {
@@ -80,12 +81,12 @@ impl Replay {
             operation.domain.as_ref() == Some(domain) && is_proving
         });
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
-            self.landed_proved(domain, intent);
+            self.landed_proved(domain, intent, None);
         }
     }
 
     /// This intent was proved, and need not be judged again. What closed its incident before has landed with that.
-    pub(super) fn landed_proved(&mut self, domain: &Domain, intent: IntentId) {
+    pub(super) fn landed_proved(&mut self, domain: &Domain, intent: IntentId, successor: Option<MachineKey>) {
         self.open_intents.remove(&intent);
         let Some(operation) = self.state.book.operations.remove(&intent) else {
             if let Some(landed) = self.landed.get_mut(domain) {
@@ -95,12 +96,7 @@ impl Replay {
         };
         if operation.rung == Rung::Replace {
             // A successor joined, which proves no other: whatever was wrong with those before it is over.
-            let arrived = &mut self.state.arrived;
-            let may_follow = arrived.iter().filter(|(_, arrival)| arrival.may_follow(&domain.pool, intent));
-            let successor = may_follow.min_by_key(|(_, arrival)| arrival.after);
-            if let Some(successor) = successor.map(|(machine, _)| machine.clone()) {
-                arrived.remove(&successor);
-            }
+            self.state.newcomers.credit(&domain.pool, intent, successor);
             self.state.forgive_faults(&domain.pool);
         }
     }

@@ -506,18 +506,21 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             held,
             text
         }),
-        (at(), domain(), any::<u32>(), option::of(at()), any::<u32>(), option::of(intent())).prop_map(
-            |(at, domain, width, not_before, failures, proved)| Record::Width {
-                at,
-                domain,
-                width,
-                not_before,
-                failures,
-                proved
-            }
+        (
+            at(),
+            domain(),
+            any::<u32>(),
+            option::of(at()),
+            any::<u32>(),
+            option::of(intent()),
+            option::of(machine())
+        )
+            .prop_map(|(at, domain, width, not_before, failures, proved, successor)| {
+                Record::Width { at, domain, width, not_before, failures, proved, successor }
+            }),
+        (at(), id(PoolName::new), machine(), option::of(intent()), vec(intent(), 0..4)).prop_map(
+            |(at, pool, machine, after, beside)| Record::Arrived { at, pool, machine, after, beside }
         ),
-        (at(), id(PoolName::new), machine(), option::of(any::<u64>().prop_map(IntentId)))
-            .prop_map(|(at, pool, machine, after)| Record::Arrived { at, pool, machine, after }),
         (at(), id(PoolName::new)).prop_map(|(at, pool)| Record::FaultsForgiven { at, pool }),
         (at(), id(PoolName::new), id(InstanceId::new), text())
             .prop_map(|(at, pool, instance, fault)| Record::FaultSeen { at, pool, instance, fault }),

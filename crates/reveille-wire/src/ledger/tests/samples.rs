@@ -405,6 +405,7 @@ pub(super) fn every_kind() -> Vec<Record> {
             pool: PoolName::from("workers"),
             machine: machine(),
             after: Some(IntentId(7)),
+            beside: vec![IntentId(6)],
         },
         Record::FaultsForgiven { at: AT, pool: PoolName::from("workers") },
         Record::FaultSeen {
@@ -419,13 +420,14 @@ pub(super) fn every_kind() -> Vec<Record> {
 }
 
 fn widths() -> [Record; 3] {
-    let width = |zone: Option<&str>, width, not_before, failures, proved| {
+    let width = |zone: Option<&str>, width, not_before, failures, proved: Option<IntentId>| {
         let domain = Domain {
             pool: PoolName::from("workers"),
             zone: zone.map(ZoneName::from),
             kind: FaultKind::Vanished,
         };
-        Record::Width { at: AT, domain, width, not_before, failures, proved }
+        let successor = proved.map(|_| machine());
+        Record::Width { at: AT, domain, width, not_before, failures, proved, successor }
     };
     [
         width(Some("nova-b"), 1, Some(AT), 2, None),

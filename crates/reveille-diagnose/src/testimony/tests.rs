@@ -162,7 +162,7 @@ fn progress_is_that_of_the_last_boot() {
         (vec![KERNEL, "ignition[512]: Ignition 2.15.0"], FirstBoot),
         (vec![KERNEL, "w-1 login:"], Userland),
         (vec![KERNEL, "w-1 login:", "[  OK  ] Started kubelet: The Kubernetes Node Agent."], Kubelet),
-        (vec![KERNEL, "cloud-init[9]: [preflight] Running pre-operation checks"], Kubelet),
+        (vec![KERNEL, "cloud-init[9]: [preflight] Running pre-flight checks"], Kubelet),
         (vec![NOT_FOUND], Kubelet),
         (vec![KERNEL, "w-1 login:", KERNEL], Kernel),
         (vec!["w-1 login:"], Userland),

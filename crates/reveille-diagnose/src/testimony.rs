@@ -25,7 +25,7 @@ use reveille_core::model::id::{CauseCode, CauseLabel};
 use reveille_core::model::incident;
 use reveille_core::model::testimony::{self, BootProgress, ConfigDrive, Guest, Testimony, Told};
 
-use crate::catalogue::{self, Catalogue, Complaint, Tells};
+use crate::catalogue::{self, Catalogue, Complaint, Signal, Tells};
 use crate::finding::{Confidence, Finding, Quote};
 use crate::judge::judge;
 use crate::lines::comparable;
@@ -33,6 +33,10 @@ use crate::scan::{Reader, Scanner, TooLarge};
 
 /// How a machine's console is called where its lines are read and quoted.
 const CONSOLE: &str = "console";
+/// How the events about a Node are called there.
+const EVENT: &str = "event";
+/// Whose words the signs of the program are that looks for causes on the machine itself.
+const DOCTOR: &str = "reveille doctor";
 /// Causes that are handed over at most; further ones help no operator.
 const TOLD_MAX: usize = 6;
 
@@ -110,7 +114,7 @@ impl Judge {
         let (notes, mut unread) = match said {
             Ok(Answer::Said(said)) => {
                 let clean = |unread: &Unread| self::unread(unread.source.clone(), &unread.why);
-                (notes::notes(&said), said.unread.iter().map(clean).collect())
+                (notes::notes(&said, &hearing.asks_as), said.unread.iter().map(clean).collect())
             }
             Ok(_) => (Vec::new(), vec![unread(Source::Cluster, "it answered something else")]),
             Err(error) => (Vec::new(), vec![unread(Source::Cluster, &error.text)]),
@@ -135,11 +139,23 @@ impl Judge {
         for Note { source, text } in notes {
             reader.text(source, text);
         }
+        reader.keep(|source, signal| self.may_give(source, signal));
         let told = judge(&reader).findings.into_iter().filter_map(|finding| self.told(finding, &seen));
         let mut told: Vec<Told> = told.take(TOLD_MAX).collect();
         // What was doubted after the ranking stands behind what was not.
         told.sort_by_key(|told| told.confidence == incident::Confidence::Possible);
         Testimony { console, guest: seen.guest, told, unread: Vec::new() }
+    }
+
+    /// Whether a source may give this sign. Of a first boot the machine's own texts tell, and so of what was found on it: a Node
+    /// has neither. And each kubelet may write events about every Node: an event of another machine said that a first boot had
+    /// failed, and a machine that had served was deleted; one event an hour kept a dead machine from every repair. So events
+    /// explain, and give no sign of a cause that takes a repair away.
+    fn may_give(&self, source: &str, signal: &Signal) -> bool {
+        let Some(cause) = signal.cause.map(|cause| &self.catalogue().causes[cause]) else { return true };
+        let is_of_machine = cause.first_boot || signal.source == DOCTOR;
+        let takes_away = cause.no_reboot.is_some() || cause.no_replace.is_some();
+        source == CONSOLE || !(is_of_machine || source == EVENT && takes_away)
     }
 
     /// The event as the engine takes it: what was read of a machine is judged, everything else is as it was.
@@ -260,8 +276,11 @@ fn unread(source: Source, why: &str) -> Unread {
 
 fn quote(Quote { source, line, text, times, sign }: Quote) -> testimony::Quote {
     // What the cluster says are statements, without a file; the number of a line that was made from one helps no reader.
-    let (source, number) =
-        if source == CONSOLE { (Source::Console, line) } else { (Source::Named(Arc::from(source)), 0) };
+    let (source, number) = match &*source {
+        CONSOLE => (Source::Console, line),
+        EVENT => (Source::Events, 0),
+        _ => (Source::Named(Arc::from(source)), 0),
+    };
     let line = Line { number, times, sign: Arc::from(sign) };
     testimony::Quote { source, text: Arc::from(text), line }
 }

@@ -86,6 +86,7 @@ fn told(testimony: &Testimony) -> Vec<(&str, Confidence, Vec<&str>)> {
     fn sources(told: &Told) -> Vec<&str> {
         let name = |source| match source {
             &Source::Console => "console",
+            Source::Events => "event",
             Source::Named(name) => name,
             other => panic!("{other}"),
         };
@@ -265,4 +266,82 @@ fn a_node_that_has_its_range_did_not_lack_one() {
         Arc::new(Node { pod_ranges: Box::new([range]), ..Node::clone(&node) })
     });
     assert_eq!(told(&weigh(&[], true, said(with))), vec![]);
+}
+
+/// What an event about the Node says with this message, beside nothing else: each kubelet may write one about each Node.
+fn told_by_event(message: &str) -> Vec<Told> {
+    weigh(&[], true, Said { events: vec![event("Note", None, message)], ..Said::default() }).told
+}
+
+/// What is sure of a first boot lets a machine of unknown history be deleted, and takes its reboot away. A machine that has
+/// conditions has joined, so they tell of no first boot either.
+#[test]
+fn event_or_condition_of_others_proves_no_failed_first_boot() {
+    for message in [
+        "reveille doctor: check boot failed: cause no-network-at-boot",
+        "reveille doctor: check boot failed: cause userdata-script-failed",
+        "cloud-init[4607]: util.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/runcmd [1]",
+    ] {
+        let conditions = node(Ready::False, &[("Note", "Note", message)]);
+        let by_condition = weigh(&[], true, Said { node: conditions, ..Said::default() }).told;
+        for told in told_by_event(message).iter().chain(&by_condition) {
+            let first_boot = told.cause.is_of_the_first_boot();
+            assert!(!first_boot || told.confidence == Possible, "{message:?} proves {}", told.cause);
+        }
+        let console = weigh(&[message], true, Said::default()).told;
+        assert!(console.iter().any(|told| told.cause.is_of_the_first_boot()), "{message:?} on its console");
+    }
+}
+
+/// What the doctor found on a machine stands in no event and no condition of a Node.
+#[test]
+fn what_was_found_on_a_machine_comes_from_that_machine() {
+    let judge = Judge::built_in().unwrap();
+    let found = judge.catalogue().signals.iter().filter(|signal| signal.id.starts_with("doctor-found-"));
+    let texts: Vec<&String> = found.flat_map(|signal| &signal.yes).collect();
+    assert!(texts.len() > 20, "{texts:?}");
+    for text in texts {
+        let told = told_by_event(text);
+        let mut signs = told.iter().flat_map(|told| &told.proof).map(|quote| &quote.line.sign);
+        assert!(!signs.any(|sign| sign.starts_with("doctor-found-")), "{text:?}: {told:?}");
+    }
+}
+
+/// A step that is of no use is skipped: without the reboot, the next step is a deletion. Without both, one event an hour kept a
+/// dead machine from every repair.
+#[test]
+fn event_of_others_takes_no_repair_away() {
+    for message in [
+        "reveille doctor: check trust failed: cause bootstrap-token-invalid",
+        "Get \"https://10.0.4.9:6443/api/v1/nodes\": dial tcp 10.0.4.9:6443: i/o timeout",
+        "NAME CREATED SIGNERNAME REQUESTOR MESSAGE CONDITION",
+    ] {
+        for told in told_by_event(message) {
+            let entry = told.cause.entry().unwrap();
+            let takes = entry.no_reboot.is_some() || entry.no_replace.is_some();
+            assert!(!takes || told.confidence == Possible, "{} by an event alone", told.cause);
+        }
+    }
+}
+
+/// The API server says who made a request: the kubelet of another Node, or a service account, is not the kubelet of this one. It
+/// neither holds this machine nor hides the machine's own request.
+#[test]
+fn request_of_another_for_this_name_holds_nothing_and_hides_nothing() {
+    let own = || request("csr-1", CLIENT, RequestState::Pending);
+    for requester in ["system:node:w-9", "system:serviceaccount:default:anybody"] {
+        let others =
+            |state| CertificateRequest { requester: requester.into(), ..request("csr-2", CLIENT, state) };
+        let pending = Said { requests: vec![others(RequestState::Pending)], ..Said::default() };
+        assert_eq!(told(&weigh(&[], true, pending)), [], "{requester}");
+        let before = Said { requests: vec![others(RequestState::Issued), own()], ..Said::default() };
+        assert_eq!(
+            told(&weigh(&[], true, before)),
+            [("csr-not-approved", Sure, vec!["csr csr-1"])],
+            "{requester}"
+        );
+    }
+    let renewed = CertificateRequest { requester: "system:node:w-1".into(), ..own() };
+    let said = Said { requests: vec![renewed], ..Said::default() };
+    assert_eq!(told(&weigh(&[], true, said)), [("csr-not-approved", Sure, vec!["csr csr-1"])]);
 }

@@ -204,6 +204,12 @@ impl<'s> Reader<'s> {
         Open { reader: self, source, number: 0, listing: Listing::new(), found: Vec::new() }
     }
 
+    /// Forgets signs that their source may not give.
+    pub(crate) fn keep(&mut self, may_give: impl Fn(&str, &Signal) -> bool) {
+        let (signals, Seen { sightings, sources, .. }) = (&self.scanner.catalogue.signals, &mut self.seen);
+        sightings.retain(|(signal, source), _| may_give(&sources[*source], &signals[*signal]));
+    }
+
     /// What was seen so far.
     pub fn seen(&self) -> &Seen {
         &self.seen

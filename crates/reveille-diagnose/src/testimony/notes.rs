@@ -12,6 +12,7 @@
 //! an older one is answered by it; and requests for serving certificates, which keep no machine from joining or being Ready.
 
 use reveille_core::model::hearing::{CertificateRequest, Said};
+use reveille_core::model::id::NodeName;
 use reveille_core::model::node::{Node, NodeEvent, Ready};
 
 use super::Note;
@@ -38,12 +39,23 @@ const GOOD_NEWS: [&str; 9] = [
 ];
 
 /// Everything that is worth judging beside the console.
-pub(super) fn notes(said: &Said) -> Vec<Note> {
+pub(super) fn notes(said: &Said, asks_as: &NodeName) -> Vec<Note> {
     let mut notes = said.node.as_ref().map_or_else(Vec::new, |node| conditions(node));
     notes.extend(events(said));
-    let newest = said.requests.iter().find(|request| *request.signer == *CLIENT_SIGNER);
+    let own =
+        |request: &&CertificateRequest| *request.signer == *CLIENT_SIGNER && may_be_own(request, asks_as);
+    let newest = said.requests.iter().find(own);
     notes.extend(newest.map(request));
     notes
+}
+
+/// Whether the machine's kubelet may have made this request: with its own certificate, or before it has one. The API server
+/// says who asked. Any client that may make requests can name any Node in one: a request of another Node in this machine's name
+/// hid its own, and kept it from reboot and deletion for as long as it was pending.
+fn may_be_own(request: &CertificateRequest, asks_as: &NodeName) -> bool {
+    let node = request.requester.strip_prefix("system:node:");
+    let is_of_service = request.requester.starts_with("system:serviceaccount:");
+    node.map_or(!is_of_service, |node| node == asks_as.as_str())
 }
 
 fn conditions(node: &Node) -> Vec<Note> {
@@ -85,7 +97,7 @@ fn events(said: &Said) -> Option<Note> {
         .iter()
         .map(|event| format!("{} {} {}", event.reason, event.reporter, line(&event.message)))
         .collect();
-    (!lines.is_empty()).then(|| Note { source: "event".to_owned(), text: lines.join("\n") })
+    (!lines.is_empty()).then(|| Note { source: super::EVENT.to_owned(), text: lines.join("\n") })
 }
 
 fn request(request: &CertificateRequest) -> Note {

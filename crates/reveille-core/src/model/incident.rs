@@ -12,7 +12,7 @@ use super::access::UserRef;
 use super::attempt::Attempt;
 use super::call::Call;
 use super::cause::Cause;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Source};
 use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
 use super::stage::Stage;
 use super::time::Time;
@@ -248,6 +248,13 @@ impl Finding {
     pub fn new(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Self {
         let stage = cause.stage();
         Self { cause, stage, confidence, evidence, against: Vec::new(), follows: Vec::new() }
+    }
+
+    /// All lines that prove it are of events. Each kubelet may write events about every Node: they explain a problem, and take no
+    /// repair away and permit none.
+    pub fn is_of_events_alone(&self) -> bool {
+        let mut lines = self.evidence.iter().filter(|evidence| evidence.line.is_some()).peekable();
+        lines.peek().is_some() && lines.all(|evidence| evidence.source == Source::Events)
     }
 }
 

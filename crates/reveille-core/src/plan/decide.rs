@@ -337,14 +337,16 @@ fn is_last_allowed(context: &PlanContext<'_>, case: &Case, index: usize) -> bool
 
 /// A rung is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
 /// failed all the same once the group is back. What merely follows from another finding goes with it, but for a first boot,
-/// which is over: a machine that had no network did not reach the API server either, and its successor may.
+/// which is over: a machine that had no network did not reach the API server either, and its successor may. What events alone
+/// tell counts for nothing here: without the reboot, the next step is a deletion.
 fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
     let is_likely = |finding: &&Finding| finding.confidence >= Confidence::Likely;
     let over = |finding: &&Finding| finding.cause.entry().is_some_and(|entry| entry.first_boot);
     let first = findings.first().into_iter();
     let roots = findings.iter().filter(is_likely);
     let over = findings.iter().flat_map(|finding| &finding.follows).filter(is_likely).filter(over);
-    first.chain(roots).chain(over).find_map(|finding| ladder::no_use(rung, &finding.cause))
+    let mut told = first.chain(roots).chain(over).filter(|finding| !finding.is_of_events_alone());
+    told.find_map(|finding| ladder::no_use(rung, &finding.cause))
 }
 
 /// A machine without its group, rules or route cannot join: the controller repairs those first, and they explain the rest.

@@ -77,7 +77,8 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
 fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
     let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.is_known_since_birth();
     let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
-        finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
+        let is_proved = finding.confidence == Confidence::Sure && !finding.is_of_events_alone();
+        finding.cause.is_of_the_first_boot() && is_proved
     });
     unknown_history && !first_boot_failed
 }

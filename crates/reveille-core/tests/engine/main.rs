@@ -25,6 +25,7 @@ mod given_back;
 mod gone;
 mod handover;
 mod hands;
+mod hearsay;
 mod hosting;
 mod identity;
 mod lamed;

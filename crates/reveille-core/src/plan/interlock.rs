@@ -40,6 +40,10 @@ pub use correlated::{dark_fleet, dark_zone, most_are_away};
 use released::just_released;
 pub use released::reboot_never_ends;
 
+/// No list of Nodes is so old as this. A client with the right to write leases kept a machine that never joined from every repair,
+/// by a lease of a longer name that belonged to no Node.
+const UNLISTED_LASTS: Span = Span::from_min(6 * 60);
+
 /// Everything that stands against this act now. Empty: it may happen.
 pub fn blockers(context: &PlanContext<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Blocker> {
     let mut blockers = Vec::new();
@@ -289,13 +293,7 @@ fn machine(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung, bloc
             break;
         }
     }
-    let unlisted = || context.cluster.unlisted_lease_age(seen.instance.node_names());
-    if seen.nodes.is_empty()
-        && seen.joined.is_none()
-        && let Some(age) = unlisted().filter(|age| *age <= context.roster.timing.lease_silent_after)
-    {
-        blockers.push(Blocker::LeaseFresh { age, listed: context.cluster.leases_listed(context.now) });
-    }
+    blockers.extend(lease_without_node(context, case, seen));
     // A lock of an instance that is gone protects nothing any more.
     if seen.instance.locked && !seen.is_gone() {
         blockers.push(Blocker::Locked);
@@ -318,6 +316,22 @@ fn machine(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung, bloc
         blockers.extend(just_released(context, case, cloud, seen));
         blockers.extend(annotations::looked_at_for(context, case, seen, rung).map(Blocker::Kept));
     }
+}
+
+/// Where the lists of Nodes are old, the lease of a Node that no list shows is the only sign of its kubelet. It holds the machine
+/// until the cluster was seen for [`UNLISTED_LASTS`] without a gap, and the machine had no Node in all that time.
+fn lease_without_node(context: &PlanContext<'_>, case: &Case, seen: &Seen) -> Option<Blocker> {
+    let since = match context.cluster.source.trust(context.now) {
+        Trust::Since(since) => since.max(case.incident.first_seen),
+        Trust::No(_) => context.now,
+    };
+    let lacked = context.now.since(since);
+    if !seen.nodes.is_empty() || seen.joined.is_some() || lacked >= UNLISTED_LASTS {
+        return None;
+    }
+    let age = context.cluster.unlisted_lease_age(seen.instance.node_names())?;
+    let listed = context.cluster.leases_listed(context.now);
+    (age <= context.roster.timing.lease_silent_after).then_some(Blocker::LeaseFresh { age, listed })
 }
 
 /// Others are at work on it, as far as its cloud tells.

@@ -47,6 +47,7 @@ impl State {
     /// Nothing is remembered of the machine any more.
     pub(super) fn forget_for_good(&mut self, key: &MachineKey) {
         self.requests.forget(key);
+        self.signs_told.forget(key);
         self.out_of_sight.set_fate(key, None);
         self.agents.forget(key);
         self.traces.forget(key);

@@ -56,6 +56,7 @@ mod retries;
 mod returns;
 mod rollouts;
 mod timers;
+mod told_seldom;
 mod traces;
 mod unconfirmed;
 mod unwatched;
@@ -95,6 +96,7 @@ use reads::Reads;
 use requests::Requests;
 use rollouts::Rollouts;
 use timers::{Timers, Wake};
+use told_seldom::ToldSeldom;
 use traces::Traces;
 
 pub use incidents::Closed;
@@ -143,6 +145,8 @@ pub struct State {
     /// Who we are to each cloud, as its logs of actions tell it.
     own_users: BTreeMap<CloudName, BTreeSet<Arc<str>>>,
     requests: Requests,
+    /// How often the ledger was told of the signs on each machine.
+    signs_told: ToldSeldom,
     rollouts: Rollouts,
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
@@ -219,6 +223,7 @@ impl State {
             pauses: Pauses::default(),
             own_users: BTreeMap::new(),
             requests: Requests::default(),
+            signs_told: ToldSeldom::default(),
             rollouts: Rollouts::default(),
             asked_in_full: BTreeMap::new(),
             freezes: Freezes::default(),
@@ -277,6 +282,8 @@ impl State {
         self.adopt_cluster();
         self.ring_timers();
         self.review_doubted();
+        self.tell_put_off();
+        self.hear_put_off();
         self.judge_dirty();
         self.review_projects();
         let _ = self.review_gates();

@@ -106,10 +106,29 @@ impl State {
     /// What a person is done with is told first: a process that dies between the two leaves that to the next one.
     fn tell_signs(&mut self, key: &MachineKey, before: &Signs, signs: Signs) {
         let MachineKey::Instance(_, id) = key else { return };
-        if before.ends_with(&signs) {
+        let ends = before.ends_with(&signs);
+        if !self.signs_told.may_tell(key, self.now) {
+            if ends {
+                self.pauses.note_return(id, self.now);
+            }
+            return self.signs_told.put_off(key, ends);
+        }
+        if self.signs_told.take(key) || ends {
             self.let_go_of(id);
         }
         self.outbox.record(self.signed(key.clone(), signs));
+    }
+
+    /// Tells what stands now on machines whose signs changed too often.
+    pub(super) fn tell_put_off(&mut self) {
+        for key in self.signs_told.due(self.now) {
+            let seen = self.context().seen(&key).map(|(_, seen)| seen.signs.clone());
+            let signs = seen.or_else(|| Some(self.out_of_sight.get_mut(&key)?.signs.clone()));
+            match signs {
+                Some(signs) => self.tell_signs(&key, &signs.clone(), signs),
+                None => self.signs_told.forget(&key),
+            }
+        }
     }
 
     /// Its Node is gone, and no sign was seen on it when it went: the watch was away, no process ran, or the Node was linked to

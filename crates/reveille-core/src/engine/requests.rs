@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A request skips the waiting time and nothing else. The controller first reads evidence, and checks budgets, interlocks
-//! and invariants as for any other repair. Each value counts once, also over a restart, because the ledger holds it.
+//! and invariants as for any other repair. Each value counts once, also over a restart, because the ledger holds it. Of values that
+//! come too often the last one counts, a little later (`told_seldom`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,22 +22,26 @@ use crate::remedies::Rung;
 use crate::safeguard::{Safeguard, stands};
 
 use super::State;
+use super::told_seldom::ToldSeldom;
 
 /// So many requests for a machine are remembered, the last ones.
 const REQUESTS_MAX: usize = 8;
 
 /// The last requests for a repair of each machine, oldest first, whatever came of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Requests(BTreeMap<MachineKey, Vec<Arc<str>>>);
+pub(super) struct Requests {
+    of: BTreeMap<MachineKey, Vec<Arc<str>>>,
+    pub(super) told: ToldSeldom,
+}
 
 impl Requests {
     fn knows(&self, machine: &MachineKey, value: &Arc<str>) -> bool {
-        self.0.get(machine).is_some_and(|values| values.contains(value))
+        self.of.get(machine).is_some_and(|values| values.contains(value))
     }
 
     /// This value counted, and does not count again, also when another came between.
     pub(super) fn note(&mut self, machine: &MachineKey, value: Arc<str>) {
-        let values = self.0.entry(machine.clone()).or_default();
+        let values = self.of.entry(machine.clone()).or_default();
         values.retain(|known| *known != value);
         if values.len() == REQUESTS_MAX {
             values.remove(0);
@@ -45,14 +50,15 @@ impl Requests {
     }
 
     pub(super) fn forget(&mut self, machine: &MachineKey) {
-        self.0.remove(machine);
+        self.of.remove(machine);
+        self.told.forget(machine);
     }
 
     /// What restores this, for a rotated ledger. It stands after the incidents: the last value of a machine may be another than
     /// its last incident's.
     pub(super) fn checkpoint(&self, at: Time) -> impl Iterator<Item = Record> {
         let all =
-            self.0.iter().flat_map(|(machine, values)| values.iter().map(move |value| (machine, value)));
+            self.of.iter().flat_map(|(machine, values)| values.iter().map(move |value| (machine, value)));
         all.map(move |(machine, value)| {
             let (machine, value) = (machine.clone(), value.clone());
             Record::Asked { at, machine, value, incident: None }
@@ -77,6 +83,9 @@ impl State {
             return;
         }
         let at = self.now;
+        if !self.requests.told.may_tell(key, at) {
+            return self.requests.told.put_off(key, false);
+        }
         let open = open.filter(|_| !self.is_from_before(key));
         let case = open.as_ref().and_then(|open| self.incidents.get_mut(open));
         let incident = case.map(|case| {
@@ -86,6 +95,16 @@ impl State {
         self.requests.note(key, value.clone());
         self.outbox.record(Record::Asked { at, machine: key.clone(), value, incident });
         self.ripe.extend(open);
+    }
+
+    /// Looks again at machines whose Nodes asked too often: the value that stands there now counts.
+    pub(super) fn hear_put_off(&mut self) {
+        for key in self.requests.told.due(self.now) {
+            self.requests.told.take(&key);
+            if self.context().seen(&key).is_some() {
+                self.dirty.insert(key);
+            }
+        }
     }
 
     /// It stood there when the node was first seen, and no ledger tells whether it was carried out long ago.

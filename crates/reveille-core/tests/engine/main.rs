@@ -17,6 +17,7 @@ mod consoles;
 mod counted;
 mod doubted;
 mod fixture;
+mod floods;
 mod freezes;
 mod full_disk;
 mod gaps;

@@ -1,0 +1,100 @@
+//! Of which machines the ledger is told seldom: those whose Nodes change what it has to know again and again.
+//!
+//! ```text
+//!  a change ─▶ may_tell? ── yes ─▶ the ledger
+//!                  └ no ─▶ put off ─▶ due, TOLD_AGAIN later at most: as it is then
+//! ```
+//!
+//! A kubelet may annotate its own Node fifty times a second. Each change was a line on disk, and what the ledger knew of all other
+//! machines was out of its history within a night. The first changes after a quiet time are told at once. A process that begins
+//! while something is put off reads it from the Node; it is lost only where that Node is deleted with no process there.
+
+use std::collections::BTreeMap;
+
+use crate::model::incident::MachineKey;
+use crate::model::time::{Span, Time};
+
+/// A machine that was told of too often is told of again after this.
+const TOLD_AGAIN: Span = Span::from_min(2);
+/// So many changes are told at once, one for each [`TOLD_AGAIN`] of quiet: a person pauses, cordons, uncordons and corrects
+/// a request within a minute.
+const AT_ONCE: i64 = 8;
+
+/// How often each machine was told of lately, and what is put off.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ToldSeldom {
+    /// Each time that a machine is told of, this moves on by [`TOLD_AGAIN`], from now at the earliest.
+    until: BTreeMap<MachineKey, Time>,
+    /// Machines that the ledger is to be told of, and whether they were let go of meanwhile.
+    put_off: BTreeMap<MachineKey, bool>,
+}
+
+impl ToldSeldom {
+    /// Counts this time, where the ledger may be told of the machine now.
+    pub(super) fn may_tell(&mut self, machine: &MachineKey, now: Time) -> bool {
+        let next = self.next(machine, now);
+        let may = next <= latest(now);
+        if may {
+            self.until.insert(machine.clone(), next);
+        }
+        may
+    }
+
+    fn next(&self, machine: &MachineKey, now: Time) -> Time {
+        // The clock may have gone back since.
+        self.until.get(machine).map_or(now, |until| (*until).clamp(now, latest(now))) + TOLD_AGAIN
+    }
+
+    /// The ledger is told of this machine later.
+    pub(super) fn put_off(&mut self, machine: &MachineKey, let_go: bool) {
+        *self.put_off.entry(machine.clone()).or_default() |= let_go;
+    }
+
+    /// It is told now. Whether it was let go of by what was put off.
+    pub(super) fn take(&mut self, machine: &MachineKey) -> bool {
+        self.put_off.remove(machine).unwrap_or_default()
+    }
+
+    /// What was put off, of machines that may be told of by now.
+    pub(super) fn due(&self, now: Time) -> Vec<MachineKey> {
+        let may = |machine: &&MachineKey| self.next(machine, now) <= latest(now);
+        self.put_off.keys().filter(may).cloned().collect()
+    }
+
+    pub(super) fn forget(&mut self, machine: &MachineKey) {
+        self.until.remove(machine);
+        self.put_off.remove(machine);
+    }
+}
+
+fn latest(now: Time) -> Time {
+    now + Span::from_ms(AT_ONCE * TOLD_AGAIN.ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: i64) -> Time {
+        Time::from_ms(s * 1000)
+    }
+
+    #[test]
+    fn first_changes_are_told_at_once_and_those_after_them_seldom() {
+        let (mut told, machine) = (ToldSeldom::default(), MachineKey::Node("n1".into()));
+        let mut count = |from, to| (from..to).filter(|s| told.may_tell(&machine, at(*s))).count();
+        assert_eq!([count(0, 10), count(10, 970), count(10_000, 10_010)], [8, 8, 8]);
+        assert_eq!(count(0, 130), 1, "the clock went back");
+    }
+
+    #[test]
+    fn what_is_put_off_is_due_when_the_machine_may_be_told_of_again() {
+        let (mut told, machine) = (ToldSeldom::default(), MachineKey::Node("n1".into()));
+        while told.may_tell(&machine, at(0)) {}
+        told.put_off(&machine, true);
+        told.put_off(&machine, false);
+        assert_eq!([told.due(at(119)).len(), told.due(at(120)).len()], [0, 1]);
+        assert_eq!([told.take(&machine), told.take(&machine)], [true, false]);
+        assert_eq!(told.due(at(120)), []);
+    }
+}

@@ -5,9 +5,9 @@
 //!                  └ no ─▶ put off ─▶ due, TOLD_AGAIN later at most: as it is then
 //! ```
 //!
-//! A kubelet may annotate its own Node fifty times a second. Each change was a line on disk, and what the ledger knew of all other
-//! machines was out of its history within a night. The first changes after a quiet time are told at once. A process that begins
-//! while something is put off reads it from the Node; it is lost only where that Node is deleted with no process there.
+//! A kubelet may annotate its own Node fifty times a second. Each change was a line on disk, and what the ledger knew of all
+//! other machines was out of its history within a night. The first changes after a quiet time are told at once. A process that
+//! begins while something is put off reads it from the Node; it is lost only where that Node is deleted with no process there.
 
 use std::collections::BTreeMap;
 

@@ -40,8 +40,8 @@ pub use correlated::{dark_fleet, dark_zone, most_are_away};
 use released::just_released;
 pub use released::reboot_never_ends;
 
-/// No list of Nodes is so old as this. A client with the right to write leases kept a machine that never joined from every repair,
-/// by a lease of a longer name that belonged to no Node.
+/// No list of Nodes is so old as this. A client with the right to write leases kept a machine that never joined from every
+/// repair, by a lease of a longer name that belonged to no Node.
 const UNLISTED_LASTS: Span = Span::from_min(6 * 60);
 
 /// Everything that stands against this act now. Empty: it may happen.

@@ -43,8 +43,8 @@ fn requests_of_one_node_fill_no_ledger() {
     assert_eq!(last, Some("OPS-999"));
 }
 
-/// Three minutes in which the Node stays as it is. A process that began in the first two of them would read its last sign from the
-/// Node alone, so that this does without the check that the ledger has all.
+/// Three minutes in which the Node stays as it is. A process that began in the first two of them would read its last sign from
+/// the Node alone, so that this does without the check that the ledger has all.
 fn pass_minutes(field: &mut Field) {
     for _ in 0..18 {
         field.now = field.now + Span::from_s(10);

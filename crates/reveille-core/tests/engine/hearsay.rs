@@ -39,7 +39,8 @@ fn deletions(field: &Field) -> usize {
     field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance(_))).count()
 }
 
-/// Its history is not known, so it is not replaced: an event of another kubelet said that its first boot failed, and it was deleted.
+/// Its history is not known, so it is not replaced: an event of another kubelet said that its first boot failed, and it was
+/// deleted.
 #[test]
 fn event_alone_deletes_no_machine_of_unknown_history() {
     let mut field = Field::new(roster()).populate(10);

@@ -69,6 +69,36 @@ async fn a_request_is_found_by_its_subject_and_else_by_who_made_it_over_all_page
     assert_eq!(api.requests().len(), 3, "the machine has no node, so the adapter requests none");
 }
 
+/// A client that may create certificate requests makes eight in the name of a machine, newer than the machine's own. Only a kubelet
+/// without a certificate asks by another name than its Node's: with a bootstrap token, or as OpenShift's bootstrapper.
+#[tokio::test(start_paused = true)]
+async fn requests_of_others_push_out_none_of_the_machine() {
+    let own = [
+        "system:bootstrap:q1w2e3",
+        "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper",
+    ];
+    for (of_the_machine, of_another) in [
+        (own[0], "system:node:w-9"),
+        (own[0], "system:node:w-1.other"),
+        (own[0], "system:serviceaccount:default:default"),
+        (own[1], "system:serviceaccount:other:node-bootstrapper"),
+        ("system:node:w-1", "system:node:w-9"),
+    ] {
+        let api = Api::default();
+        let in_its_name = |requester: &str, name: &str, stamped: &str| {
+            let mut request = certificate_request(name, stamped);
+            request["spec"]["username"] = json!(requester);
+            api.request(request);
+        };
+        in_its_name(of_the_machine, "csr-own", "2026-01-01T10:00:00Z");
+        for number in 0..8 {
+            in_its_name(of_another, &format!("csr-evil-{number}"), &format!("2026-01-01T11:00:0{number}Z"));
+        }
+        let said = said(&api.cluster(), None, "w-1").await;
+        assert_eq!(names(&said), ["csr-own"], "{of_another} asks for no w-1");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_became_of_a_request_is_told_in_the_words_of_who_decided() {
     let condition = |kind: &str| json!({"conditions": [{"type": kind, "status": "True", "message": format!("{kind} it")}]});

@@ -2,6 +2,9 @@
 //!
 //! A request belongs to the node that its subject names. Where the subject cannot be read, it belongs to the node that made it. A
 //! kubelet that bootstraps authenticates with its token, and only the subject says which machine that is.
+//!
+//! A subject is whatever the client wrote that made the request. One whose name tells that it is no kubelet of that machine counts for
+//! nothing: eight requests of another Node in a machine's name would push the machine's own out of those that are looked at.
 
 use std::sync::Arc;
 
@@ -17,14 +20,21 @@ use crate::wire::{RequestDoc, RequestStatus};
 
 /// Whom the API server takes a kubelet for.
 const NODE: &str = "system:node:";
+/// Whom it takes a pod for.
+const ACCOUNT: &str = "system:serviceaccount:";
+/// The one service account that machines bootstrap with: OpenShift's machines have its token in place of a bootstrap token.
+const BOOTSTRAPPER: &str = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 
 /// Reads one. `None` when it cannot be decoded or is no node's; requests are hints, so nothing is lost with one.
 pub(crate) fn request(raw: &RawValue, interner: &Interner) -> Option<(NodeName, CertificateRequest)> {
     let doc: RequestDoc = serde_json::from_str(raw.get()).ok()?;
     let spec = doc.spec;
     let subject = common_name(&spec.request).filter(|name| name.starts_with(NODE));
-    let node =
-        subject.as_deref().unwrap_or(&spec.username).strip_prefix(NODE).filter(|name| !name.is_empty())?;
+    let asks_for = subject.as_deref().unwrap_or(&spec.username);
+    let node = asks_for.strip_prefix(NODE).filter(|name| !name.is_empty())?;
+    if !may_ask(&spec.username, asks_for) {
+        return None;
+    }
     let node = within(node, NAME_MAX_BYTES);
     let status = doc.status.unwrap_or_default();
     let (state, message) = decided(&status);
@@ -37,6 +47,13 @@ pub(crate) fn request(raw: &RawValue, interner: &Interner) -> Option<(NodeName, 
         stamped: doc.metadata.creation_timestamp.unwrap_or_default().into(),
     };
     Some((NodeName::from(node), request))
+}
+
+/// A Node asks for itself alone, and no approver of Kubernetes lets it ask for another. A pod asks for no machine.
+fn may_ask(requester: &str, asks_for: &str) -> bool {
+    let is_another_node = requester.starts_with(NODE) && requester != asks_for;
+    let is_a_pod = requester.starts_with(ACCOUNT) && requester != BOOTSTRAPPER;
+    !is_another_node && !is_a_pod
 }
 
 fn decided(status: &RequestStatus) -> (RequestState, &str) {

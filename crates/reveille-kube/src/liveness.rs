@@ -14,7 +14,7 @@
 //!
 //! # Gaps
 //!
-//! A count that still differs after the watch has proved itself once more means that an event was lost. A store whose version is
+//! A count that the watch does not come to tell of before it proves itself once more means that an event was lost. A store whose version is
 //! lower than the one that we have seen is another store, or one restored from a backup. Both are reported to the node watch,
 //! which reports `Failed(Gap)` and lists again. The node watch finds a change of a node that neither adds nor removes one by its
 //! own quiet listing (`node_watch`).
@@ -44,8 +44,8 @@ struct State {
     watch_proved_at: Option<Instant>,
     /// What the node watch holds; `None` while it has no complete list.
     nodes: Option<Held>,
-    /// Since when the counts differ.
-    differs_since: Option<Instant>,
+    /// Since when the counts differ, and what was counted then.
+    differs: Option<(Instant, Counted)>,
     gap: Option<String>,
 }
 
@@ -85,9 +85,10 @@ impl Liveness {
     pub(crate) fn holds(&self, held: Option<Held>) {
         self.with(|state| {
             state.nodes = held;
+            state.differs = state.differs.filter(|(_, counted)| !has_told(held, *counted));
             if held.is_none() {
                 state.watch_proof = None;
-                state.differs_since = None;
+                state.differs = None;
                 state.gap = None;
             }
         });
@@ -111,7 +112,7 @@ impl Liveness {
                 state.api_proof = None;
                 return (false, true);
             }
-            if state.differs_since.is_some() {
+            if state.differs.is_some() {
                 return (false, false);
             }
             state.api_proof = Some(now);
@@ -154,6 +155,13 @@ impl Liveness {
     }
 }
 
+/// The watch has told of as many nodes as were counted, on its way to the moment of the count. So that difference is over, and the
+/// next one is another: where Nodes are created all the time, each count can be a moment ahead of the watch. Past that moment the
+/// same number may come about in another way, and ends nothing.
+fn has_told(held: Option<Held>, counted: Counted) -> bool {
+    held.is_some_and(|held| counted.count == Some(held.count) && held.version <= counted.version)
+}
+
 impl State {
     fn spend(&mut self, now: Instant) -> bool {
         let fresh = |proof: Option<Instant>| proof.is_some_and(|at| now.duration_since(at) <= FRESH);
@@ -175,13 +183,13 @@ impl State {
         }
         match counted.count {
             Some(count) if count != held.count => {
-                let since = *self.differs_since.get_or_insert(now);
+                let (since, _) = *self.differs.get_or_insert((now, counted));
                 let had_its_chance = self.watch_proved_at.is_some_and(|at| at > since);
                 let why = || format!("the store holds {count} nodes, the watch has told of {}", held.count);
                 had_its_chance.then(why)
             }
             _ => {
-                self.differs_since = None;
+                self.differs = None;
                 None
             }
         }
@@ -190,6 +198,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
 
     const fn held(count: u64, version: u64) -> Option<Held> {
@@ -262,6 +272,35 @@ mod tests {
         let asked = liveness.held_version();
         liveness.holds(held(3, 1851));
         assert!(liveness.counted(t, Counted { held_before: asked, ..counted(3, 1850) }));
+    }
+
+    /// A client creates a Node each few seconds, and each count is read a moment before the watch tells of the newest one. The watch
+    /// is never behind by more than that one, and each gap costs a list of all nodes and the sight of the cluster. Versions are those
+    /// of the whole store, and other objects change beside the nodes.
+    #[test]
+    fn node_that_is_created_with_each_count_is_no_gap() {
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 100));
+        for number in 1..20 {
+            let (now, held_before) = (after(t, 5 * number), liveness.held_version());
+            let (nodes, version) = (3 + number, 100 + 10 * number);
+            liveness.counted(now, Counted { held_before, ..counted(nodes, version + 5) });
+            assert_eq!(liveness.gap().now_or_never(), None, "at the count of {nodes}");
+            liveness.holds(held(nodes, version));
+            liveness.watch_proved(now + Duration::from_secs(1));
+        }
+    }
+
+    /// A deletion was lost. That a later one brings the watch to the number that was counted before makes up for nothing.
+    #[tokio::test]
+    async fn number_that_the_watch_comes_to_later_hides_no_gap() {
+        let (liveness, t) = (Liveness::default(), Instant::now());
+        liveness.holds(held(3, 10));
+        assert!(!liveness.counted(t, counted(2, 11)));
+        liveness.holds(held(2, 12));
+        liveness.watch_proved(after(t, 1));
+        assert!(!liveness.counted(after(t, 2), counted(1, 13)));
+        assert_eq!(liveness.gap().await, "the store holds 1 nodes, the watch has told of 2");
     }
 
     #[tokio::test]

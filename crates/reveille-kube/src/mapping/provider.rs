@@ -57,8 +57,10 @@ pub(crate) fn system_uuid(text: Option<&str>) -> Option<InstanceId> {
     (!says_nothing).then(|| InstanceId::new(dashed(&digits)))
 }
 
+/// The id becomes a part of the address under which its cloud is asked for it: one that is a way up asks for something else.
 fn is_plain(id: &str) -> bool {
     (1..=WORD_MAX_BYTES).contains(&id.len())
+        && !matches!(id, "." | "..")
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 
@@ -102,6 +104,9 @@ mod tests {
             (Some("openstack:///"), unread("openstack:///")),
             (Some("openstack://only-region"), unread("openstack://only-region")),
             (Some("openstack:///a/b"), unread("openstack:///a/b")),
+            (Some("openstack:///."), unread("openstack:///.")),
+            (Some("openstack:///.."), unread("openstack:///..")),
+            (Some("openstack://region/.."), unread("openstack://region/..")),
             (Some("aws:///eu-west-1a/i-0123456789abcdef0"), instance("i-0123456789abcdef0")),
             (Some("aws:///us-gov-east-1b/i-0a1b2c3d"), instance("i-0a1b2c3d")),
             (Some("aws://eu-west-1/eu-west-1a/i-0123456789abcdef0"), instance("i-0123456789abcdef0")),

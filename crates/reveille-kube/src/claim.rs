@@ -102,7 +102,7 @@ impl Cluster {
             Err(failure) => return Err(denied_or_failed(failure)),
         }
         let mut doc: Doc = serde_json::from_slice(&body)
-            .map_err(|error| ClaimError::Failed(format!("the Lease cannot be read: {error}")))?;
+            .map_err(|error| ClaimError::Failed(Failure::unread("the Lease", &error).cause))?;
         let holder = doc.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty());
         let let_go_by = doc.metadata.annotations.remove(LET_GO_BY).filter(|_| holder.is_none());
         Ok(Some(Claim { holder, let_go_by, version: doc.metadata.resource_version }))

@@ -9,6 +9,7 @@
 //! is where the token is.
 
 use std::error::Error;
+use std::fmt;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,9 @@ use reveille_core::model::time::Span;
 
 /// Longest quotation of what the other side said, in bytes.
 const QUOTE_MAX_BYTES: usize = 300;
+
+/// Longest cause: a sentence of ours with a quotation of theirs and the server's address. It goes into logs and records.
+const CAUSE_MAX_BYTES: usize = 1024;
 
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +59,14 @@ pub(crate) enum Reached {
 impl Failure {
     /// A failure of this kind that no answer stands behind.
     pub(crate) fn new(kind: ReadErrorKind, reached: Reached, cause: impl Into<String>) -> Self {
-        Self { kind, cause: cause.into(), retry_after: None, reached }
+        Self { kind, cause: first_line(&cause.into(), CAUSE_MAX_BYTES), retry_after: None, reached }
+    }
+
+    /// `what` came, and is not as this crate reads it. The parser's own words quote the field at which it stopped, which may have
+    /// a megabyte, or be a secret; so only the place is told.
+    pub(crate) fn unread(what: impl fmt::Display, error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        Self::malformed(format!("{what} cannot be read (line {line}, column {column})"))
     }
 
     /// The answer came and makes no sense.
@@ -158,8 +169,12 @@ impl Failure {
 
 /// The first line of a text, cut to a quotation's length at a character's border.
 pub(crate) fn cut(text: &str) -> String {
+    first_line(text, QUOTE_MAX_BYTES)
+}
+
+fn first_line(text: &str, most_bytes: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
-    line[..line.floor_char_boundary(QUOTE_MAX_BYTES)].to_owned()
+    line[..line.floor_char_boundary(most_bytes)].to_owned()
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -18,6 +18,9 @@ use crate::session::Question;
 use crate::shared::Shared;
 use crate::wire::Headed;
 
+/// Longest UID that is taken: room for another kind than Kubernetes makes today.
+const UID_MAX_BYTES: usize = 128;
+
 /// Reads it, or why it cannot be known.
 pub(crate) async fn read(cluster: &Shared) -> Result<ClusterFact, Failure> {
     let ask = paths::namespace(paths::KUBE_SYSTEM).map_err(|error| Failure::unsendable(&error))?;
@@ -28,11 +31,19 @@ pub(crate) async fn read(cluster: &Shared) -> Result<ClusterFact, Failure> {
         Err(failure) if may_not(&failure) => return Ok(ClusterFact::IdentityUnread(unread(&failure))),
         Err(failure) => return Err(failure),
     }
-    let read: Headed = serde_json::from_slice(&body)
-        .map_err(|error| Failure::malformed(format!("namespace kube-system cannot be read: {error}")))?;
-    let uid = read.metadata.uid.filter(|uid| !uid.is_empty());
-    let uid = uid.ok_or_else(|| Failure::malformed("namespace kube-system has no UID"))?;
+    let read: Headed =
+        serde_json::from_slice(&body).map_err(|error| Failure::unread("namespace kube-system", &error))?;
+    let uid = read.metadata.uid.filter(|uid| is_plain(uid));
+    let uid =
+        uid.ok_or_else(|| Failure::malformed("namespace kube-system has no UID that is a plain word"))?;
     Ok(ClusterFact::Identity(ClusterUid::from(uid.as_str())))
+}
+
+/// The API server makes a UUID of 36 bytes. The UID goes into the ledger, into logs, and into a command that a person is asked to
+/// copy (`--confirm-cluster`), so that of a server in the cluster's place nothing else may come through.
+fn is_plain(uid: &str) -> bool {
+    (1..=UID_MAX_BYTES).contains(&uid.len())
+        && uid.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// It is not allowed, or there is nothing at this path, as behind a proxy that lets only some paths through.

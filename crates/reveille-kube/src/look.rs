@@ -58,8 +58,8 @@ pub(crate) async fn node(cluster: &Shared, name: &NodeName) -> Result<Option<Arc
         Err(failure) if failure.is_missing() => return Ok(None),
         Err(failure) => return Err(failure),
     }
-    let raw: &RawValue = serde_json::from_slice(&body)
-        .map_err(|error| Failure::malformed(format!("the answer cannot be read: {error}")))?;
+    let raw: &RawValue =
+        serde_json::from_slice(&body).map_err(|error| Failure::unread("the answer", &error))?;
     match read_node(raw, &cluster.interner) {
         Some(read) if read.node.name == *name => Ok(Some(read.node)),
         _ => Err(Failure::malformed("the answer is not that node")),

@@ -194,7 +194,7 @@ async fn watch_once(
     backoff: &mut Backoff,
     audits: &mut Audits,
 ) -> Result<Result<(), Failure>, Closed> {
-    let length = cluster.rhythm.watch_length;
+    let (began, length) = (Instant::now(), cluster.rhythm.watch_length);
     let seconds = u32::try_from(length.as_secs()).unwrap_or(u32::MAX).max(1);
     let mut watch =
         match WatchRequest::open(&cluster.session, paths::nodes_watch(&nodes.version, seconds), length).await
@@ -218,7 +218,10 @@ async fn watch_once(
                 nodes.reach(version);
                 cluster.hot_objects.pass();
                 cluster.liveness.holds(Some(nodes.held()));
-                backoff.worked();
+                // Of a server that gives a mark and then loses the place, all nodes would be listed once a second.
+                if began.elapsed() >= WATCH_MIN {
+                    backoff.worked();
+                }
                 proved(cluster, sender);
                 None
             }

@@ -87,7 +87,7 @@ pub(crate) async fn page<'a>(
     }
     limit.worked();
     let list: List<'a> = serde_json::from_slice(body)
-        .map_err(|error| Failure::malformed(format!("the list of {what} cannot be read: {error}")))?;
+        .map_err(|error| Failure::unread(format!("the list of {what}"), &error))?;
     let version = list.metadata.resource_version.filter(|version| !version.is_empty());
     Ok(Page {
         version: version

@@ -51,8 +51,8 @@ async fn probe(cluster: &Shared, body: &mut Vec<u8>) -> Result<Counted, Failure>
     let ask = paths::nodes_count().map_err(|error| Failure::unsendable(&error))?;
     let held_before = cluster.liveness.held_version();
     cluster.session.read(Question { ask, within: PROBE_WITHIN, about: None }, body).await?;
-    let list: List<'_> = serde_json::from_slice(body)
-        .map_err(|error| Failure::malformed(format!("the count of nodes cannot be read: {error}")))?;
+    let list: List<'_> =
+        serde_json::from_slice(body).map_err(|error| Failure::unread("the count of nodes", &error))?;
     let Some(version) = list.metadata.resource_version.filter(|version| !version.is_empty()) else {
         return Err(Failure::malformed("the count of nodes is no list: it has no version"));
     };

@@ -127,8 +127,7 @@ impl Session {
         let response = self.open(question).await?;
         let date = response.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
         let mut body = response.into_body();
-        let unreadable =
-            |error: serde_json::Error| Failure::malformed(format!("the {what} cannot be read: {error}"));
+        let unreadable = |error: serde_json::Error| Failure::unread(format!("the {what}"), &error);
         let reading = async {
             let (mut stream, mut length) = (ListStream::default(), 0);
             while let Some(frame) = body.frame().await {

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use crate::beginning::Beginning;
-use crate::failure::{Failure, Reached};
+use crate::failure::{Failure, Reached, cut};
 use crate::session::{Question, Session};
 use crate::wire::{Headed, Line, Refusal};
 
@@ -140,7 +140,7 @@ impl WatchRequest {
 fn step(line: &[u8]) -> Result<Step<'_>, Failure> {
     // To go on from the same place would bring the same line again: only a new list leads past it.
     let line: Line<'_> = serde_json::from_slice(line)
-        .map_err(|error| Failure::gap(format!("a line of the watch cannot be read: {error}")))?;
+        .map_err(|error| Failure::gap(Failure::unread("a line of the watch", &error).cause))?;
     match &*line.kind {
         "ADDED" | "MODIFIED" => Ok(Step::Put(line.object)),
         "DELETED" => Ok(Step::Gone(line.object)),
@@ -157,6 +157,6 @@ fn step(line: &[u8]) -> Result<Step<'_>, Failure> {
                 matches!(failure.kind, ReadErrorKind::Throttled | ReadErrorKind::TimedOut) || code == 503;
             Err(if waits { failure } else { Failure { kind: ReadErrorKind::Gap, ..failure } })
         }
-        other => Err(Failure::gap(format!("the watch says {other:?}, which is unknown"))),
+        other => Err(Failure::gap(format!("the watch says {:?}, which is unknown", cut(other)))),
     }
 }

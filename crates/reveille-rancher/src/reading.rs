@@ -68,7 +68,8 @@ pub(crate) async fn list<T>(
         listed.server_now = given.date.as_deref().and_then(ServerTime::of_header).or(listed.server_now);
         let page: List<'_> = serde_json::from_slice(&given.body).map_err(|error| Unread {
             what: ask.words(),
-            why: format!("the answer cannot be read: {error}"),
+            // The parser's own words quote the answer, however long.
+            why: format!("the answer cannot be read (line {}, column {})", error.line(), error.column()),
             kind: UnreadKind::Garbled,
         })?;
         for raw in page.items.unwrap_or_default() {

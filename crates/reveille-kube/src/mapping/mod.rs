@@ -53,10 +53,10 @@ pub(crate) struct Read {
 pub(crate) fn read_node(raw: &RawValue, interner: &Interner) -> Option<Read> {
     let (doc, unread) = match serde_json::from_str::<NodeDoc>(raw.get()) {
         Ok(doc) => (doc, Vec::new()),
-        Err(error) => {
+        Err(_) => {
             let (doc, unread) = salvage::node(raw);
             let name = doc.metadata.name.as_deref().unwrap_or("?");
-            tracing::warn!(node = name, fields = ?unread, %error, "cluster: a node cannot be read in full");
+            tracing::warn!(node = name, fields = ?unread, "cluster: a node cannot be read in full");
             (doc, unread)
         }
     };

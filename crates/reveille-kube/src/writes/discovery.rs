@@ -117,8 +117,7 @@ async fn ask(cluster: &Shared, path: &str) -> Result<Document, Failure> {
     let ask = paths::discovery(path).map_err(|error| Failure::malformed(error.to_string()))?;
     let mut body = Vec::new();
     cluster.session.read(Question { ask, within: WITHIN, about: None }, &mut body).await?;
-    serde_json::from_slice(&body)
-        .map_err(|error| Failure::malformed(format!("{path} cannot be read: {error}")))
+    serde_json::from_slice(&body).map_err(|error| Failure::unread(path, &error))
 }
 
 /// The server's preferred version comes first. A stale one is what a dead extension server said long ago.

@@ -79,5 +79,5 @@ pub(super) async fn read(cluster: &Shared, kind: &Kind, object: &Object) -> Resu
         Err(failure) => return Err(failure),
     }
     let whole = serde_json::from_slice(&body);
-    whole.map(Some).map_err(|error| Failure::malformed(format!("{object} cannot be read: {error}")))
+    whole.map(Some).map_err(|error| Failure::unread(object, &error))
 }

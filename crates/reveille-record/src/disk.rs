@@ -7,9 +7,14 @@
 //! Not here: retries. An fsync that failed is never tried again, because the kernel may have dropped the pages.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Largest file that is read: more than a hundred times a segment of 8 MiB, whose checkpoint may be larger than that.
+const READ_MAX_BYTES: u64 = 1 << 30;
 
 /// One directory, whose files are addressed by name.
 pub(crate) trait Disk: Send {
@@ -59,6 +64,24 @@ impl RealDisk {
     }
 }
 
+/// The content of a regular file. A pipe in its place would hold up a start, and every command that reads, until a process wrote
+/// into it; a device may have no end.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    if metadata.len() > READ_MAX_BYTES {
+        let why = format!("it has {} bytes, and at most {READ_MAX_BYTES} are read", metadata.len());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    file.take(READ_MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Makes `directory` and its missing parents, for the owner only, and durably.
 pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
@@ -86,7 +109,7 @@ impl Disk for RealDisk {
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(self.directory.join(name))
+        read_regular(&self.directory.join(name))
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {

@@ -22,6 +22,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Highest number of a line, a fence or a segment. No ledger comes near it. A higher one was not counted by a ledger, but is damage;
+/// were it taken, the next one would overflow, and fences begin at 0 again.
+pub(crate) const NUMBER_MAX: u64 = u64::MAX >> 1;
+
 /// Number of a line in the ledger, from 1, without gaps over all segments. Openings and headers take one, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -29,8 +33,16 @@ pub struct Seq(pub u64);
 
 /// Number of an opening: strictly higher than that of every opening before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "u64")]
 pub struct Fence(pub u64);
+
+impl TryFrom<u64> for Fence {
+    type Error = &'static str;
+
+    fn try_from(number: u64) -> Result<Self, Self::Error> {
+        if number > NUMBER_MAX { Err("a fence that no opening counted") } else { Ok(Self(number)) }
+    }
+}
 
 impl fmt::Display for Seq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +139,12 @@ fn parse_covered(covered: &[u8]) -> Option<Line<'_>> {
     let (kind, rest) = rest.strip_prefix(b",\"")?.split_first()?;
     let payload = rest.strip_prefix(b"\":")?.strip_suffix(b"}")?;
     let kind = Kind::from_letter(*kind)?;
-    (in_batch < number).then_some(Line { number: Seq(number), in_batch, kind, payload })
+    (in_batch < number && number <= NUMBER_MAX).then_some(Line {
+        number: Seq(number),
+        in_batch,
+        kind,
+        payload,
+    })
 }
 
 fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -161,7 +178,7 @@ mod tests {
         for (number, in_batch, kind, payload) in [
             (1, 0, Kind::Header, &b"{}"[..]),
             (2, 1, Kind::Opening, b"null"),
-            (u64::MAX, 0, Kind::Record, b"[\"}\",\"{\"]"),
+            (NUMBER_MAX, 0, Kind::Record, b"[\"}\",\"{\"]"),
         ] {
             let bytes = written(number, in_batch, kind, payload);
             let line = parse(bytes.strip_suffix(b"\n").unwrap()).unwrap();

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::disk;
 use crate::line::Fence;
 
 /// A process that opens the ledger, in words that help an operator to find it.
@@ -155,7 +156,7 @@ pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
         fence: Fence,
     }
     let path = state.join(crate::ledger::DIRECTORY).join(crate::ledger::LOCK);
-    let bytes = match std::fs::read(&path) {
+    let bytes = match disk::read_regular(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FenceUnread::Gone { path }),
         Err(source) => return Err(FenceUnread::Unreadable { path, source }),
@@ -169,7 +170,7 @@ pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
 
 /// The card in the lock file at `path`; `None` when the file is missing, empty or half written.
 pub(crate) fn read_card(path: &Path) -> Option<Card> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    serde_json::from_slice(&disk::read_regular(path).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ impl Pauses {
     fn read_one(&self, name: &str, file_name: &str) -> Result<Option<(PauseName, Pause)>, PauseError> {
         let name = PauseName::new(name)?;
         let file = self.directory.join(file_name);
-        let text = match std::fs::read(&file) {
+        let text = match disk::read_regular(&file) {
             Ok(text) => text,
             // The file was removed since the directory was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

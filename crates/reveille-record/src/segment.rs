@@ -42,7 +42,8 @@ impl SegmentNumber {
     pub(crate) fn from_name(name: &str, ending: &str) -> Option<Self> {
         let digits = name.strip_suffix(ending)?;
         let plain = digits.len() >= 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
-        plain.then(|| digits.parse().ok().map(Self)).flatten()
+        let number = plain.then(|| digits.parse().ok()).flatten()?;
+        (number <= line::NUMBER_MAX).then_some(Self(number))
     }
 }
 

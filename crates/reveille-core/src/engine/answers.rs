@@ -60,7 +60,7 @@ impl State {
         }
         match purpose {
             LookFor::Missing(cloud, instance) => self.on_missing_answer(&cloud, &instance, &answer, at),
-            LookFor::Namesake(cloud, _, node) => self.on_namesake_answer(&cloud, &node, &answer),
+            LookFor::Namesake(cloud, id, node) => self.on_namesake_answer(&cloud, &id, &node, &answer),
             LookFor::Lost(node) => self.on_lost_answer(&node, &answer, at),
             LookFor::Deleter(pool, instance) => self.on_deleter_answer(&pool, &instance, answer),
             LookFor::Evidence(key) => self.on_evidence(&key, &look, answer, at),

@@ -146,9 +146,13 @@ impl State {
     pub(super) fn on_namesake_answer(
         &mut self,
         cloud: &CloudName,
+        id: &InstanceId,
         node: &NodeName,
         answer: &Result<Answer, ReadError>,
     ) {
+        if let Some(view) = self.clouds.get_mut(cloud) {
+            view.note_asked(self.now, id, answer.is_ok());
+        }
         let settles = self.roster.settles.values().max().copied().unwrap_or_default();
         let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
         // Whatever was answered: who asks again at once gets the same answer, without end.

@@ -22,6 +22,10 @@ use crate::observe::cloud::Unlisted;
 use super::cases::Blind;
 use super::{LookFor, State, Wake};
 
+/// The longest wait where no cloud's answer can be read. A client that may create Nodes may write a providerID that names something
+/// else than an instance (`openstack:///detail`); asked for each ten seconds, each such Node cost 360 reads an hour.
+const UNREAD_AGAIN: Span = Span::from_min(15);
+
 /// How often a machine is asked for that is there and carries no mark of ours. Whether it is gone is not urgent: it may be of
 /// another roster. Asked for each ten seconds, as long as its node was not Ready, it cost 360 reads an hour.
 const ANOTHERS_AGAIN: Span = Span::from_min(90);
@@ -80,6 +84,11 @@ impl State {
         again: Span,
     ) {
         if last_answer.is_some_and(|last| self.now.since(last) < again) {
+            return;
+        }
+        // All clouds wait for the one that fails: a denial counts only where every cloud denies.
+        let failed = self.clouds.values().filter_map(|view| view.failed_reads(id));
+        if failed.map(|it| it.again(Unlisted::APART, UNREAD_AGAIN)).max().is_some_and(|at| self.now < at) {
             return;
         }
         for cloud in self.roster.clouds.clone() {

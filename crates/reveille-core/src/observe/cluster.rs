@@ -314,10 +314,12 @@ impl ClusterView {
             }
             if seen.node.uid == node.uid {
                 self.identities.change(&seen.node, node);
-                if seen.node.addresses != node.addresses {
-                    self.moved.extend(seen.node.addresses.iter().chain(&node.addresses));
-                }
+                let old = seen.node.clone();
                 seen.is_now(now, node);
+                if old.addresses != node.addresses {
+                    self.note_moved(&old);
+                    self.note_moved(node);
+                }
                 self.edition += 1;
                 change.applied.push(node.name.clone());
                 return;
@@ -373,11 +375,17 @@ impl ClusterView {
         }
     }
 
-    /// Another Node's link can depend on this address only where that Node has the address as well.
+    /// Another Node's link can depend on this Node's having an address only where that one alone has the address beside it, and no
+    /// strong link. Of three such Nodes none is linked by it, whether a fourth comes or goes: where a client gives a thousand Nodes
+    /// one address, each would search for the links of all.
     fn note_moved(&mut self, node: &Node) {
-        let shared =
-            |address: &&IpAddr| self.identities.with_address(address).iter().any(|other| *other != node.name);
-        let moved: Vec<IpAddr> = node.addresses.iter().filter(shared).copied().collect();
+        let is_other = |name: &&NodeName| **name != node.name && self.weak.contains(*name);
+        let has_one_other = |address: &&IpAddr| {
+            let mut others = self.identities.with_address(address).iter().filter(is_other);
+            // A Node may list an address twice.
+            others.next().is_some_and(|first| others.all(|other| other == first))
+        };
+        let moved: Vec<IpAddr> = node.addresses.iter().filter(has_one_other).copied().collect();
         self.moved.extend(moved);
     }
 

@@ -26,27 +26,31 @@ impl<T: Clone + PartialEq> Holders<T> {
             Entry::Vacant(entry) => {
                 entry.insert(Self::One([id.clone()]));
             }
-            Entry::Occupied(mut entry) => {
-                let mut ids = entry.get().all().to_vec();
-                ids.push(id.clone());
-                entry.insert(Self::Many(ids));
-            }
+            Entry::Occupied(mut entry) => match entry.get_mut() {
+                Self::One([one]) => {
+                    let both = vec![one.clone(), id.clone()];
+                    entry.insert(Self::Many(both));
+                }
+                // In place: of a client that gives a thousand Nodes one address, each would copy all before it.
+                Self::Many(many) => many.push(id.clone()),
+            },
         }
     }
 
     pub(super) fn remove<K: Ord>(index: &mut BTreeMap<K, Self>, key: &K, id: &T) {
         let Some(held) = index.get_mut(key) else { return };
-        let mut ids = held.all().to_vec();
-        ids.retain(|known| known != id);
-        match (ids.pop(), ids.is_empty()) {
-            (None, _) => {
-                index.remove(key);
+        let left = match held {
+            Self::One([one]) if one == id => &[],
+            Self::One(_) => return,
+            Self::Many(many) => {
+                many.retain(|known| known != id);
+                &many[..]
             }
-            (Some(last), true) => *held = Self::One([last]),
-            (Some(last), false) => {
-                ids.push(last);
-                *held = Self::Many(ids);
-            }
+        };
+        match left {
+            [] => drop(index.remove(key)),
+            [last] => *held = Self::One([last.clone()]),
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::NodeName;
-use reveille_core::model::node::{Provider, Ready};
+use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::Span;
 
 use super::fixture::*;
@@ -119,4 +119,69 @@ fn address_of_two_nodes_links_neither_until_one_has_another() {
     let gone = field.nodes.remove("i003").unwrap();
     field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name, uid: gone.uid }));
     assert_eq!(linked(&field).len(), 9, "the other has it alone now");
+}
+
+/// How many links are sought while a client creates so many Nodes of one address, told by the watch one after another.
+fn sought_for_nodes_of_one_address(count: usize) -> u64 {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let before = field.state.links_sought();
+    for number in 0..count {
+        let mut node = node(&format!("evil-{number:04}"), Ready::Unknown);
+        node.provider = Provider::Unset;
+        node.addresses = Box::new([[10, 99, 0, 1].into()]);
+        field.now = field.now + Span::from_ms(20);
+        let fact = ClusterFact::Applied(Arc::new(node));
+        let _ = field.state.step(field.now, Event::Cluster(fact));
+    }
+    field.state.links_sought() - before
+}
+
+/// A client that may create Nodes gives thousands of them one address. Each that came searched for the links of all before it, and
+/// the engine fell behind the watch.
+#[test]
+fn nodes_of_one_address_cost_no_square() {
+    let (few, many) = (sought_for_nodes_of_one_address(50), sought_for_nodes_of_one_address(200));
+    assert!(many <= few * 8, "{few} links sought for 50 nodes, {many} for 200");
+}
+
+/// Where several Nodes of one address come or go between two searches, each that had the address alone, or has it alone now, is
+/// linked again. A Node that lists its address twice counts once.
+#[test]
+fn node_is_linked_by_an_address_exactly_while_no_other_has_it() {
+    for (others, twice) in [(1, false), (2, false), (3, false), (1, true), (3, true)] {
+        let mut field = linked_by_address(10);
+        let address = address_of(&field, "i001");
+        let name = NodeName::from("other-i001");
+        if twice {
+            field.nodes.get_mut("i001").unwrap().addresses = [&address[..], &address[..]].concat().into();
+            field.sync_nodes();
+        }
+        for round in 0..3 {
+            for number in 0..others {
+                let mut node = node(&format!("evil-{number}"), Ready::Unknown);
+                node.provider = Provider::Unset;
+                node.addresses = address.clone();
+                field.nodes.insert(format!("evil-{number}"), node);
+            }
+            field.sync_nodes();
+            assert!(!linked(&field).contains(&name), "round {round}: beside {others} others, twice: {twice}");
+            // They go, or get other addresses.
+            for number in 0..others {
+                let id = format!("evil-{number}");
+                match round {
+                    0 => {
+                        let Node { name, uid, .. } = field.nodes.remove(&id).unwrap();
+                        field.feed(Event::Cluster(ClusterFact::Deleted { name, uid }));
+                    }
+                    _ => field.nodes.get_mut(&id).unwrap().addresses = Box::new([[10, 99, 0, 1].into()]),
+                }
+            }
+            field.sync_nodes();
+            assert!(
+                linked(&field).contains(&name),
+                "round {round}: alone after {others} others, twice: {twice}"
+            );
+        }
+    }
 }

@@ -110,3 +110,46 @@ fn evidence_of_a_cloud_that_is_not_believed_is_read_when_it_is() {
     let read = field.state.context().cases.values().filter(|case| case.gathered.is_complete()).count();
     assert_eq!(read, 50);
 }
+
+/// A client that may create Nodes lets one name an instance of which the cloud's answer cannot be read (`openstack:///detail`).
+/// It was asked for each ten seconds for as long as its Node was there: 2,160 times in six hours, for each such Node.
+#[test]
+fn instance_of_a_made_up_node_is_asked_for_less_and_less_while_its_reads_fail() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let mut node = node("detail", Ready::Unknown);
+    node.name = "made-up".into();
+    field.nodes.insert("detail".into(), node);
+    let mut asked = 0;
+    for _ in 0..6 * 360 {
+        field.now = field.now + Span::from_s(10);
+        let mut events = VecDeque::from([Event::Cluster(ClusterFact::Alive), Event::Tick]);
+        let nodes = field.nodes.values().cloned().map(Arc::new).collect();
+        events.push_front(Event::Cluster(ClusterFact::Synced(nodes)));
+        if (field.now.ms / 10_000) % 3 == 0 {
+            let fact = CloudFact::read(field.snapshot());
+            events.push_front(Event::Cloud { cloud: CLOUD.into(), fact });
+        }
+        while let Some(event) = events.pop_front() {
+            for effect in field.state.step(field.now, event) {
+                match effect {
+                    Effect::Record { id, .. } => events.push_back(Event::Recorded(id)),
+                    Effect::Look { id, look } => {
+                        let answer = match &look {
+                            Look::Instance(_, instance) if instance.as_str() == "detail" => {
+                                asked += 1;
+                                let text = "openstack: the answer cannot be read as expected".into();
+                                Err(ReadError { kind: ReadErrorKind::Malformed, text, retry_after: None })
+                            }
+                            look => Ok(field.answer(look)),
+                        };
+                        events.push_back(Event::Looked { look: id, answer });
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(asked > 0, "it was never asked for");
+    assert!(asked <= 60, "asked for {asked} times in six hours");
+}

@@ -14,10 +14,10 @@
 //!
 //! # Gaps
 //!
-//! A count that the watch does not come to tell of before it proves itself once more means that an event was lost. A store whose version is
-//! lower than the one that we have seen is another store, or one restored from a backup. Both are reported to the node watch,
-//! which reports `Failed(Gap)` and lists again. The node watch finds a change of a node that neither adds nor removes one by its
-//! own quiet listing (`node_watch`).
+//! A count that the watch does not come to tell of before it proves itself once more means that an event was lost. A store
+//! whose version is lower than the one that we have seen is another store, or one restored from a backup. Both are reported to
+//! the node watch, which reports `Failed(Gap)` and lists again. The node watch finds a change of a node that neither adds nor
+//! removes one by its own quiet listing (`node_watch`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -155,9 +155,9 @@ impl Liveness {
     }
 }
 
-/// The watch has told of as many nodes as were counted, on its way to the moment of the count. So that difference is over, and the
-/// next one is another: where Nodes are created all the time, each count can be a moment ahead of the watch. Past that moment the
-/// same number may come about in another way, and ends nothing.
+/// The watch has told of as many nodes as were counted, on its way to the moment of the count. So that difference is over, and
+/// the next one is another: where Nodes are created all the time, each count can be a moment ahead of the watch. Past that
+/// moment the same number may come about in another way, and ends nothing.
 fn has_told(held: Option<Held>, counted: Counted) -> bool {
     held.is_some_and(|held| counted.count == Some(held.count) && held.version <= counted.version)
 }
@@ -274,9 +274,9 @@ mod tests {
         assert!(liveness.counted(t, Counted { held_before: asked, ..counted(3, 1850) }));
     }
 
-    /// A client creates a Node each few seconds, and each count is read a moment before the watch tells of the newest one. The watch
-    /// is never behind by more than that one, and each gap costs a list of all nodes and the sight of the cluster. Versions are those
-    /// of the whole store, and other objects change beside the nodes.
+    /// A client creates a Node each few seconds, and each count is read a moment before the watch tells of the newest one. The
+    /// watch is never behind by more than that one, and each gap costs a list of all nodes and the sight of the cluster.
+    /// Versions are those of the whole store, and other objects change beside the nodes.
     #[test]
     fn node_that_is_created_with_each_count_is_no_gap() {
         let (liveness, t) = (Liveness::default(), Instant::now());

@@ -69,8 +69,8 @@ async fn a_request_is_found_by_its_subject_and_else_by_who_made_it_over_all_page
     assert_eq!(api.requests().len(), 3, "the machine has no node, so the adapter requests none");
 }
 
-/// A client that may create certificate requests makes eight in the name of a machine, newer than the machine's own. Only a kubelet
-/// without a certificate asks by another name than its Node's: with a bootstrap token, or as OpenShift's bootstrapper.
+/// A client that may create certificate requests makes eight in the name of a machine, newer than the machine's own. Only a
+/// kubelet without a certificate asks by another name than its Node's: with a bootstrap token, or as OpenShift's bootstrapper.
 #[tokio::test(start_paused = true)]
 async fn requests_of_others_push_out_none_of_the_machine() {
     let own = [

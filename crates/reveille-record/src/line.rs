@@ -22,8 +22,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Highest number of a line, a fence or a segment. No ledger comes near it. A higher one was not counted by a ledger, but is damage;
-/// were it taken, the next one would overflow, and fences begin at 0 again.
+/// Highest number of a line, a fence or a segment. No ledger comes near it. A higher one was not counted by a ledger, but is
+/// damage; were it taken, the next one would overflow, and fences begin at 0 again.
 pub(crate) const NUMBER_MAX: u64 = u64::MAX >> 1;
 
 /// Number of a line in the ledger, from 1, without gaps over all segments. Openings and headers take one, too.

@@ -24,8 +24,8 @@ fn write_segment(state: &Path, name: &str, number: u64, fence: u64) {
     fs::write(state.join("ledger").join(name), line).unwrap();
 }
 
-/// The lock's card has no checksum, and its fence counts beside those of the ledger. One that no fence can follow ended each start
-/// in a panic; without the check for overflow the next fence was 0, and a process that had lost the lead would have had it.
+/// The lock's card has no checksum, and its fence counts beside those of the ledger. One that no fence can follow ended each
+/// start in a panic; without the check for overflow the next fence was 0, and a process that had lost the lead would have had it.
 #[test]
 fn fence_in_the_lock_file_that_none_can_follow_is_damage() {
     let state = tempfile::tempdir().unwrap();

@@ -44,7 +44,8 @@ pub(super) struct Newcomer {
     pub(super) after: IntentId,
     /// Replacements whose machine was there still: it is the successor of none of them.
     pub(super) beside: Vec<IntentId>,
-    /// Since when it has answered without a break, in our sight. Two machines, each of which falls within its dwell, prove nothing.
+    /// Since when it has answered without a break, in our sight. Two machines, each of which falls within its dwell, prove
+    /// nothing.
     well_since: Option<Time>,
 }
 

@@ -22,8 +22,8 @@ use crate::observe::cloud::Unlisted;
 use super::cases::Blind;
 use super::{LookFor, State, Wake};
 
-/// The longest wait where no cloud's answer can be read. A client that may create Nodes may write a providerID that names something
-/// else than an instance (`openstack:///detail`); asked for each ten seconds, each such Node cost 360 reads an hour.
+/// The longest wait where no cloud's answer can be read. A client that may create Nodes may write a providerID that names
+/// something else than an instance (`openstack:///detail`); asked for each ten seconds, each such Node cost 360 reads an hour.
 const UNREAD_AGAIN: Span = Span::from_min(15);
 
 /// How often a machine is asked for that is there and carries no mark of ours. Whether it is gone is not urgent: it may be of

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A request skips the waiting time and nothing else. The controller first reads evidence, and checks budgets, interlocks
-//! and invariants as for any other repair. Each value counts once, also over a restart, because the ledger holds it. Of values that
-//! come too often the last one counts, a little later (`told_seldom`).
+//! and invariants as for any other repair. Each value counts once, also over a restart, because the ledger holds it. Of values
+//! that come too often the last one counts, a little later (`told_seldom`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

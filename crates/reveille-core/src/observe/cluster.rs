@@ -375,9 +375,9 @@ impl ClusterView {
         }
     }
 
-    /// Another Node's link can depend on this Node's having an address only where that one alone has the address beside it, and no
-    /// strong link. Of three such Nodes none is linked by it, whether a fourth comes or goes: where a client gives a thousand Nodes
-    /// one address, each would search for the links of all.
+    /// Another Node's link can depend on this Node's having an address only where that one alone has the address beside it,
+    /// and no strong link. Of three such Nodes none is linked by it, whether a fourth comes or goes: where a client gives a
+    /// thousand Nodes one address, each would search for the links of all.
     fn note_moved(&mut self, node: &Node) {
         let is_other = |name: &&NodeName| **name != node.name && self.weak.contains(*name);
         let has_one_other = |address: &&IpAddr| {

@@ -137,8 +137,8 @@ fn sought_for_nodes_of_one_address(count: usize) -> u64 {
     field.state.links_sought() - before
 }
 
-/// A client that may create Nodes gives thousands of them one address. Each that came searched for the links of all before it, and
-/// the engine fell behind the watch.
+/// A client that may create Nodes gives thousands of them one address. Each that came searched for the links of all before it,
+/// and the engine fell behind the watch.
 #[test]
 fn nodes_of_one_address_cost_no_square() {
     let (few, many) = (sought_for_nodes_of_one_address(50), sought_for_nodes_of_one_address(200));

@@ -161,8 +161,8 @@ fn machine_that_had_joined_and_comes_back_into_sight_proves_no_replacement() {
     }
 }
 
-/// Joining may take for ever. A machine that was made in our sight has served for an hour. A person takes its marks off, its kubelet
-/// stops, and the marks are put back: it had joined, and is not joining still.
+/// Joining may take for ever. A machine that was made in our sight has served for an hour. A person takes its marks off, its
+/// kubelet stops, and the marks are put back: it had joined, and is not joining still.
 #[test]
 fn machine_that_was_made_in_sight_and_comes_back_silent_is_repaired() {
     let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));
@@ -185,8 +185,8 @@ fn machine_that_was_made_in_sight_and_comes_back_silent_is_repaired() {
     }
 }
 
-/// Joining may take for ever. The Node of a new machine is not Ready yet, which it may be for as long as it takes; we are restarted,
-/// and it counts as one that had served.
+/// Joining may take for ever. The Node of a new machine is not Ready yet, which it may be for as long as it takes; we are
+/// restarted, and it counts as one that had served.
 #[test]
 fn machine_that_joins_for_as_long_as_it_takes_is_not_rebooted_after_a_restart() {
     let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));

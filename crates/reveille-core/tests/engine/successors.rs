@@ -160,8 +160,8 @@ fn newcomer_that_proved_one_replacement_proves_no_other_to_the_next_process() {
     }
 }
 
-/// A deletion is on its way when a machine joins that others made. Then it takes effect. To the process that called, that machine is
-/// no successor, and to the next one it is.
+/// A deletion is on its way when a machine joins that others made. Then it takes effect. To the process that called, that
+/// machine is no successor, and to the next one it is.
 #[test]
 fn machine_that_joined_before_the_deletion_took_effect_proves_it_to_no_process() {
     for restart in [false, true] {
@@ -184,8 +184,8 @@ fn machine_that_joined_before_the_deletion_took_effect_proves_it_to_no_process()
     }
 }
 
-/// What is made from the pool's template runs for less than its dwell, and falls. Two of them, one behind the other, look like one
-/// that answers for a minute.
+/// What is made from the pool's template runs for less than its dwell, and falls. Two of them, one behind the other, look like
+/// one that answers for a minute.
 #[test]
 fn two_newcomers_each_of_which_falls_within_its_dwell_prove_nothing() {
     for restart in [false, true] {
@@ -211,8 +211,8 @@ fn two_newcomers_each_of_which_falls_within_its_dwell_prove_nothing() {
     }
 }
 
-/// Each of several replacements has a successor, and the process that began in the middle knows how many it may credit: as the one
-/// before it, rotated or not.
+/// Each of several replacements has a successor, and the process that began in the middle knows how many it may credit: as the
+/// one before it, rotated or not.
 #[test]
 fn three_replacements_of_one_pool_are_credited_to_three_newcomers_whichever_process_looks() {
     for (restarts, rotated) in [(0, false), (1, false), (1, true), (3, false), (3, true)] {

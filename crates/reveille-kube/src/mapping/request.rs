@@ -3,8 +3,9 @@
 //! A request belongs to the node that its subject names. Where the subject cannot be read, it belongs to the node that made it. A
 //! kubelet that bootstraps authenticates with its token, and only the subject says which machine that is.
 //!
-//! A subject is whatever the client wrote that made the request. One whose name tells that it is no kubelet of that machine counts for
-//! nothing: eight requests of another Node in a machine's name would push the machine's own out of those that are looked at.
+//! A subject is whatever the client wrote that made the request. One whose name tells that it is no kubelet of that machine
+//! counts for nothing: eight requests of another Node in a machine's name would push the machine's own out of those that are
+//! looked at.
 
 use std::sync::Arc;
 

@@ -519,7 +519,7 @@ impl Drive {
         machines as f64 * self.now.since(self.began).ms as f64 / 86_400_000.0
     }
 
-    /// Has every step judged by the world's truth as well. Begin with it: a oracle that comes late has missed the trail.
+    /// Has every step judged by the world's truth as well. Begin with it: an oracle that comes late has missed the trail.
     #[must_use]
     pub fn judged(mut self) -> Self {
         self.oracle = Some(Box::default());

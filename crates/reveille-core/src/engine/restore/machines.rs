@@ -45,8 +45,8 @@ impl Replay {
                     memory.node = Some(node);
                     memory.pool = pool;
                     (memory.left, memory.lost_together) = (None, false);
-                    // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement. Where it
-                    // was not Ready yet, a record behind this one says so.
+                    // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
+                    // Where it was not Ready yet, a record behind this one says so.
                     memory.born = None;
                 }
             }

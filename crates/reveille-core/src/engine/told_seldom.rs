@@ -32,17 +32,15 @@ pub(super) struct ToldSeldom {
 impl ToldSeldom {
     /// Counts this time, where the ledger may be told of the machine now.
     pub(super) fn may_tell(&mut self, machine: &MachineKey, now: Time) -> bool {
-        let next = self.next(machine, now);
-        let may = next <= latest(now);
-        if may {
-            self.until.insert(machine.clone(), next);
-        }
+        let until = self.until(machine, now);
+        let may = until + TOLD_AGAIN <= latest(now);
+        self.until.insert(machine.clone(), if may { until + TOLD_AGAIN } else { until });
         may
     }
 
-    fn next(&self, machine: &MachineKey, now: Time) -> Time {
-        // The clock may have gone back since.
-        self.until.get(machine).map_or(now, |until| (*until).clamp(now, latest(now))) + TOLD_AGAIN
+    /// The clock may have gone back since: what is put off is told all the same.
+    fn until(&self, machine: &MachineKey, now: Time) -> Time {
+        self.until.get(machine).map_or(now, |until| (*until).clamp(now, latest(now)))
     }
 
     /// The ledger is told of this machine later.
@@ -56,9 +54,14 @@ impl ToldSeldom {
     }
 
     /// What was put off, of machines that may be told of by now.
-    pub(super) fn due(&self, now: Time) -> Vec<MachineKey> {
-        let may = |machine: &&MachineKey| self.next(machine, now) <= latest(now);
-        self.put_off.keys().filter(may).cloned().collect()
+    pub(super) fn due(&mut self, now: Time) -> Vec<MachineKey> {
+        let mut due: Vec<MachineKey> = self.put_off.keys().cloned().collect();
+        due.retain(|machine| {
+            let until = self.until(machine, now);
+            self.until.insert(machine.clone(), until);
+            until + TOLD_AGAIN <= latest(now)
+        });
+        due
     }
 
     pub(super) fn forget(&mut self, machine: &MachineKey) {
@@ -96,5 +99,7 @@ mod tests {
         assert_eq!([told.due(at(119)).len(), told.due(at(120)).len()], [0, 1]);
         assert_eq!([told.take(&machine), told.take(&machine)], [true, false]);
         assert_eq!(told.due(at(120)), []);
+        told.put_off(&machine, true);
+        assert_eq!([-1000, -900, -880].map(|s| told.due(at(s)).len()), [0, 0, 1], "the clock went back");
     }
 }

@@ -339,7 +339,7 @@ fn is_last_allowed(context: &PlanContext<'_>, case: &Case, index: usize) -> bool
 /// failed all the same once the group is back. What merely follows from another finding goes with it, but for a first boot,
 /// which is over: a machine that had no network did not reach the API server either, and its successor may. What events alone
 /// tell counts for nothing here: without the reboot, the next step is a deletion.
-fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
+pub fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
     let is_likely = |finding: &&Finding| finding.confidence >= Confidence::Likely;
     let over = |finding: &&Finding| finding.cause.entry().is_some_and(|entry| entry.first_boot);
     let first = findings.first().into_iter();

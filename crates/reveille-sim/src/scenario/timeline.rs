@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{IncidentId, IntentId};
+use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{self, Next};
 use reveille_core::record::{Domain, Joined, Record};
@@ -77,6 +78,9 @@ pub(crate) struct Timeline {
     intents: BTreeMap<IntentId, String>,
     told: BTreeSet<(String, String)>,
     doubts: BTreeMap<&'static str, String>,
+    /// Machines that have joined and were not Ready then: the record of their first Ready tells nothing new.
+    not_ready_yet: BTreeSet<MachineKey>,
+    joined: BTreeSet<MachineKey>,
     looked_at: Option<Time>,
 }
 
@@ -89,6 +93,8 @@ impl Timeline {
             intents: BTreeMap::new(),
             told: BTreeSet::new(),
             doubts: BTreeMap::new(),
+            not_ready_yet: BTreeSet::new(),
+            joined: BTreeSet::new(),
             looked_at: None,
         }
     }
@@ -222,17 +228,11 @@ impl Timeline {
             Record::Width { domain, width, not_before, .. } => {
                 self.of_width(at, domain, *width, not_before.is_some());
             }
-            Record::Left { machine, why, .. } => {
-                let who = cast.plain(&machine.to_string());
-                self.push(at, Side::Reveille, &who, &format!("leaves on purpose: {why}"));
+            Record::Left { .. } | Record::Joined { .. } | Record::Born { .. } => {
+                self.of_machines(at, record, cast);
             }
-            Record::Joined { machines, .. } if at.since(self.start) > Span::from_min(1) => {
-                self.tell_joined(at, machines, cast);
-            }
-            Record::Joined { .. }
-            | Record::Started { .. }
+            Record::Started { .. }
             | Record::Cluster { .. }
-            | Record::Born { .. }
             | Record::Cordoned { .. }
             | Record::Traced { .. }
             | Record::Forgotten { .. }
@@ -251,8 +251,28 @@ impl Timeline {
         }
     }
 
+    fn of_machines(&mut self, at: Time, record: &Record, cast: &Cast) {
+        match record {
+            Record::Left { machine, why, .. } => {
+                let who = cast.plain(&machine.to_string());
+                self.push(at, Side::Reveille, &who, &format!("leaves on purpose: {why}"));
+            }
+            Record::Joined { machines, .. } if at.since(self.start) > Span::from_min(1) => {
+                self.tell_joined(at, machines, cast);
+            }
+            Record::Born { machine, .. } if self.joined.contains(machine) => {
+                self.not_ready_yet.insert(machine.clone());
+            }
+            _ => {}
+        }
+    }
+
     fn tell_joined(&mut self, at: Time, machines: &[Joined], cast: &Cast) {
         for Joined { machine, .. } in machines {
+            self.joined.insert(machine.clone());
+            if self.not_ready_yet.remove(machine) {
+                continue;
+            }
             self.push(at, Side::Reveille, &cast.plain(&machine.to_string()), "has joined");
         }
     }

@@ -8,7 +8,7 @@ use reveille_core::model::blocker::Blocker;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::context::{Case, PlanContext};
-use reveille_core::plan::decide::{Decision, Next, decide, due_at};
+use reveille_core::plan::decide::{Decision, Next, decide, due_at, useless};
 use reveille_core::plan::interlock;
 use reveille_core::plan::ladder;
 use reveille_core::remedies::{AskAgent, Rung, ladder, rejoin};
@@ -52,10 +52,9 @@ fn since_sight(context: &PlanContext<'_>, case: &Case, until: Time) -> Option<St
 /// What an incident waits for: the first repair step from the present one on that is allowed and would help.
 fn then(context: &PlanContext<'_>, case: &Case) -> String {
     let incident = &case.incident;
-    let cause = incident.cause();
     let rungs = ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
     for rung in rungs.copied() {
-        if ladder::no_use(rung, cause).is_some() {
+        if useless(rung, &incident.findings).is_some() {
             continue;
         }
         match (interlock::mode_of(context, case, rung.class()), rung) {

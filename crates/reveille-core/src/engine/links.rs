@@ -14,7 +14,6 @@ use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::node::Ready;
 use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::join;
-use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 
 use super::{JOINED_MAX, State};
@@ -194,7 +193,7 @@ impl State {
         for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
             self.outbox.record(Record::Joined { at: self.now, machines: machines.to_vec() });
             for Joined { machine, .. } in machines {
-                let born = self.context().seen(machine).and_then(|(_, seen)| Remembered::of(seen).born);
+                let born = self.context().seen(machine).and_then(|(_, seen)| seen.joins_since());
                 if let Some(at) = born {
                     self.outbox.record(Record::Born { at, machine: machine.clone() });
                 }

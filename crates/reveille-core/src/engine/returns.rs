@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::id::NodeName;
-use crate::model::lease::Renewal;
+use crate::model::lease::{Renewal, Shown};
 
 use super::State;
 
@@ -24,22 +24,16 @@ const RENEWALS: u8 = 2;
 /// The Nodes that are there and unproved, each with its lease.
 pub(super) type Unproved = BTreeMap<NodeName, Watched>;
 
-/// A lease, as it was listed last and before that, and how often it was one that neither of the two was.
+/// A lease, as it was listed, and how often it was renewed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watched {
-    listed: Option<Renewal>,
-    earlier: Option<Renewal>,
+    listed: Option<Shown>,
     renewals: u8,
 }
 
 impl Watched {
     fn note(&mut self, now: Renewal) {
-        if self.listed == Some(now) {
-            return;
-        }
-        // Of two API servers one may have an older cache, which shows it as it was.
-        let is_renewed = self.listed.is_some() && self.earlier != Some(now);
-        self.earlier = self.listed.replace(now);
+        let is_renewed = self.listed.get_or_insert(Shown::first(now)).take(now);
         self.renewals = self.renewals.saturating_add(u8::from(is_renewed));
     }
 }

@@ -34,6 +34,32 @@ impl Renewal {
     }
 }
 
+/// What the lists showed of one lease: the last one, and what was shown before that changed. Of two API servers one may have an
+/// older cache: a lease that is shown in turn as two old ones is renewed by no kubelet.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// In the last list.
+    pub last: Renewal,
+    earlier: Renewal,
+}
+
+impl Shown {
+    /// The first list that has it.
+    pub const fn first(last: Renewal) -> Self {
+        Self { last, earlier: last }
+    }
+
+    /// Takes in the next list. True where the lease was renewed.
+    pub fn take(&mut self, now: Renewal) -> bool {
+        if self.last == now {
+            return false;
+        }
+        let is_renewed = self.earlier != now;
+        self.earlier = std::mem::replace(&mut self.last, now);
+        is_renewed
+    }
+}
+
 /// A complete list of node leases, in the order in which it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leases {

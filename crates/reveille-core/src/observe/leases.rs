@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::model::id::NodeName;
 use crate::model::jump::Jump;
-use crate::model::lease::{Leases, Renewal};
+use crate::model::lease::{Leases, Renewal, Shown};
 use crate::model::time::{Span, Time};
 
 /// What lists of leases said so long ago says nothing of now. As long as a machine that its cloud denies counts as away.
@@ -36,10 +36,7 @@ const DOUBT_GOES_ON: Span = Span::from_min(2);
 #[derive(Clone, Debug)]
 pub(super) struct LeaseBook {
     names: Arc<[NodeName]>,
-    renewals: Vec<Renewal>,
-    /// What each list before the last change showed. Of two API servers one may have an older cache: a lease that is shown in
-    /// turn as two old ones is renewed by no kubelet.
-    earlier: Vec<Renewal>,
+    shown: Vec<Shown>,
     changed_at: Vec<Time>,
     /// When the last list came.
     listed_at: Time,
@@ -70,8 +67,7 @@ impl Default for LeaseBook {
         let none: [NodeName; 0] = [];
         Self {
             names: Arc::from(none),
-            renewals: Vec::new(),
-            earlier: Vec::new(),
+            shown: Vec::new(),
             changed_at: Vec::new(),
             listed_at: Time::default(),
             has_node: Vec::new(),
@@ -100,13 +96,10 @@ impl LeaseBook {
         let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
         if self.names == *list.names() {
             self.names = list.names().clone();
-            let rows = self.renewals.iter_mut().zip(&mut self.earlier).zip(&mut self.changed_at);
-            for (((known, earlier), changed_at), renewal) in rows.zip(list.renewals()) {
-                if known != renewal {
-                    if earlier != renewal {
-                        *changed_at = now;
-                    }
-                    *earlier = std::mem::replace(known, *renewal);
+            let rows = self.shown.iter_mut().zip(&mut self.changed_at);
+            for ((shown, changed_at), renewal) in rows.zip(list.renewals()) {
+                if shown.take(*renewal) {
+                    *changed_at = now;
                 }
             }
         } else {
@@ -134,35 +127,32 @@ impl LeaseBook {
     /// Others have a lease now. Who had the same one keeps its time; for one that lists lacked until `before`, that time stood
     /// still.
     fn merge(&mut self, now: Time, before: Time, list: &Leases) {
-        let shown = self.renewals.iter().zip(&self.earlier);
-        let mut known = self.names.iter().zip(shown).zip(&self.changed_at).peekable();
+        let mut known = self.names.iter().zip(&self.shown).zip(&self.changed_at).peekable();
         let mut lacked = Vec::new();
-        let mut lacks = |((name, (renewal, _)), at): ((&NodeName, (&Renewal, &Renewal)), &Time)| {
-            lacked.push((name.clone(), Lacked { renewal: *renewal, changed_at: *at, listed_at: before }));
+        let mut lacks = |((name, shown), at): ((&NodeName, &Shown), &Time)| {
+            lacked.push((name.clone(), Lacked { renewal: shown.last, changed_at: *at, listed_at: before }));
         };
-        let (mut changed_at, mut earlier) = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
+        let mut rows = (Vec::with_capacity(list.len()), Vec::with_capacity(list.len()));
         for (name, renewal) in list.iter() {
             while let Some(row) = known.next_if(|((known, _), _)| *known < name) {
                 lacks(row);
             }
-            let (at, one_before) = match known.next_if(|((known, _), _)| *known == name) {
-                Some(((_, (same, one_before)), at)) if *same == renewal => (*at, *one_before),
-                Some(((_, (other, one_before)), at)) => {
-                    (if *one_before == renewal { *at } else { now }, *other)
+            rows.extend([match known.next_if(|((known, _), _)| *known == name) {
+                Some(((_, shown), at)) => {
+                    let mut shown = *shown;
+                    let is_renewed = shown.take(renewal);
+                    (shown, if is_renewed { now } else { *at })
                 }
                 None => {
                     let same = self.lacked.remove(name).filter(|lease| lease.renewal == renewal);
-                    (same.map_or(now, |lease| before - lease.age()), renewal)
+                    (Shown::first(renewal), same.map_or(now, |lease| before - lease.age()))
                 }
-            };
-            changed_at.push(at);
-            earlier.push(one_before);
+            }]);
         }
         known.for_each(lacks);
-        (self.changed_at, self.earlier) = (changed_at, earlier);
+        (self.shown, self.changed_at) = rows;
         self.lacked.extend(lacked.into_iter().filter(|(name, _)| !self.bereft.contains_key(name)));
         self.names = list.names().clone();
-        self.renewals = list.renewals().to_vec();
         self.has_node = Vec::new();
     }
 
@@ -192,7 +182,7 @@ impl LeaseBook {
 
     /// The lease of this node, as it was listed last.
     pub(super) fn renewal(&self, name: &NodeName) -> Option<Renewal> {
-        let listed = self.row(name).map(|row| self.renewals[row]);
+        let listed = self.row(name).map(|row| self.shown[row].last);
         listed.or_else(|| self.lacked.get(name).map(|lease| lease.renewal))
     }
 

@@ -69,7 +69,7 @@ impl Remembered {
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
         let (pool, signs) = (seen.pool().cloned(), seen.signs.clone());
-        let born = (seen.is_known_since_birth() && !seen.was_ready).then_some(seen.known_since);
+        let born = seen.joins_since();
         Self { node, pool, left, born, signs, ..Self::default() }
     }
 }
@@ -79,5 +79,10 @@ impl Seen {
     /// never had one.
     pub const fn is_known_since_birth(&self) -> bool {
         self.born_in_sight && !self.may_have_served
+    }
+
+    /// Since when it has been watched, where it has not been Ready in all its life.
+    pub fn joins_since(&self) -> Option<Time> {
+        (self.is_known_since_birth() && !self.was_ready).then_some(self.known_since)
     }
 }

@@ -49,6 +49,7 @@ mod recounted;
 mod released;
 mod removal;
 mod replaced;
+mod replacing;
 mod restart;
 mod restraint;
 mod rotation;

@@ -1,77 +1,15 @@
 //! Which machines are newcomers, whichever process looks: those that were made in our sight and have not been Ready before.
 
-use reveille_core::effect::Call;
-use reveille_core::model::id::IntentId;
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
-use reveille_core::plan::budget::REPLACEMENT_FAILED;
-use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
+use super::replacing::{
+    blamed, counted, deletes, fails, is_made, proved, three_fail, three_failed_replacements,
+};
 use super::steps::{made, min, roster_with, set};
-
-fn fails(field: &mut Field, id: &str) {
-    field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
-    field.nodes.remove(id);
-}
-
-/// The next machine is made after the last list.
-fn between_lists(field: &mut Field) {
-    while field.now.ms / 10_000 % 3 != 1 {
-        field.run(Span::from_s(10));
-    }
-}
-
-fn is_made(field: &mut Field, id: &str) {
-    between_lists(field);
-    field.add_machine(id, true);
-}
-
-fn proved(field: &Field) -> Vec<IntentId> {
-    let proved = |record: &Record| match record {
-        Record::Width { proved, .. } => *proved,
-        _ => None,
-    };
-    field.records.iter().filter_map(proved).collect()
-}
-
-fn blamed(field: &Field) -> Vec<String> {
-    let blamed = |record: &Record| match record {
-        Record::FaultSeen { instance, fault, .. } if **fault == *REPLACEMENT_FAILED => {
-            Some(instance.to_string())
-        }
-        _ => None,
-    };
-    field.records.iter().filter_map(blamed).collect()
-}
-
-fn counted(field: &Field) -> u32 {
-    field.state.context().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
-}
-
-fn deletes(field: &Field) -> usize {
-    field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance(_))).count()
-}
-
-fn three_fail(field: &mut Field) {
-    for id in ["i001", "i002", "i003"] {
-        fails(field, id);
-        let calls = field.calls.len();
-        field.run_until(min(180), |field| field.calls.len() > calls);
-        field.run(min(60));
-    }
-    assert_eq!(counted(field), 3);
-}
-
-fn three_failed_replacements() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(5));
-    three_fail(&mut field);
-    field
-}
 
 /// The Node of a successor registers, and is not Ready before its network is there. Meanwhile we are restarted.
 #[test]

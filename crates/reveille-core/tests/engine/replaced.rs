@@ -13,11 +13,7 @@ use reveille_core::plan::budget::REPLACEMENT_FAILED;
 use reveille_core::record::Record;
 
 use super::fixture::{CLOUD, Field, instance, node, roster, stamp};
-
-fn fails(field: &mut Field, id: &str) {
-    field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
-    field.nodes.remove(id);
-}
+use super::replacing::{between_lists, counted, fails, three_failed_replacements};
 
 /// Made after the last listing: it is seen being born.
 fn is_made(field: &mut Field, id: &str) {
@@ -162,24 +158,6 @@ fn replay_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
     assert!(field.state.context().book.deleted().any(|id| *id == InstanceId::from("i004")));
 }
 
-/// Three replacements that failed, one after another, and what was counted for them.
-fn three_failed_replacements() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(Span::from_min(5));
-    for id in ["i001", "i002", "i003"] {
-        fails(&mut field, id);
-        let calls = field.calls.len();
-        field.run_until(Span::from_min(180), |field| field.calls.len() > calls);
-        field.run(Span::from_min(60));
-    }
-    assert_eq!(counted(&field), 3);
-    field
-}
-
-fn counted(field: &Field) -> u32 {
-    field.state.context().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
-}
-
 fn is_repaired_again(field: &mut Field, what: &str) {
     field.run(Span::from_min(60));
     fails(field, "i007");
@@ -245,13 +223,6 @@ fn what_is_counted_is_no_more_in_doubt_for_the_next_process() {
         field.nodes.insert("old".into(), node("old", Ready::True));
         field.run(Span::from_min(30));
         assert_eq!(counted(&field), count, "{number}");
-    }
-}
-
-/// The next machine is made after the last list.
-fn between_lists(field: &mut Field) {
-    while field.now.ms / 10_000 % 3 != 1 {
-        field.run(Span::from_s(10));
     }
 }
 

@@ -2,58 +2,17 @@
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::Event;
-use reveille_core::model::id::IntentId;
-use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Span;
-use reveille_core::plan::budget::REPLACEMENT_FAILED;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
+use super::replacing::{blamed, counted, deletes, fails, is_made, proved};
 use super::steps::{made, min, run_with, set};
-
-fn fails(field: &mut Field, id: &str) {
-    field.instances.get_mut(id).unwrap().state = InstanceState::Errored;
-    field.nodes.remove(id);
-}
-
-/// The next machine is made after the last list.
-fn between_lists(field: &mut Field) {
-    while field.now.ms / 10_000 % 3 != 1 {
-        field.run(Span::from_s(10));
-    }
-}
-
-fn is_made(field: &mut Field, id: &str) {
-    between_lists(field);
-    field.add_machine(id, true);
-}
 
 fn under_way(field: &Field) -> usize {
     field.state.context().book.operations.len()
-}
-
-fn proved(field: &Field) -> Vec<IntentId> {
-    let proved = |record: &Record| match record {
-        Record::Width { proved, .. } => *proved,
-        _ => None,
-    };
-    field.records.iter().filter_map(proved).collect()
-}
-
-fn blamed(field: &Field) -> Vec<String> {
-    let blamed = |record: &Record| match record {
-        Record::FaultSeen { instance, fault, .. } if **fault == *REPLACEMENT_FAILED => {
-            Some(instance.to_string())
-        }
-        _ => None,
-    };
-    field.records.iter().filter_map(blamed).collect()
-}
-
-fn counted(field: &Field) -> u32 {
-    field.state.context().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
 }
 
 /// Four at once, in two zones.
@@ -70,10 +29,6 @@ fn two_zones(roster: Roster) -> Field {
     }
     field.run(min(5));
     field
-}
-
-fn deletes(field: &Field) -> usize {
-    field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance(_))).count()
 }
 
 /// Two machines are replaced at once. The deletion that was begun later takes effect first, and its successor joins; a moment

@@ -245,11 +245,11 @@ pub(crate) async fn ask(adapters: &Adapters, judge: &Judge, look: Look) -> Resul
     ask_one(adapters.of_look(&look), look).await
 }
 
-async fn ask_one(adapter: Option<&LimitedAdapter>, look: Look) -> Result<Answer, ReadError> {
-    let Some(adapter) = adapter else { return Err(too_slow("a cloud that the roster does not have")) };
+async fn ask_one(limited: Option<&LimitedAdapter>, look: Look) -> Result<Answer, ReadError> {
+    let Some(limited) = limited else { return Err(too_slow("a cloud that the roster does not have")) };
     // The program never closes the semaphore.
-    let _place = adapter.looks.acquire().await;
-    adapter.adapter.look(look).await
+    let _place = limited.looks.acquire().await;
+    limited.adapter.look(look).await
 }
 
 /// Runs the reads that the engine asks for, and those that it asks for then. False when time ran out.

@@ -112,8 +112,8 @@ impl Executor {
 
     /// Tells the cloud's poller to list now.
     pub(crate) fn list(&self, cloud: &CloudName) {
-        if let Some(adapter) = self.adapters.clouds.get(cloud) {
-            adapter.adapter.list_now();
+        if let Some(limited) = self.adapters.clouds.get(cloud) {
+            limited.adapter.list_now();
         }
     }
 
@@ -163,21 +163,21 @@ impl Executor {
 }
 
 /// The answer of this adapter within the deadline, or why there is none.
-async fn answered(adapter: Option<&LimitedAdapter>, look: &Look) -> Result<Answer, ReadError> {
-    let Some(adapter) = adapter else {
+async fn answered(limited: Option<&LimitedAdapter>, look: &Look) -> Result<Answer, ReadError> {
+    let Some(limited) = limited else {
         return Err(unread(look, ReadErrorKind::Unavailable, "the roster has no such cloud"));
     };
-    match timeout(LOOK_WITHIN, guarded(read(adapter, look.clone()))).await {
+    match timeout(LOOK_WITHIN, guarded(read(limited, look.clone()))).await {
         Ok(Some(answer)) => answer,
         Ok(None) => Err(unread(look, ReadErrorKind::Malformed, "the reader failed; this is a fault of ours")),
         Err(_) => Err(unread(look, ReadErrorKind::TimedOut, "no answer within 60 s")),
     }
 }
 
-async fn read(adapter: &LimitedAdapter, look: Look) -> Result<Answer, ReadError> {
+async fn read(limited: &LimitedAdapter, look: Look) -> Result<Answer, ReadError> {
     // The program never closes the semaphore; the wait for a permit counts toward the caller's deadline.
-    let _place = adapter.looks.acquire().await;
-    adapter.adapter.look(look).await
+    let _place = limited.looks.acquire().await;
+    limited.adapter.look(look).await
 }
 
 /// Sixty kilobytes of console take milliseconds, and a thousand machines may fail at once, so the loop
@@ -220,16 +220,16 @@ async fn beside<T: Send + 'static>(
     }
 }
 
-async fn perform(adapter: &LimitedAdapter, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
+async fn perform(limited: &LimitedAdapter, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
     let until = Instant::now() + PLACE_WITHIN;
-    let Ok(_place) = timeout_at(until, adapter.calls.acquire()).await else {
+    let Ok(_place) = timeout_at(until, limited.calls.acquire()).await else {
         let text = "other calls to the same cloud took too long";
         return Outcome::NotSent { text: Arc::from(text), retry_after: None };
     };
     if let Err(outcome) = proved(leads, fence, &call, until).await {
         return outcome;
     }
-    match timeout(CALL_WITHIN, guarded(adapter.adapter.call(call))).await {
+    match timeout(CALL_WITHIN, guarded(limited.adapter.call(call))).await {
         Ok(Some(outcome)) => outcome,
         Ok(None) => Outcome::Unknown { text: Arc::from("the performer failed; this is a fault of ours") },
         Err(_) => Outcome::Unknown { text: Arc::from("no answer within 120 s") },

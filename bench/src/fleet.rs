@@ -55,9 +55,9 @@ pub(crate) trait Onlooker {
     fn took_in(&mut self, look: LookId);
 }
 
-struct Nobody;
+struct NoOnlooker;
 
-impl Onlooker for Nobody {
+impl Onlooker for NoOnlooker {
     fn sees(&mut self, _: &Effect) -> Option<Answer> {
         None
     }
@@ -249,7 +249,7 @@ impl Fleet {
 
     /// One event; whatever is to be recorded is at once, calls are accepted, reads are answered as of a machine that is well.
     pub(crate) fn feed(&mut self, event: Event) {
-        self.drive(event, &mut Nobody);
+        self.drive(event, &mut NoOnlooker);
     }
 
     /// The same, with an observer that may answer reads otherwise.

@@ -59,7 +59,7 @@ spoil_running() { # WHAT: containerd runs, nothing has joined yet
 spoil_joined() { # WHAT: the join is over, one way or the other
   local pem=$dir/var-lib-kubelet/pki/kubelet-client-current.pem subject
   case $1 in
-    other-name) sed -i 's|KUBELET_KUBEADM_ARGS="|KUBELET_KUBEADM_ARGS="--hostname-override=somebody-else |' "$dir/var-lib-kubelet/kubeadm-flags.env"; kubelet_restart "$node" >/dev/null ;;
+    other-name) sed -i 's|KUBELET_KUBEADM_ARGS="|KUBELET_KUBEADM_ARGS="--hostname-override=another-name |' "$dir/var-lib-kubelet/kubeadm-flags.env"; kubelet_restart "$node" >/dev/null ;;
     expired-certificate)
       kubelet_stop "$node" >/dev/null
       subject="/O=system:nodes/CN=system:node:$node"

@@ -188,7 +188,7 @@ mod tests {
     /// A call hangs while the counts start again from zero, and its answer is given up after that: the proxy then knows its kind,
     /// and no call of it.
     #[test]
-    fn write_that_was_asked_before_the_counts_began_is_none_of_theirs() {
+    fn write_asked_before_the_counts_began_is_not_counted() {
         let count = |calls| Count { calls, bytes_out: 0, forwarded: calls, write: true };
         let ec2 = [("POST ModifyNetworkInterfaceAttribute".to_owned(), count(0))];
         let kube = [("DELETE /api/v1/nodes/{name}".to_owned(), count(1))];

@@ -65,7 +65,7 @@ pub fn play(chosen: &[&Scenario], rigs: &[String], work: &Path, score: &Score) {
     let begun = Instant::now();
     let reveille = match Reveille::build() {
         Ok(reveille) => reveille,
-        Err(why) => return nobody_plays(&queue, &why, score),
+        Err(why) => return no_lane_plays(&queue, &why, score),
     };
     say(&format!("reveille is built ({:.1} s)\n", begun.elapsed().as_secs_f64()));
     let Some((first, others)) = rigs.split_first() else { return };
@@ -91,7 +91,7 @@ pub fn play(chosen: &[&Scenario], rigs: &[String], work: &Path, score: &Score) {
             play_again(lab, &queue, score);
         }
         Err(why) => {
-            nobody_plays(&queue, why, score);
+            no_lane_plays(&queue, why, score);
             judge(&queue, "one run, for want of a rig", score);
         }
     }
@@ -112,7 +112,7 @@ fn open(rig: &str, reveille: Reveille, work: &Path) -> Result<Lab> {
 }
 
 /// Whatever is left cannot be played.
-fn nobody_plays(queue: &Queue<'_>, why: &anyhow::Error, score: &Score) {
+fn no_lane_plays(queue: &Queue<'_>, why: &anyhow::Error, score: &Score) {
     while let Some(scenario) = queue.take_any() {
         if why.is::<NotRun>() {
             score.not_run(scenario, &format!("{why:#}"));

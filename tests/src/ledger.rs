@@ -51,8 +51,8 @@ pub struct Incident {
 pub struct Intent {
     /// Its number.
     pub id: IntentId,
-    /// Which rung of its incident's ladder.
-    pub rung: u8,
+    /// Which repair step of its incident's escalation.
+    pub repair_step: u8,
     /// What was to be called.
     pub call: Call,
     /// What the call said.
@@ -105,8 +105,8 @@ impl Ledger {
                     found.findings = findings;
                 });
             }
-            Record::Intended { incident, intent, rung, call, .. } => self.with(incident, |found| {
-                let open = Intent { id: intent, rung, call, outcome: None, held: None, dropped: None };
+            Record::Intended { incident, intent, repair_step, call, .. } => self.with(incident, |found| {
+                let open = Intent { id: intent, repair_step, call, outcome: None, held: None, dropped: None };
                 found.intents.push(open);
             }),
             Record::Ended { intent, outcome, .. } => {

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_too_long_is_ended_with_its_children() {
+    fn process_over_its_time_limit_is_ended_with_its_children() {
         let begun = Instant::now();
         let ended = shell("sleep 300 & echo $!; wait", Duration::from_millis(300));
         assert!(!ended.ok && ended.why.contains("not done after"), "{}", ended.why);

@@ -32,8 +32,8 @@ pub struct Account {
 impl State {
     /// What the agent reports about itself now.
     pub fn account(&self) -> Account {
-        let work = self.rejoins().map(|rung| Work {
-            what: rung.to_string().into(),
+        let work = self.rejoins().map(|repair_step| Work {
+            what: repair_step.to_string().into(),
             attempt: self.memory().attempts,
             of: self.settings().attempts,
         });

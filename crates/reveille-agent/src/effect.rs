@@ -11,7 +11,7 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::memory::Memory;
 use crate::model::{OperationId, PeerAnswer};
-use crate::rejoin::{Hold, Rung};
+use crate::rejoin::{Hold, RepairStep};
 use crate::safety::Unable;
 use crate::settings::Warning;
 use crate::verdict::{Ground, Verdict};
@@ -125,13 +125,13 @@ pub enum Report {
     /// A reboot was asked for, and the machine still runs.
     NotRebooted,
     /// The agent begins to bring its Node back: the way, and the attempt of how many.
-    Rejoins(Rung, u32, u32),
+    Rejoins(RepairStep, u32, u32),
     /// The agent does this to its machine.
     Acts(Verb),
     /// The agent does not bring its Node back: the reason.
     Holds(Hold),
     /// An attempt failed: the reason, and the earliest time of the next.
-    Failed(Rung, &'static str, Time),
+    Failed(RepairStep, &'static str, Time),
     /// All attempts are used up: an operator has to look.
     GaveUp(u32),
     /// The Node exists, is Ready, and has stayed so.
@@ -155,14 +155,16 @@ impl fmt::Display for Report {
             Self::Reboots(ground) => write!(f, "reboots its machine: {ground}"),
             Self::RebootDropped(why) => write!(f, "does not reboot its machine after all: {why}"),
             Self::NotRebooted => f.write_str("asked for a reboot, and the machine still runs"),
-            Self::Rejoins(rung @ Rung::Join, attempt, of) => write!(f, "{rung}, attempt {attempt} of {of}"),
-            Self::Rejoins(rung, attempt, of) => {
-                write!(f, "brings its node back, attempt {attempt} of {of}: {rung}")
+            Self::Rejoins(repair_step @ RepairStep::Join, attempt, of) => {
+                write!(f, "{repair_step}, attempt {attempt} of {of}")
+            }
+            Self::Rejoins(repair_step, attempt, of) => {
+                write!(f, "brings its node back, attempt {attempt} of {of}: {repair_step}")
             }
             Self::Acts(verb) => write!(f, "{verb}"),
             Self::Holds(hold) => write!(f, "leaves the join alone: {hold}"),
-            Self::Failed(rung, why, _) => {
-                write!(f, "{rung} came to nothing: {why}")
+            Self::Failed(repair_step, why, _) => {
+                write!(f, "{repair_step} came to nothing: {why}")
             }
             Self::GaveUp(attempts) => write!(f, "gives up after {attempts} attempts: a person has to look"),
             Self::Back => f.write_str("its node is there, Ready, and has stayed"),

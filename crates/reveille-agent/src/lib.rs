@@ -4,7 +4,7 @@
 //!  ApiChecked, PeerAnswered ─▶ contact ─▶ verdict ──┐ (alone? ordered? the control plane?)
 //!  PeerAsked, OrdersRead ───▶ answering ─▶ AnswerPeer│
 //!  Found, WatchdogSet/Read ─▶ watchdog ─▶ armed, proved ──┼─▶ work: one act at a time ─▶ Record ─▶ Act ─▶ proof
-//!  Inspected ───────────────▶ rejoin ──▶ rung, or why not ┘        (gates are asked again before each step)
+//!  Inspected ───────────────▶ rejoin ──▶ repair step, or why not ┘        (gates are asked again before each step)
 //!                         State::step(now, event) -> Vec<Effect>
 //! ```
 //!

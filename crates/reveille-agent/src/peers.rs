@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn other_zones_come_first_in_turns_and_one_place_is_kept_for_the_own() {
+    fn peers_of_other_zones_are_chosen_first_with_own_zone_last() {
         let peers = known(&[
             ("w-1", "a"),
             ("w-2", "a"),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_nobody_outside_the_own_zone_is_asked() {
+    fn peers_of_own_zone_are_asked_when_no_other_zone_exists() {
         let peers = known(&[("w-1", "a"), ("w-2", "a"), ("w-3", "a")]);
         let chosen = choose(&"w-1".into(), Some(&"a".into()), &peers, 7, 0);
         assert_eq!(chosen.len(), 2);

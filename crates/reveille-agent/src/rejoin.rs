@@ -25,7 +25,7 @@ use crate::settings::Settings;
 
 /// A way to bring a Node back, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rung {
+pub enum RepairStep {
     /// Restart the kubelet.
     RestartKubelet,
     /// Get a new bootstrap token and start the kubelet with it.
@@ -36,7 +36,7 @@ pub enum Rung {
     Join,
 }
 
-impl fmt::Display for Rung {
+impl fmt::Display for RepairStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::RestartKubelet => "a kubelet restart",
@@ -127,7 +127,7 @@ pub struct Known<'a> {
 /// # Errors
 ///
 /// The reason against doing anything, or against every possible step.
-pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
+pub fn choose(known: Known<'_>) -> Result<Option<RepairStep>, Hold> {
     if known.found.node == NodeSeen::Ready {
         return Ok(None);
     }
@@ -153,29 +153,29 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
         Credentials::Accepted if matches!(known.found.node, NodeSeen::CannotTell | NodeSeen::Guarded) => {
             Err(Hold::CannotTell)
         }
-        Credentials::Accepted => Ok(Some(Rung::RestartKubelet)),
+        Credentials::Accepted => Ok(Some(RepairStep::RestartKubelet)),
         Credentials::Bootstrapping => Err(Hold::JoinUnderWay),
-        Credentials::Unstarted => proved().map(|()| Some(Rung::RestartKubelet)),
-        Credentials::Nothing if may_join => worker().map(|()| Some(Rung::Join)),
+        Credentials::Unstarted => proved().map(|()| Some(RepairStep::RestartKubelet)),
+        Credentials::Nothing if may_join => worker().map(|()| Some(RepairStep::Join)),
         Credentials::Interrupted if may_join => {
             worker()?;
-            proved().map(|()| Some(Rung::Reset))
+            proved().map(|()| Some(RepairStep::Reset))
         }
         Credentials::Nothing | Credentials::Interrupted => Err(Hold::NeverJoined),
         // The k3s or RKE2 agent registers as a worker, so a control plane must not do this.
         Credentials::Renewable => {
             worker()?;
-            proved().map(|()| Some(Rung::NewToken))
+            proved().map(|()| Some(RepairStep::NewToken))
         }
-        Credentials::TokenDead => proved().map(|()| Some(Rung::NewToken)),
+        Credentials::TokenDead => proved().map(|()| Some(RepairStep::NewToken)),
         // A server whose clock is ahead refuses a certificate that is within its dates.
         Credentials::Expired | Credentials::Refused if !known.found.clock_is_right => Err(Hold::ClockWrong),
         Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
-            proved().map(|()| Some(Rung::NewToken))
+            proved().map(|()| Some(RepairStep::NewToken))
         }
         Credentials::Expired | Credentials::Refused | Credentials::Foreign(ForeignCluster::Replaced) => {
             worker()?;
-            proved().map(|()| Some(Rung::Reset))
+            proved().map(|()| Some(RepairStep::Reset))
         }
         Credentials::Foreign(ForeignCluster::Lives) => Err(Hold::AnotherCluster),
         Credentials::Foreign(ForeignCluster::Silent) => Err(Hold::AnotherClusterSilent),
@@ -201,7 +201,7 @@ mod tests {
         role: Role,
         attempts: u32,
         leaving: Option<Leaving>,
-    ) -> Result<Option<Rung>, Hold> {
+    ) -> Result<Option<RepairStep>, Hold> {
         let settings = Settings::default();
         let machine = machine(role);
         choose(Known {
@@ -217,25 +217,25 @@ mod tests {
     }
 
     #[test]
-    fn each_finding_has_its_mildest_rung() {
+    fn each_finding_has_its_mildest_repair_step() {
         use Credentials::{
             Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, Renewable, TokenDead, Unstarted,
         };
         for (credentials, attempts, wanted) in [
-            (Accepted, 0, Ok(Some(Rung::RestartKubelet))),
-            (Accepted, 4, Ok(Some(Rung::RestartKubelet))),
-            (TokenDead, 0, Ok(Some(Rung::NewToken))),
-            (TokenDead, 4, Ok(Some(Rung::NewToken))),
-            (Renewable, 0, Ok(Some(Rung::NewToken))),
-            (Renewable, 4, Ok(Some(Rung::NewToken))),
-            (Expired, 0, Ok(Some(Rung::NewToken))),
-            (Expired, 2, Ok(Some(Rung::Reset))),
-            (Refused, 0, Ok(Some(Rung::Reset))),
-            (Foreign(ForeignCluster::Replaced), 0, Ok(Some(Rung::Reset))),
+            (Accepted, 0, Ok(Some(RepairStep::RestartKubelet))),
+            (Accepted, 4, Ok(Some(RepairStep::RestartKubelet))),
+            (TokenDead, 0, Ok(Some(RepairStep::NewToken))),
+            (TokenDead, 4, Ok(Some(RepairStep::NewToken))),
+            (Renewable, 0, Ok(Some(RepairStep::NewToken))),
+            (Renewable, 4, Ok(Some(RepairStep::NewToken))),
+            (Expired, 0, Ok(Some(RepairStep::NewToken))),
+            (Expired, 2, Ok(Some(RepairStep::Reset))),
+            (Refused, 0, Ok(Some(RepairStep::Reset))),
+            (Foreign(ForeignCluster::Replaced), 0, Ok(Some(RepairStep::Reset))),
             (Foreign(ForeignCluster::Lives), 0, Err(Hold::AnotherCluster)),
             (Foreign(ForeignCluster::Silent), 0, Err(Hold::AnotherClusterSilent)),
             (Bootstrapping, 0, Err(Hold::JoinUnderWay)),
-            (Unstarted, 0, Ok(Some(Rung::RestartKubelet))),
+            (Unstarted, 0, Ok(Some(RepairStep::RestartKubelet))),
             (Nothing, 0, Err(Hold::NeverJoined)),
             (Credentials::CannotTell("x".into()), 0, Err(Hold::CannotTell)),
         ] {
@@ -287,9 +287,9 @@ mod tests {
         };
         use Credentials::{Accepted, Bootstrapping, Foreign, Interrupted, Nothing};
         for (credentials, unordered, ordered) in [
-            (Nothing, Err(Hold::NeverJoined), Ok(Some(Rung::Join))),
-            (Interrupted, Err(Hold::NeverJoined), Ok(Some(Rung::Reset))),
-            (Accepted, Ok(Some(Rung::RestartKubelet)), Ok(Some(Rung::RestartKubelet))),
+            (Nothing, Err(Hold::NeverJoined), Ok(Some(RepairStep::Join))),
+            (Interrupted, Err(Hold::NeverJoined), Ok(Some(RepairStep::Reset))),
+            (Accepted, Ok(Some(RepairStep::RestartKubelet)), Ok(Some(RepairStep::RestartKubelet))),
             (Bootstrapping, Err(Hold::JoinUnderWay), Err(Hold::JoinUnderWay)),
             (Foreign(ForeignCluster::Lives), Err(Hold::AnotherCluster), Err(Hold::AnotherCluster)),
         ] {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_another_machines_is_nobodys_to_join_with() {
+    fn node_name_taken_by_another_machine_blocks_join() {
         for credentials in [Credentials::Nothing, Credentials::Accepted, Credentials::Refused] {
             let found = found(NodeSeen::AnotherMachines, credentials);
             assert_eq!(chosen(&found, Role::Worker, 0, None), Err(Hold::NameTaken));
@@ -324,6 +324,6 @@ mod tests {
             settings: &settings,
         };
         assert_eq!(choose(known(1)), Err(Hold::NotProved(3)));
-        assert_eq!(choose(known(3)), Ok(Some(Rung::Reset)));
+        assert_eq!(choose(known(3)), Ok(Some(RepairStep::Reset)));
     }
 }

@@ -68,7 +68,7 @@ mod tests {
     const MACHINE: &str = "0123456789abcdef0123456789abcdef";
 
     #[test]
-    fn an_id_is_the_same_without_dashes_and_in_the_other_order_of_bytes() {
+    fn same_id_matches_without_dashes_and_in_swapped_byte_order() {
         let one = "12345678-9ABC-DEF0-1122-334455667788";
         for (other, wanted) in [
             (one, true),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_known_by_its_boot_then_its_system_and_then_its_installation() {
+    fn machine_is_identified_by_boot_then_system_then_machine_id() {
         let other_uuid = "ffeeddcc-bbaa-9988-7766-554433221100";
         let (other_machine, zero) =
             ("fedcba9876543210fedcba9876543210", "00000000-0000-0000-0000-000000000000");

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_gets_longer_than_the_api_server_and_the_warning_says_both_values() {
+    fn peer_timeout_below_api_timeout_is_raised_with_warning() {
         for (api, peer, raised) in [(5, 3, Some(7)), (5, 6, Some(7)), (5, 7, None), (20, 10, Some(22))] {
             let (api_timeout, peer_timeout) = (Span::from_s(api), Span::from_s(peer));
             let settings = Settings { api_timeout, peer_timeout, ..Settings::default() };

@@ -52,7 +52,7 @@ impl Sight {
     }
 
     /// Drops the last inspection and the remembered sign of removal, and makes an inspection due now.
-    pub(crate) fn look_anew(&mut self) {
+    pub(crate) fn start_over(&mut self) {
         (self.leaving, self.found, self.next_at) = (None, None, None);
     }
 
@@ -71,7 +71,7 @@ impl Sight {
     }
 
     /// Makes the next inspection due now. Returns the number that its result will be newer than.
-    pub(crate) fn want_anew(&mut self, turn: &Turn<'_>) -> OperationId {
+    pub(crate) fn want_fresh(&mut self, turn: &Turn<'_>) -> OperationId {
         self.next_at = Some(turn.now);
         // An inspection that is already under way was asked for before.
         self.operation.map_or(self.read, |operation| operation.id)

@@ -20,7 +20,7 @@ use crate::effect::{Effect, Report};
 use crate::event::Event;
 use crate::memory::Memory;
 use crate::model::{Leaving, Machine, NodeSeen};
-use crate::rejoin::{self, Hold, Known, Rung};
+use crate::rejoin::{self, Hold, Known, RepairStep};
 use crate::safety::{self, Unable};
 use crate::settings::{Config, Settings, Warning};
 use crate::sight::Sight;
@@ -152,7 +152,7 @@ impl State {
     }
 
     /// The repair step that the last inspection calls for.
-    pub(crate) fn choice(&self, attempts: u32) -> Result<Option<Rung>, Hold> {
+    pub(crate) fn choice(&self, attempts: u32) -> Result<Option<RepairStep>, Hold> {
         let Some(found) = self.sight.found() else { return Err(Hold::CannotTell) };
         let chosen = rejoin::choose(Known {
             machine: self.machine.as_ref(),
@@ -168,7 +168,7 @@ impl State {
         // controller asked for a restart.
         let restart = self.asked == Some(Ask::RestartKubelet) && found.node == NodeSeen::NotReady;
         match chosen {
-            Ok(None) if restart => Ok(Some(Rung::RestartKubelet)),
+            Ok(None) if restart => Ok(Some(RepairStep::RestartKubelet)),
             chosen => chosen,
         }
     }
@@ -233,7 +233,7 @@ impl State {
     /// An operator, or the first plan, overrides what the agent remembered.
     fn take_order(&mut self) {
         self.take_plan();
-        self.sight.look_anew();
+        self.sight.start_over();
     }
 
     /// The machine has to join: the agent counts attempts from zero.

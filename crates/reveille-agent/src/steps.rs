@@ -6,13 +6,13 @@
 use reveille_core::model::time::Span;
 
 use crate::effect::Verb;
-use crate::rejoin::Rung;
+use crate::rejoin::RepairStep;
 use crate::settings::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     Reboot,
-    Rejoin(Rung),
+    Rejoin(RepairStep),
     /// The Node stays: the agent forgets its attempts.
     Forget,
     /// An operator or a controller removes the machine, or took the removal back: the memory of that outlives this
@@ -49,14 +49,16 @@ impl Task {
         use Verb::{Bootstrap, Join, RequestToken, Reset, RestartKubelet};
         match self {
             Self::Reboot => &[Record, Step::Reboot],
-            Self::Rejoin(Rung::RestartKubelet) => &[Look, Record, Do(RestartKubelet), Verify, Settle],
-            Self::Rejoin(Rung::NewToken) => {
+            Self::Rejoin(RepairStep::RestartKubelet) => &[Look, Record, Do(RestartKubelet), Verify, Settle],
+            Self::Rejoin(RepairStep::NewToken) => {
                 &[Do(RequestToken), Disarm, Look, Record, Do(Bootstrap), Verify, Settle]
             }
-            Self::Rejoin(Rung::Reset) => {
+            Self::Rejoin(RepairStep::Reset) => {
                 &[Do(RequestToken), Disarm, Look, Record, Do(Reset), Do(Join), Verify, Settle]
             }
-            Self::Rejoin(Rung::Join) => &[Do(RequestToken), Disarm, Look, Record, Do(Join), Verify, Settle],
+            Self::Rejoin(RepairStep::Join) => {
+                &[Do(RequestToken), Disarm, Look, Record, Do(Join), Verify, Settle]
+            }
             Self::Forget => &[Settle],
             Self::Remember => &[Record],
         }

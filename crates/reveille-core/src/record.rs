@@ -239,8 +239,8 @@ pub enum Record {
         intent: IntentId,
         /// For which incident.
         incident: IncidentId,
-        /// Which rung of its ladder.
-        rung: u8,
+        /// Which repair step of its escalation.
+        repair_step: u8,
         /// By whom.
         fence: Fence,
         /// What will be called.
@@ -258,16 +258,16 @@ pub enum Record {
         incident: IncidentId,
         /// The try, with its outcome and verdict as far as they are known.
         attempt: Attempt,
-        /// The rung that the incident is on now.
-        rung: u8,
+        /// The repair step that the incident is on now.
+        repair_step: u8,
     },
-    /// Where an incident stands on its ladder: as a checkpoint of a rotated ledger keeps it, and where a new one goes on with
+    /// Where an incident stands on its escalation: as a checkpoint of a rotated ledger keeps it, and where a new one goes on with
     /// what was tried for the same machine before.
     CarriedOver {
         /// Which incident.
         incident: IncidentId,
-        /// The rung that it is on.
-        rung: u8,
+        /// The repair step that it is on.
+        repair_step: u8,
         /// How often that was tried.
         tries: u32,
         /// Nothing for it before this.
@@ -348,7 +348,7 @@ pub enum Record {
         /// What was seen.
         text: Arc<str>,
     },
-    /// Every rung is used up, or a limit was met: a person is asked.
+    /// Every repair step is used up, or a limit was met: a person is asked.
     GivenUp {
         /// When.
         at: Time,
@@ -427,7 +427,7 @@ pub enum Record {
     Counted {
         /// When.
         at: Time,
-        /// The name of the rung that is counted.
+        /// The name of the repair step that is counted.
         repair: Arc<str>,
         /// Calls made.
         requested: u32,

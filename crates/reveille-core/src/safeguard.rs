@@ -65,7 +65,7 @@ crate::safeguards! {
     EvidenceFirst = "evidence-first",
     /// what a service user holds is read afresh before it is given more
     RolesAfresh = "roles-afresh",
-    /// a rung that cannot help is not climbed
+    /// a repair step that cannot help is not taken
     NoUse = "no-use",
     /// an intent is durable before it is called
     IntentFirst = "intent-first",

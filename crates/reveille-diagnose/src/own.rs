@@ -66,7 +66,7 @@ own! {
         ["openstack server show INSTANCE -c tags -c properties"];
     "RV305" "Nova says SHUTOFF, and its node does not answer. Who stopped it stands in its log of actions."
         ["openstack server event list INSTANCE", "openstack server start INSTANCE"];
-    "RV306" "EC2's system status check of the instance failed (`DescribeInstanceStatus`). It explains the silence of a machine whose node does not answer; on one that answers it is told. A reboot stays on the same host, so the ladder goes straight to stop and start, unless a group would replace what stops or an instance store would be lost."
+    "RV306" "EC2's system status check of the instance failed (`DescribeInstanceStatus`). It explains the silence of a machine whose node does not answer; on one that answers it is told. A reboot stays on the same host, so the escalation goes straight to stop and start, unless a group would replace what stops or an instance store would be lost."
         ["aws ec2 describe-instance-status --instance-ids INSTANCE", "aws ec2 stop-instances --instance-ids INSTANCE && aws ec2 wait instance-stopped --instance-ids INSTANCE && aws ec2 start-instances --instance-ids INSTANCE"];
     "RV307" "EC2's instance status check, or that of its disks, failed while its host is well. It explains the silence of a machine whose node does not answer; on one that answers it is told."
         ["aws ec2 describe-instance-status --instance-ids INSTANCE", "aws ec2 get-console-output --latest --output text --instance-id INSTANCE"];
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_of_the_engine_has_a_page_that_says_what_it_rests_on() {
+    fn every_engine_cause_has_a_page_with_its_proof() {
         let catalogue = Catalogue::built_in().unwrap();
         let told: Vec<&str> = causes(&catalogue).map(Cause::code).collect();
         let known: Vec<&str> = OWN.iter().map(|own| own.code).collect();

@@ -16,7 +16,7 @@ fn cost(scanner: &Scanner<'_>, line: &str) -> Duration {
 }
 
 #[test]
-fn a_line_of_backslashes_costs_not_many_times_what_another_long_line_does() {
+fn line_of_backslashes_is_scanned_in_bounded_time() {
     let catalogue = Catalogue::built_in().unwrap();
     let scanner = Scanner::new(&catalogue).unwrap();
     let plain = cost(&scanner, &"a ".repeat(LINE_BYTES / 2));
@@ -32,7 +32,7 @@ fn a_line_of_backslashes_costs_not_many_times_what_another_long_line_does() {
 
 /// Twice the line costs four times as much, and the line that a doctor reads may be 256 times as long: hours.
 #[test]
-fn a_text_in_memory_is_read_line_by_line_within_the_bound_of_a_line() {
+fn text_in_memory_is_scanned_by_lines_of_bounded_length() {
     let catalogue = Catalogue::built_in().unwrap();
     let scanner = Scanner::new(&catalogue).unwrap();
     let bounded = cost(&scanner, &format!("{}x", "\\".repeat(LINE_BYTES)));
@@ -46,7 +46,7 @@ fn a_text_in_memory_is_read_line_by_line_within_the_bound_of_a_line() {
 
 /// The controller judges the console of each machine that does not come. Of a console 64 KiB are kept, four times as much.
 #[test]
-fn a_console_of_backslashes_costs_the_controller_not_many_times_what_another_does() {
+fn console_of_backslashes_is_judged_in_bounded_time() {
     let judge = reveille_diagnose::Judge::built_in().unwrap();
     let cost = |console: &str| {
         let begun = Instant::now();

@@ -176,7 +176,7 @@ fn conditions_events_and_requests_are_read_as_what_they_prove() {
 }
 
 #[test]
-fn one_cause_that_console_and_cluster_tell_counts_once_and_is_as_sure_as_the_surer() {
+fn cause_from_console_and_cluster_counts_once_as_the_surer() {
     let console_alone = weigh(&[WAITS], true, Said::default());
     assert_eq!(told(&console_alone), [("csr-not-approved", Possible, vec!["console"])]);
     let requests = vec![request("csr-1", CLIENT, RequestState::Pending)];
@@ -196,7 +196,7 @@ fn a_node_that_is_ready_by_now_speaks_against_its_console() {
 }
 
 #[test]
-fn the_console_of_one_that_has_joined_is_kept_and_proves_nothing() {
+fn console_of_a_joined_machine_is_kept_and_proves_nothing() {
     let said = Said { node: node(Ready::False, &[("Ready", "KubeletNotReady", NO_CNI)]), ..Said::default() };
     let testimony = weigh(&[NO_RUNTIME], false, said);
     assert_eq!(told(&testimony), [("cni-not-installed", Likely, vec!["node condition Ready"])]);
@@ -327,9 +327,9 @@ fn event_of_others_takes_no_repair_away() {
 /// The API server says who made a request: the kubelet of another Node, or a service account, is not the kubelet of this one. It
 /// neither holds this machine nor hides the machine's own request.
 #[test]
-fn request_of_another_for_this_name_holds_nothing_and_hides_nothing() {
+fn foreign_request_for_this_name_holds_and_hides_nothing() {
     let own = || request("csr-1", CLIENT, RequestState::Pending);
-    for requester in ["system:node:w-9", "system:serviceaccount:default:anybody"] {
+    for requester in ["system:node:w-9", "system:serviceaccount:default:other"] {
         let others =
             |state| CertificateRequest { requester: requester.into(), ..request("csr-2", CLIENT, state) };
         let pending = Said { requests: vec![others(RequestState::Pending)], ..Said::default() };

@@ -62,7 +62,7 @@ fn changed(case: &Case, mut change: impl FnMut(Vec<String>) -> Vec<String>) -> C
 }
 
 #[test]
-fn harmless_lines_missing_lines_and_repetitions_never_change_the_cause() {
+fn harmless_missing_or_repeated_lines_do_not_change_the_cause() {
     let catalogue = Catalogue::built_in().unwrap();
     let scanner = Scanner::new(&catalogue).unwrap();
     for line in HARMLESS {

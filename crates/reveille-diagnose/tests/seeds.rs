@@ -17,12 +17,12 @@ mod shown;
 mod sources;
 
 #[test]
-fn sources_end_in_bounded_memory_and_show_nothing_that_a_terminal_obeys() {
+fn sources_use_bounded_memory_and_show_no_terminal_controls() {
     seeds::play("sources", sources::run);
 }
 
 #[test]
-fn lines_tell_the_same_however_they_arrive_and_no_secret_is_quoted() {
+fn lines_give_same_causes_in_any_chunks_without_secrets() {
     seeds::play("lines", lines::run);
 }
 

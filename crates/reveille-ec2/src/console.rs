@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_console_is_unpacked_to_plain_lines_and_nothing_is_no_console() {
+    fn console_is_decoded_to_plain_lines_and_empty_is_none() {
         let raw = "\u{1b}[0;32m[  OK  ]\u{1b}[0m Started\r\nlogin:\u{7}\tx\rprogress\u{0}\u{9b}K";
         let packed = STANDARD.encode(raw);
         let folded = format!("{}\n{}\n", &packed[..20], &packed[20..]);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn one_denial_of_a_stranger_is_doubted_and_two_a_minute_apart_are_believed() {
+    fn unknown_machine_is_denied_after_two_denials_a_minute_apart() {
         let (start, mut sightings) = (Instant::now(), Sightings::default());
         let doubt = |again_in| Belief::Doubted { seen_ago: None, again_in };
         assert_eq!(sightings.denied(start, &id()), doubt(S(60)));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_alive_is_not_denied_away_and_what_was_seen_ended_is() {
+    fn denial_is_doubted_for_live_and_believed_for_ended_machine() {
         let (start, mut sightings) = (Instant::now(), Sightings::default());
         sightings.sighted(start, [(&id(), false)].into_iter());
         sightings.denied(start + S(10), &id());
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn out_of_sight_for_two_hours_it_takes_the_two_denials_of_a_stranger() {
+    fn machine_unseen_for_two_hours_is_denied_after_two_denials() {
         let (start, mut sightings) = (Instant::now(), Sightings::default());
         sightings.sighted(start, [(&id(), false)].into_iter());
         let late = start + OUT_OF_SIGHT;

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_filter_says_what_all_rosters_want_or_everything_is_listed() {
+    fn filter_covers_marks_of_all_rosters_or_lists_everything() {
         let tag = |key: &str| Mark::Tag(key.into());
         let pair = |key: &str, value: &str| Mark::Metadata(key.into(), value.into());
         let filter = |marks: &[Mark]| {

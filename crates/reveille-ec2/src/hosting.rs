@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_of_auto_scaling_is_one_phase_and_a_new_one_is_unknown() {
+    fn each_auto_scaling_state_has_a_phase_and_new_is_unknown() {
         let cases = [
             ("InService", GroupPhase::Kept),
             ("Pending", GroupPhase::Coming),

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_tells_every_change_that_a_write_would_undo_and_no_other() {
+    fn revision_differs_exactly_when_a_write_would_undo_a_change() {
         let base = with(true, &["sg-1", "sg-2"]).revision();
         assert_eq!(with(true, &["sg-2", "sg-1"]).revision(), base, "the order of the groups does not count");
         for other in [with(false, &["sg-1", "sg-2"]), with(true, &["sg-1"]), with(true, &["sg-1", "sg-3"])] {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_without_the_check_passes_everything_and_one_with_it_its_prefixes() {
+    fn interface_passes_all_addresses_unless_checked_by_prefixes() {
         let mut texts = Texts::default();
         let prefix = "<sourceDestCheck>true</sourceDestCheck><ipv4PrefixSet><item><ipv4Prefix>10.9.0.0/28</ipv4Prefix>\
             </item></ipv4PrefixSet>";

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_for_whoever_sets_it_up_shows_this_policy() {
+    fn ec2_reference_page_shows_the_generated_policy() {
         let page = include_str!("../../../docs/reference/ec2.md");
         let shown = policy("eu-central-1", "prod");
         assert!(

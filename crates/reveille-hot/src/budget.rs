@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_objects_storm_does_not_hold_up_another_and_all_together_are_bounded() {
+    fn write_budget_is_per_object_and_bounded_over_all_objects() {
         let mut budget = Budget::new(Allowance { writes: 1, window: Span::from_s(10), objects_max: 3 });
         let at = |s: i64| Time::from_ms(s * 1000);
         assert!(budget.spend(at(0), "a").is_ok());

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generation_counts_every_write_only_in_custom_resources_without_a_status_of_their_own() {
+    fn generation_counts_all_writes_only_without_status_resource() {
         let table = [
             ("management.cattle.io", "nodes", false, Generation::EveryWrite),
             ("cluster.x-k8s.io", "machines", true, Generation::SpecOnly),

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_found_behind_nodes_leases_pods_and_ranchers_records() {
+    fn machine_is_found_from_node_lease_pod_and_rancher_records() {
         let some = |text: &str| Some(text.to_owned());
         let addresses =
             json!([{"type": "InternalIP", "address": "10.0.0.5"}, {"type": "Hostname", "address": "w-1"}]);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_owned_by_whoever_wrote_it_or_what_it_stands_in() {
+    fn field_is_owned_by_its_writer_or_that_of_its_parent() {
         let ready = path("status.conditions").then(Step::Keyed("type".to_owned(), "Ready".to_owned()));
         let table = [
             (path("spec.worker"), vec!["agent-a"]),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_moved_is_known_where_nobody_owns_what_went() {
+    fn moved_manager_is_known_for_removed_field_without_owner() {
         let mut after = object();
         after["metadata"]["managedFields"][0]["time"] = json!("t3");
         after["metadata"]["managedFields"][1]["fieldsV1"] = json!({"f:spec": {}});

@@ -255,7 +255,7 @@ nonsense
     }
 
     #[test]
-    fn many_writes_that_change_nothing_are_a_storm_and_many_that_do_are_none() {
+    fn many_writes_without_change_are_a_storm_and_others_are_not() {
         let before = text(1_000, 50, 1.5e9);
         let table: [(u64, u64, &[u64], bool); 6] = [
             (1_600, 50, &[], true),

@@ -54,7 +54,7 @@ fn fought(state: &mut State, every_ms: i64, for_ms: i64) -> Option<(i64, Verdict
 }
 
 #[test]
-fn two_agents_with_one_identity_are_told_with_both_names_and_the_machine() {
+fn agents_sharing_an_identity_are_reported_with_the_machine() {
     let mut state = State::new(Settings::default(), false);
     let (ms, verdict) = fought(&mut state, 200, 60_000).unwrap();
     assert!(ms < 10_000, "{ms}");
@@ -87,7 +87,7 @@ fn the_name_of_the_cluster_is_asked_for_once() {
 }
 
 #[test]
-fn a_rate_that_may_last_is_never_told_and_a_quiet_object_is_forgotten() {
+fn tolerable_rate_is_not_reported_and_quiet_object_is_dropped() {
     let mut state = State::new(Settings::default(), false);
     assert_eq!(fought(&mut state, 5_000, 3_600_000), None);
     assert_eq!(state.counted(), 1);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_says_what_was_tried_what_went_wrong_and_what_comes_next() {
+    fn failure_text_tells_the_attempt_the_error_and_next_try() {
         let refused = std::io::Error::from(ErrorKind::ConnectionRefused);
         let failure = Failure::of_transport(&refused, "127.0.0.1:6443");
         let error = failure.read_error("list nodes", Some(Duration::from_millis(3200)));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_handed_on_before_the_list_is_whole_and_nothing_of_it_is_kept() {
+    fn item_is_passed_on_before_list_ends_and_is_not_kept() {
         let (mut stream, mut count) = (ListStream::default(), 0);
         stream.take(br#"{"metadata":{"resourceVersion":"7"},"items":["#, &mut |_| count += 1).unwrap();
         for _ in 0..1_000 {
@@ -200,7 +200,7 @@ mod tests {
 
     /// The client that writes an object of a list chooses its length, and everything else waits while the object is read.
     #[test]
-    fn work_grows_with_the_length_of_an_item_and_not_with_its_square() {
+    fn parse_work_grows_linearly_with_item_length() {
         let long = format!(r#"{{"message":"{}"}}"#, r"\u0001".repeat(100_000));
         let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{long},{{"a":1}},{long}]}}"#);
         for by in [1 << 10, 16 << 10, list.len()] {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_ends_too_early_or_is_no_list_is_an_error_and_an_unusual_one_is_read_all_the_same() {
+    fn truncated_or_invalid_list_is_an_error_unusual_list_is_read() {
         for cut in
             [r#"{"metadata":{},"items":[{"a":1},"#, r#"{"metadata":{},"items":[{"a":1"#, "<html>", "", LIST]
         {

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_count_that_differs_is_a_gap_only_after_the_watch_had_its_chance() {
+    async fn differing_count_is_a_gap_only_after_watch_had_time() {
         let (liveness, t) = (Liveness::default(), Instant::now());
         liveness.holds(held(3, 10));
         liveness.watch_proved(t);

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_api_servers_own_404_about_the_object_says_that_it_is_missing() {
+    fn only_api_server_404_for_the_object_means_it_is_missing() {
         let about_a = br#"{"kind":"Status","reason":"NotFound","message":"nodes \"a\" not found","details":{"name":"a","kind":"nodes"},"code":404}"#;
         let path = br#"{"kind":"Status","reason":"NotFound","message":"the server could not find the requested resource","details":{},"code":404}"#;
         let page = b"<html>404 page not found</html>";

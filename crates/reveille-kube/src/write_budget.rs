@@ -67,7 +67,7 @@ mod tests {
     use reveille_core::model::id::{NodeName, NodeUid};
 
     #[test]
-    fn what_is_made_and_taken_away_is_one_object_and_another_is_another() {
+    fn create_and_delete_of_a_name_share_one_budget_object() {
         let make = |name: &str| {
             paths::create_secret(format!("{{\"metadata\":{{\"name\":\"{name}\"}}}}").into_bytes()).unwrap()
         };

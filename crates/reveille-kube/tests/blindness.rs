@@ -32,7 +32,7 @@ async fn a_lost_place_is_a_gap_and_a_new_complete_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_falls_silent_is_not_alive_although_the_api_answers() {
+async fn silent_watch_is_not_alive_although_the_api_answers() {
     let api = three();
     let mut told = Told::by(&api);
     told.synced().await;
@@ -55,7 +55,7 @@ async fn a_watch_that_falls_silent_is_not_alive_although_the_api_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_is_not_alive_and_one_loop_alone_tries_again() {
+async fn hanging_server_is_not_alive_and_is_retried_by_one_loop() {
     let api = three();
     let mut told = Told::by(&api);
     told.synced().await;
@@ -103,7 +103,7 @@ async fn watches_that_end_at_once_prove_nothing_and_are_not_hurried() {
 
 /// The server, or what stands before it, went away: what it had to say is not known.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_cut_in_a_line_is_a_failure_and_proves_nothing() {
+async fn watch_cut_within_a_line_is_a_failure_and_proves_nothing() {
     let api = three();
     let cut = r#"{"type":"MODIFIED","object":{"kind":"Node","metadata":{"name":"a"#;
     api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Page(200, cut))));
@@ -134,7 +134,7 @@ async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_the_watch_never_told_is_found_by_the_next_quiet_list() {
+async fn change_missed_by_the_watch_is_found_by_the_next_audit() {
     let api = three();
     let rhythm = Rhythm { audit_period: Duration::from_secs(60), ..Rhythm::default() };
     let mut told = Told::in_rhythm(&api, rhythm);
@@ -206,7 +206,7 @@ fn audited(api: &Api) -> Told {
 
 /// A cluster whose list is too much for its API server, while its watch goes well.
 #[tokio::test(start_paused = true)]
-async fn audits_that_fail_wait_longer_each_time_while_the_watch_goes_on() {
+async fn failing_audits_back_off_while_the_watch_continues() {
     let api = three();
     let mut told = audited(&api);
     told.synced().await;
@@ -288,7 +288,7 @@ async fn pages_that_do_not_fit_together_are_no_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_that_cannot_be_read_leads_to_a_new_list_and_not_in_circles() {
+async fn unreadable_watch_line_leads_to_one_new_list_without_loop() {
     let lines = [
         "{\"type\":\"MODIFIED\",\"object\":{\"meta\n",
         "{\"type\":\"SHOUTED\",\"object\":{}}\n",

@@ -37,7 +37,7 @@ fn delete(uid: &str) -> Call {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_is_looked_up_in_the_store_and_a_404_of_the_api_is_an_answer() {
+async fn node_lookup_reads_the_store_and_404_means_no_node() {
     let api = one();
     let cluster = api.cluster();
     let found = cluster.look(&Look::Node(NodeName::from("a"))).await.unwrap();

@@ -64,7 +64,7 @@ async fn uid_of_the_cluster_is_a_word_of_bounded_length() {
 /// Each watch gives a mark and then loses its place. Each mark began the waits from the start, so that ten thousand nodes were
 /// listed as often as the shortest wait allows: 6005 times an hour.
 #[tokio::test(start_paused = true)]
-async fn place_that_is_lost_again_and_again_does_not_list_all_nodes_each_second() {
+async fn watch_that_keeps_expiring_relists_nodes_with_backoff() {
     let api = three();
     let mark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"103"}}}"#;
     let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;

@@ -195,7 +195,7 @@ async fn what_may_not_be_read_is_given_up_and_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_object_is_followed_alone_and_a_name_that_would_leave_its_path_is_never_sent() {
+async fn single_object_is_watched_and_path_escaping_name_is_not_sent() {
     let server = Server::default();
     let kind = kinds(&server).await.pop().unwrap();
     let (events, mut told) = mpsc::channel(100);
@@ -214,7 +214,7 @@ async fn one_object_is_followed_alone_and_a_name_that_would_leave_its_path_is_ne
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rights_to_look_for_hot_objects_cover_what_is_asked_and_hold_no_secret() {
+async fn hot_object_rights_cover_all_requests_and_no_secrets() {
     let server = Server::default();
     let cluster = server.cluster();
     let (events, _told) = mpsc::channel(1_000);
@@ -253,7 +253,7 @@ async fn the_rights_to_look_for_hot_objects_cover_what_is_asked_and_hold_no_secr
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_is_written_without_end_is_noticed_by_the_watch_that_is_there_anyway() {
+async fn endlessly_written_node_is_reported_by_the_running_watch() {
     let api = Api::default();
     api.put(node("a", "uid-a"));
     api.put(node("b", "uid-b"));

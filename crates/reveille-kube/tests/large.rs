@@ -37,7 +37,7 @@ async fn a_page_that_is_too_long_is_asked_for_again_with_fewer_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_was_still_arriving_when_its_time_was_over_is_smaller_the_next_time() {
+async fn page_that_timed_out_is_smaller_on_the_next_request() {
     let api = Api::default();
     for number in 0..40 {
         api.put(node(&format!("node-{number:04}"), "u"));
@@ -49,7 +49,7 @@ async fn a_page_that_was_still_arriving_when_its_time_was_over_is_smaller_the_ne
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_fills_a_page_alone_is_listed_and_one_that_does_not_fit_is_a_failure() {
+async fn node_filling_a_page_is_listed_and_larger_node_is_a_failure() {
     let api = Api::default();
     for number in 0..40 {
         api.put(node(&format!("node-{number:04}"), "u"));
@@ -62,7 +62,7 @@ async fn a_node_that_fills_a_page_alone_is_listed_and_one_that_does_not_fit_is_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_of_events_that_is_too_long_is_asked_for_again_with_fewer() {
+async fn too_long_event_page_is_requested_again_with_smaller_limit() {
     let api = Api::default();
     api.put(node("a", "uid-a"));
     for number in 0..40 {
@@ -88,7 +88,7 @@ fn lists(api: &Api) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_as_long_as_can_be_ends_no_watch_and_is_told_like_any_other() {
+async fn longest_node_does_not_end_the_watch_and_is_reported() {
     for bytes in LONG_BYTES {
         let api = three();
         let mut told = Told::by(&api);
@@ -132,7 +132,7 @@ async fn a_long_node_is_told_when_it_comes_and_when_it_goes() {
 
 /// Its line does not begin with its name, or it cannot be read by it: the list has it, and comes ever later.
 #[tokio::test(start_paused = true)]
-async fn a_long_node_that_cannot_be_read_by_name_is_found_by_lists_with_a_growing_pause() {
+async fn long_node_unreadable_by_name_is_listed_with_growing_pause() {
     for (rounds, lists_in_all) in [(1, 2..=2), (4, 3..=4)] {
         let api = three();
         let rhythm = Rhythm { backoff_min: Duration::from_secs(10), ..Rhythm::default() };
@@ -161,7 +161,7 @@ async fn a_long_node_that_cannot_be_read_by_name_is_found_by_lists_with_a_growin
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_as_long_as_can_be_ends_no_watch_and_costs_only_itself() {
+async fn longest_event_does_not_end_the_watch_and_only_it_is_lost() {
     for bytes in LONG_BYTES {
         let api = three();
         let mut told = Told::by(&api);

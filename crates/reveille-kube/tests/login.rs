@@ -102,7 +102,7 @@ async fn closed_port() -> u16 {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_replaced_by_the_one_in_the_kubeconfig_now() {
+async fn expired_token_is_replaced_from_the_current_kubeconfig() {
     let server = Server::start("first").await;
     let url = format!("http://{}", server.address);
     let kubeconfig = Kubeconfig::write("expired", &url, "first");
@@ -250,7 +250,7 @@ async fn no_secret_reaches_a_debug_output() {
 }
 
 #[tokio::test]
-async fn where_nobody_listens_nothing_was_sent() {
+async fn call_to_a_closed_port_fails_with_connection_refused() {
     let port = closed_port().await;
     let kubeconfig = Kubeconfig::write("closed", &format!("http://127.0.0.1:{port}"), "t");
     let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
@@ -287,7 +287,7 @@ async fn a_connection_lost_after_sending_leaves_it_open_what_happened() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_tls_is_a_failed_read_and_not_an_absence() {
+async fn server_without_tls_is_a_failed_read_and_not_an_absence() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {

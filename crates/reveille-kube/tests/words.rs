@@ -49,7 +49,7 @@ fn asked_for(part: &str, api: &Api) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_is_found_by_its_subject_and_else_by_who_made_it_over_all_pages() {
+async fn requests_are_found_by_subject_or_requester_over_all_pages() {
     let api = Api::default();
     api.request(certificate_request("csr-1", "2026-01-01T10:00:01Z"));
     api.request(made_by("system:node:w-1", certificate_request("csr-2", "2026-01-01T10:00:04Z")));

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stranger_is_told_from_one_who_is_silent_and_one_who_is_not_there() {
+    async fn untrusted_silent_and_unreachable_servers_are_distinguished() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let stranger = asked(theirs.server("127.0.0.1"), &ours).await;
         assert!(matches!(stranger, ApiError::Untrusted { .. }), "{stranger}");
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_certificate_out_of_its_time_is_a_matter_of_clocks_and_no_stranger() {
+    async fn certificate_outside_validity_is_clock_error_not_untrusted() {
         let ours = Authority::new("ours");
         for (years, says) in [(2000..2001, "expired"), (2900..2901, "is valid only in")] {
             let failure = asked(ours.server_of("127.0.0.1", years), &ours).await;

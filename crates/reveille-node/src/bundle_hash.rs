@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_known_by_the_root_that_the_first_leads_to_and_nothing_else_of_them_is_an_anchor() {
+    fn bundle_hash_is_of_signing_root_and_only_its_chain_is_trusted() {
         let (root, evil) = (Authority::new("root"), Authority::new("evil"));
         let own = root.authority("k3s-server-ca");
         let read =

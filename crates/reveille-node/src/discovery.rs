@@ -31,7 +31,7 @@ use crate::distribution::Distribution;
 use crate::pin::{PinError, Pins, TrustError};
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Target, TargetError, Token};
-use crate::verifier::{Anybody, Judged};
+use crate::verifier::{AnyServer, Judged};
 
 pub(crate) const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
@@ -150,8 +150,8 @@ pub async fn discover(
     target: &Target,
     within: Duration,
 ) -> Result<Discovered, DiscoveryError> {
-    let anybody = Trust::Verifier(Arc::new(Judged::by(Anybody)));
-    let asked = Api::new(endpoint, anybody, Shown::Nothing)?;
+    let any_server = Trust::Verifier(Arc::new(Judged::by(AnyServer)));
+    let asked = Api::new(endpoint, any_server, Shown::Nothing)?;
     let answer = asked.get(distribution.authority_path(), within).await?;
     distribution.judge(endpoint, target, &answer)
 }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_somebody_put_beside_the_pinned_one_is_told_to_nobody() {
+    fn unpinned_authority_beside_pinned_one_is_dropped() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let target = target(Kind::Kubeadm, "abcdef.0123456789abcdef", ours.pin());
         let data = STANDARD.encode(pem::certificates(&[theirs.der(), ours.der()]));

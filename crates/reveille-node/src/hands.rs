@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_for_a_moment_goes_also_when_nobody_waits_any_more_and_nothing_else_does() {
+    fn temporary_file_is_removed_on_drop_and_other_files_stay() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::new(folder.path());
         for path in ["/run/token", "/etc/kept", "/etc/earlier"] {

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_that_is_known_is_taken_out_whole_and_not_by_the_half_that_looks_like_one() {
+    fn known_secret_is_masked_whole_not_by_matching_half() {
         let known = [
             "alpha1234,beta56789",
             "gamma1234 delta5678",
@@ -305,7 +305,7 @@ mod tests {
 
     /// Without a bound, each of the disks takes minutes to days: every secret is compared with every byte of the log.
     #[test]
-    fn a_disk_full_of_secrets_that_begin_alike_holds_nobody_up_and_none_of_them_is_seen() {
+    fn disk_full_of_similar_secrets_is_masked_without_delay() {
         const BYTES: usize = 4 * 1024 * 1024;
         let log = format!("{}\nfirst aaaaaaaab000007 end\nlast\n", "a".repeat(BYTES));
         let many = |number| format!("aaaaaaaab{number:06}");
@@ -328,7 +328,7 @@ mod tests {
 
     /// Without a bound, a link to one long file costs the file's length for each name in a folder.
     #[test]
-    fn a_configuration_without_end_is_not_read_to_its_end_and_the_secrets_before_it_are_known() {
+    fn long_config_is_not_read_whole_and_earlier_secrets_are_known() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::new(folder.path());
         let beside = "/etc/rancher/k3s/config.yaml.d";

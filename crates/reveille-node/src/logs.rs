@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_off_a_log_takes_the_line_with_it_that_it_went_through() {
+    fn cut_log_drops_the_line_that_was_cut_through() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubelet.log");
         std::fs::write(&path, "--token abcdef.0123456789abcdef\nlast\n").unwrap();

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_minute_are_never_one_another_and_give_way_to_what_was_asked() {
+    fn pauses_grow_to_a_minute_vary_and_follow_requested_delay() {
         let within = |pause: Duration, of_s: f64| (0.75 * of_s..=1.25 * of_s).contains(&pause.as_secs_f64());
         let mut pause = Pause::default();
         for of_s in [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0] {

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_pinned_authority_is_trusted_for_its_own_servers_and_nobody_else_is() {
+    async fn pinned_authority_is_trusted_only_for_its_own_servers() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let pins = Pins::new(vec![ours.pin()]).unwrap();
         for (server, name, wanted) in [
@@ -299,7 +299,7 @@ mod tests {
     /// Every client can see the pinned CA's certificate, so an attacker in the middle can put it behind any chain. A
     /// search through such a chain takes seconds; reading it and finding no pinned key costs the same as for any chain.
     #[test]
-    fn a_chain_that_leads_nowhere_costs_an_agent_no_more_than_a_wrong_pin_does() {
+    fn unverifiable_chain_costs_agent_no_more_than_wrong_pin() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let mut chain = maze(5, "api.test");
         chain.push(ours.der());

@@ -35,7 +35,7 @@ const ENTRIES_MAX: usize = 1_000;
 const ROOT: u32 = 0;
 /// The owner that a container sees for files of unmapped accounts (as a rule of `/`), where the kernel maps no account to
 /// this number. Elsewhere it is an account like any other.
-const NOBODY: u32 = 65_534;
+const UNMAPPED_ID: u32 = 65_534;
 /// Each line: first number inside, first number outside, how many (`user_namespaces(7)`).
 const UID_MAP: &str = "/proc/self/uid_map";
 const WRITE_BY_OTHERS: u32 = 0o022;
@@ -172,8 +172,8 @@ fn way_to(folder: &Path, us: u32) -> Result<(), Wrong> {
 
 fn is_trusted(at: &Path, owner: u32, us: u32) -> bool {
     let map = || fs::read_to_string(UID_MAP).unwrap_or_default();
-    let is_top = || at == Path::new("/") && is_unmapped(&map(), NOBODY);
-    owner == us || owner == ROOT || (owner == NOBODY && is_top())
+    let is_top = || at == Path::new("/") && is_unmapped(&map(), UNMAPPED_ID);
+    owner == us || owner == ROOT || (owner == UNMAPPED_ID && is_top())
 }
 
 /// True when no account of this process's namespace has this number. Without a readable map the answer is false.
@@ -242,7 +242,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, chown};
 
     #[test]
-    fn a_token_that_others_may_read_or_that_is_anothers_is_refused_with_what_to_do() {
+    fn token_readable_or_owned_by_other_account_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         fs::write(&path, "abcdef.0123456789abcdef\n").unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_an_account_unless_the_kernel_maps_none_to_its_number() {
+    fn overflow_uid_is_an_account_unless_kernel_leaves_it_unmapped() {
         for (map, unmapped) in [
             ("         0          0 4294967295\n", false),
             ("0 100000 65536\n", false),
@@ -276,12 +276,12 @@ mod tests {
             ("", false),
             ("0 x 1\n", false),
         ] {
-            assert_eq!(is_unmapped(map, NOBODY), unmapped, "{map:?}");
+            assert_eq!(is_unmapped(map, UNMAPPED_ID), unmapped, "{map:?}");
         }
     }
 
     #[test]
-    fn a_folder_on_whose_way_another_account_may_exchange_one_is_refused() {
+    fn folder_below_path_writable_by_other_account_is_refused() {
         let place = tempfile::tempdir().unwrap();
         let way = place.path().join("way");
         fs::create_dir(&way).unwrap();
@@ -306,13 +306,13 @@ mod tests {
             std::os::unix::fs::symlink(&inner, &link).unwrap();
             let refused = folder(&link.join("agent")).unwrap_err();
             assert!(matches!(refused.wrong, Wrong::Owner { owner: 12_345, .. }), "behind a link: {refused}");
-            chown(&way, Some(NOBODY), None).unwrap();
-            assert!(matches!(folder(&at).unwrap_err().wrong, Wrong::Owner { owner: NOBODY, .. }));
+            chown(&way, Some(UNMAPPED_ID), None).unwrap();
+            assert!(matches!(folder(&at).unwrap_err().wrong, Wrong::Owner { owner: UNMAPPED_ID, .. }));
         }
     }
 
     #[test]
-    fn a_folder_that_an_agent_made_is_taken_and_one_that_is_not_there_yet() {
+    fn folder_made_by_agent_or_still_missing_is_accepted() {
         let place = tempfile::tempdir().unwrap();
         let at = place.path().join("var/agent");
         folder(&at).unwrap();

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_not_kept_and_one_that_is_cut_shows_no_half_of_a_secret() {
+    async fn endless_line_is_not_kept_and_cut_line_shows_no_half_secret() {
         let mut long = BufReader::new(tokio::io::AsyncReadExt::chain(
             tokio::io::AsyncReadExt::take(tokio::io::repeat(b'x'), 64 << 20),
             &b" y\nlast"[..],

@@ -54,7 +54,7 @@ mod tests {
     use crate::verifier::Judged;
 
     #[test]
-    fn a_chain_that_leads_nowhere_costs_little_and_one_of_a_few_authorities_is_followed() {
+    fn unverifiable_chain_costs_little_and_short_chain_is_followed() {
         let ours = Authority::new("ours");
         let mut roots = RootCertStore::empty();
         roots.add(ours.der()).unwrap();

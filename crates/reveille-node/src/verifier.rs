@@ -108,9 +108,9 @@ impl<J: Judge> ServerCertVerifier for Judged<J> {
 
 /// Trusts every server. For requests whose answer is checked in another way, and that carry no secret.
 #[derive(Debug)]
-pub(crate) struct Anybody;
+pub(crate) struct AnyServer;
 
-impl Judge for Anybody {
+impl Judge for AnyServer {
     fn judge(&self, _: &Arc<CryptoProvider>, _: &Chain<'_>, _: &ServerName<'_>) -> Result<(), rustls::Error> {
         Ok(())
     }

@@ -76,7 +76,7 @@ fn a_journal_that_is_cut_shows_no_half_of_a_known_secret() {
 
 /// What it says of an error is a note of the log, and quotes what others wrote too.
 #[test]
-fn what_a_journal_says_of_an_error_shows_no_known_secret_and_no_half_of_one() {
+fn journal_error_note_shows_no_known_secret_or_half_of_it() {
     // What is kept begins in the second of the three.
     let end = format!("{}\n", "word ".repeat(809));
     let Some(said) = journal(&format!("{SECRET}\n{SECRET} {end}it failed with {SECRET}\n"), ">&2; exit 1")

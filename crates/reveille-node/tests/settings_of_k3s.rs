@@ -22,7 +22,7 @@ fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
 
 /// k3s makes `-d /data` of the key `d` in its file (`pkg/configfilearg/parser.go`: a key of one letter gets one dash).
 #[test]
-fn a_control_plane_is_seen_whose_folder_stands_under_the_short_name_in_its_file() {
+fn control_plane_is_seen_with_data_dir_under_short_key() {
     let (_folder, root) = machine(&[
         ("/etc/rancher/k3s/config.yaml", "d: /data\n"),
         ("/data/server/token", "K10x::server:x\n"),
@@ -32,7 +32,7 @@ fn a_control_plane_is_seen_whose_folder_stands_under_the_short_name_in_its_file(
 
 /// `systemctl edit k3s`, `--config FILE`, `K3S_CONFIG_FILE`.
 #[test]
-fn a_control_plane_is_seen_whose_folder_stands_in_a_drop_in_or_in_another_file() {
+fn control_plane_is_seen_with_data_dir_in_drop_in_or_other_file() {
     let unit = "/etc/systemd/system/k3s.service";
     let plain = "[Service]\nExecStart=/usr/local/bin/k3s server\n";
     let cases: [(&str, &[(&str, &str)]); 5] = [
@@ -92,7 +92,7 @@ const UNIT: &str = "/etc/systemd/system/k3s.service";
 
 /// What says where the data is, and is not read here: systemd or the network puts the words in.
 #[test]
-fn a_server_whose_folder_is_told_by_a_variable_counts_as_a_control_plane() {
+fn server_with_variable_data_dir_counts_as_control_plane() {
     for line in [
         "ExecStart=/usr/local/bin/k3s server $K3S_ARGS",
         "ExecStart=/usr/local/bin/k3s server --data-dir ${DATA}",
@@ -140,7 +140,7 @@ fn a_control_plane_is_seen_in_a_folder_that_counts_no_more() {
 
 /// The environment is overridden by a file of ours, and arguments are not, wherever they stand.
 #[test]
-fn what_a_unit_says_for_good_is_its_arguments_of_which_the_last_count() {
+fn unit_arguments_are_fixed_and_the_last_one_counts() {
     let unit = "/etc/systemd/system/k3s-agent.service";
     let first = "Environment=K3S_URL=https://env:6443\nExecStart=k3s agent --server https://first:6443\n";
     let path = "/etc/systemd/system/k3s-agent.service.d/override.conf";
@@ -193,7 +193,7 @@ fn a_token_under_its_short_name_in_a_file_is_known() {
 
 /// The unit is a member of each bundle, too.
 #[test]
-fn a_token_of_several_words_in_the_arguments_of_a_unit_is_known_whole() {
+fn token_of_several_words_in_unit_arguments_is_masked_whole() {
     let unit =
         "[Service]\nExecStart=/usr/local/bin/k3s \\\n    agent \\\n\t'--token' \\\n\t'lemonade of mine' \\\n";
     let (_folder, root) = machine(&[("/etc/systemd/system/k3s-agent.service", unit)]);

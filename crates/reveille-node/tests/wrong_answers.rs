@@ -51,7 +51,7 @@ fn pin(issuer: &Issuer) -> String {
 /// A TLS client does not take a certificate of another key: such a keyring connects to no server any more, and the agent goes
 /// back to the key that was welcomed last only when a server revokes the new one, which it cannot be asked about.
 #[tokio::test]
-async fn a_certificate_of_another_key_takes_no_place_of_the_one_that_counts() {
+async fn certificate_of_another_key_does_not_replace_current_one() {
     let (issuer, folder) = (authority(), tempfile::tempdir().unwrap());
     let strange = signed(&issuer, &KeyPair::generate().unwrap());
     let port = server(&issuer, answer(&strange, &issuer, &[pin(&issuer)])).await;
@@ -91,7 +91,7 @@ async fn an_answer_without_a_pin_ends_no_link_for_good() {
 /// A rotation has the authority before and the next one beside each other, and the server shows the one before: its own key is
 /// among the pins of each welcome.
 #[test]
-fn a_welcome_takes_no_pin_away_by_which_its_own_server_was_known() {
+fn welcome_keeps_the_pin_that_its_own_server_is_known_by() {
     let (issuer, folder) = (authority(), tempfile::tempdir().unwrap());
     let mut keyring = enrolled(folder.path(), &issuer, 1);
     let own = keyring.kept.ca_pins.clone();
@@ -106,7 +106,7 @@ fn a_welcome_takes_no_pin_away_by_which_its_own_server_was_known() {
 
 /// The server that welcomed the key before may refuse the next one, which it did not give itself.
 #[test]
-fn a_key_that_was_never_welcomed_gives_way_to_the_one_before_unless_that_is_over() {
+fn unwelcomed_key_yields_to_previous_key_unless_that_expired() {
     for (ends, wanted) in [(2100, true), (2025, false)] {
         let (issuer, folder) = (authority(), tempfile::tempdir().unwrap());
         drop(enrolled(folder.path(), &issuer, 1));

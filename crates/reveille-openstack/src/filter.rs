@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_cluster_marked_by_metadata_or_too_many_tags_list_everything() {
+    fn metadata_mark_or_too_many_tags_list_all_servers() {
         let tag = |text: &str| Mark::Tag(text.into());
         let of = |marks: Vec<Mark>| {
             cluster_tags(&Interest { cluster_marks: marks.into_iter().collect(), ..Interest::default() })

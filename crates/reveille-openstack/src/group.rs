@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_end_is_anybody_a_network_a_group_or_unknown() {
+    fn rule_remote_is_any_network_group_or_unknown() {
         let net = |text: &str| Remote::Prefix(text.parse().unwrap());
         let cases = [
             (r#""remote_ip_prefix": null"#, Remote::Any),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nudge_lets_nobody_in_and_is_told_apart_by_its_intent() {
+    fn nudge_rule_opens_no_real_address_and_shows_its_intent_number() {
         assert_eq!(mark_number("reveille-nudge int-300"), 300);
         assert_eq!(mark_number("reveille-nudge"), 0);
         for number in [0, 253, 254, u64::MAX] {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn to_look_changes_nothing_but_the_one_request_that_reads_consoles() {
+    fn look_rights_write_nothing_except_the_console_request() {
         let rules: Value = serde_json::from_str(&access_rules(&[Purpose::Look])).unwrap();
         let mut writes = rules.as_array().unwrap().iter().filter(|rule| rule["method"] != "GET");
         assert_eq!(writes.next().unwrap()["path"], "/v2.1/servers/*/action");

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_next_hops_for_one_destination_are_two_routes_and_nonsense_is_none() {
+    fn two_next_hops_are_two_routes_and_invalid_route_is_dropped() {
         let json = r#"{"id": "r", "revision_number": 3, "routes": [
             {"destination": "198.19.1.0/24", "nexthop": "10.0.0.5"},
             {"destination": "198.19.1.0/24", "nexthop": "10.0.0.6"},

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_asked_for_by_the_servers_own_word_whatever_is_in_it() {
+    fn next_page_uses_escaped_continue_token_of_server() {
         let ask = Ask::Records(ClusterId("c-abcde".to_owned()));
         let request = ask.request(Some("a b&limit=9")).unwrap();
         assert_eq!(

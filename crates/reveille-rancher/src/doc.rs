@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_fields_and_nulls_are_passed_over_and_keys_are_nowhere() {
+    fn unknown_fields_and_nulls_are_ignored_and_keys_are_not_kept() {
         let text = r#"{"metadata":{"name":"m-abcde","labels":null,"creationTimestamp":"2026-01-01T00:00:00Z"},
             "spec":{"etcd":null,"worker":true,"customConfig":{"address":"10.0.0.1","sshKey":"k3y-canary"},"newer":[1,{}]},
             "status":{"nodePlan":{"plan":{"files":[{"contents":"k3y-canary"}]}},"dockerInfo":null,"rkeNode":{"role":["worker","x"]}}}"#;
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_a_role_label_is_a_worker_and_control_plane_has_two_spellings() {
+    fn node_without_role_is_worker_and_controlplane_is_also_read() {
         let roles = |labels: &str| {
             let text = format!(r#"{{"metadata":{{"name":"n","labels":{labels}}}}}"#);
             serde_json::from_str::<NodeDoc>(&text).unwrap().noun().roles

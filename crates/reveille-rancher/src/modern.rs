@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_plan_its_checksum_and_counters_are_kept_and_nothing_else() {
+    fn plan_keeps_only_checksum_state_counters_and_probes() {
         let secret = |applied: &str, failed: &str| {
             let data = [
                 ("plan", "s3cret-canary"),

@@ -191,7 +191,7 @@ fn who_leads_hands_over_and_another_is_asked_to_remove_it() {
 }
 
 #[test]
-fn nothing_is_removed_where_another_is_not_well_or_too_few_would_be_left() {
+fn etcd_member_is_not_removed_without_healthy_quorum() {
     type Spoil = fn(&mut World);
     let table: [(Spoil, &str); 4] = [
         (|w| w.silent.push(IDS[0].0), "not well: etcd-cp-1"),

@@ -136,7 +136,7 @@ fn a_volume_that_can_be_on_this_node_alone_is_data_there() {
 }
 
 #[test]
-fn both_parts_are_written_by_one_put_of_the_whole_record_on_its_revision() {
+fn both_parts_are_written_by_one_put_on_the_read_revision() {
     let api = management();
     assert_eq!(done(&api, &write("5", "uid-machine-h46dc")), Outcome::Accepted);
     let asked: Vec<Verb> = api.asked.borrow().iter().map(|(verb, _)| *verb).collect();
@@ -152,7 +152,7 @@ fn both_parts_are_written_by_one_put_of_the_whole_record_on_its_revision() {
 }
 
 #[test]
-fn a_record_that_was_written_meanwhile_or_is_another_is_left_alone() {
+fn record_with_other_revision_or_uid_is_left_alone() {
     for act in [write("4", "uid-machine-h46dc"), write("5", "another")] {
         let api = management();
         assert_eq!(done(&api, &act), Outcome::Moved);

@@ -49,7 +49,7 @@ fn codes(sample: &Sample) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_mirror_is_found_over_pages_with_the_servers_own_clock_and_no_key_is_read() {
+fn mirror_is_found_over_pages_and_no_key_is_read() {
     let sample = look(&management(), Some(&below()));
     assert_eq!(codes(&sample), ["P1", "P2", "P3"]);
     assert_eq!(sample.records.as_ref().unwrap().len(), 3, "of two pages");
@@ -71,7 +71,7 @@ fn a_list_that_was_not_read_to_its_end_is_no_list() {
 }
 
 #[test]
-fn a_record_of_unknown_form_spoils_none_of_the_others_and_puts_what_is_missing_in_doubt() {
+fn malformed_record_spoils_no_other_and_blocks_orphan_verdict() {
     let mut api = management();
     let strange = json!({"metadata": {"name": "m-strange"}, "spec": {"etcd": "perhaps"}});
     api.lists.get_mut(RECORDS).unwrap()[0] = strange;
@@ -91,7 +91,7 @@ fn who_may_not_read_is_told_the_right_that_is_missing() {
 }
 
 #[test]
-fn machines_of_the_modern_way_are_read_with_their_plans_only_where_wanted() {
+fn modern_machines_are_read_with_plans_only_on_request() {
     let machine = json!({
         "metadata": {"name": "w-9", "namespace": "fleet-default"},
         "spec": {"clusterName": "modern", "bootstrap": {"configRef": {"name": "w-9"}}},

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_at_a_time_and_the_next_learns_when_the_last_was_alive() {
+    fn lock_has_one_holder_and_next_learns_last_alive_time() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let (lock, before) = Lock::take(&path).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_content_of_a_free_lock_locks_nobody_out() {
+    fn free_lock_with_unreadable_content_can_be_taken() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         std::fs::write(&path, "{\"alive_ms\": 17637").unwrap();

@@ -187,7 +187,7 @@ fn store_takes_nothing_after_a_failed_fsync() {
 }
 
 #[test]
-fn a_store_that_ran_out_of_space_goes_on_when_there_is_some_again() {
+fn store_resumes_after_disk_space_is_back() {
     let disk = MemoryDisk::default();
     let mut store = Store::load(Box::new(disk.clone()), CONFIG, Fence(0)).ok().unwrap().store;
     store.open_for(&holder()).unwrap();
@@ -209,7 +209,7 @@ fn a_store_that_ran_out_of_space_goes_on_when_there_is_some_again() {
 }
 
 #[test]
-fn a_last_line_without_its_newline_is_kept_and_refusals_behind_it_leave_it_whole() {
+fn last_line_without_newline_is_kept_despite_failed_append() {
     let mut disk = MemoryDisk::default();
     live(&disk, &mut Model::default(), &[Step::Append(1), Step::Sync]);
     let length = disk.read("0000000001.jsonl").unwrap().len() as u64;

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_damage_exactly_when_a_later_batch_or_the_checkpoint_proves_it() {
+    fn bad_line_is_damage_only_if_later_batch_or_checkpoint_follows() {
         // Batches, the spoiled line, and the records before it when it is a torn tail.
         let table: [(&[u64], usize, Option<usize>); 10] = [
             (&[], 2, None),

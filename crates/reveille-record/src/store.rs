@@ -91,7 +91,7 @@ impl Store {
         let bytes = disk.read(&newest.file_name()).map_err(failed("read the newest segment"))?;
         let examined = segment::examine(&bytes).map_err(|flaw| LoadError::Damaged(newest, flaw))?;
         let mended = keep_torn(&mut *disk, newest, &bytes, &examined)?;
-        let tail = write_anew(&mut *disk, newest, &bytes, &examined)?;
+        let tail = rewrite(&mut *disk, newest, &bytes, &examined)?;
         let durable_bytes = examined.good_bytes + u64::from(examined.ending == Ending::Unterminated);
         // A torn tail can hold one opening line, whose fence may have been used before the line became unreadable.
         let skipped = u64::from(examined.ending == Ending::Torn);
@@ -321,7 +321,7 @@ fn keep_torn(
 
 /// Writes the whole lines of the newest segment into a new file of the same name, because the bytes that were read may
 /// exist only in the page cache.
-fn write_anew(
+fn rewrite(
     disk: &mut dyn Disk,
     segment: SegmentNumber,
     bytes: &[u8],

@@ -18,7 +18,7 @@ fn leave(room: u64) {
 }
 
 #[test]
-fn rotation_without_a_descriptor_to_spare_does_not_close_the_ledger() {
+fn rotation_without_free_descriptor_keeps_ledger_open() {
     let state = tempfile::tempdir().unwrap();
     let holder = Holder::this_process("descriptors", 0);
     let mut ledger = Ledger::<String>::open(state.path(), &holder, Config::STANDARD).unwrap().ledger;

@@ -73,7 +73,7 @@ fn check(output: &Output) {
 }
 
 #[test]
-fn a_file_size_limit_refuses_a_batch_whole_and_later_ones_succeed() {
+fn file_size_limit_refuses_whole_batch_and_later_ones_succeed() {
     let state = tempfile::tempdir().unwrap();
     // Ignored signals stay ignored in the child, so it gets the error and is not killed.
     let output = Command::new("sh")
@@ -87,7 +87,7 @@ fn a_file_size_limit_refuses_a_batch_whole_and_later_ones_succeed() {
 }
 
 #[test]
-fn a_full_file_system_refuses_a_batch_whole_and_later_ones_succeed() {
+fn full_file_system_refuses_whole_batch_and_later_ones_succeed() {
     let state = tempfile::tempdir().unwrap();
     let mount = |with: &[&str], then: &str| {
         let script =
@@ -131,7 +131,7 @@ fn child_that_fills_a_tape() {
 }
 
 #[test]
-fn a_recording_on_a_full_disk_ends_with_a_whole_frame_and_a_note() {
+fn recording_on_full_disk_ends_with_whole_frame_and_notice() {
     let root = tempfile::tempdir().unwrap();
     let output = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -S -f 64; exec \"$@\"", "sh"])

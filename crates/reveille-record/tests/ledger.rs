@@ -44,7 +44,7 @@ fn segments(state: &Path) -> Vec<String> {
 }
 
 #[test]
-fn records_come_back_in_order_over_many_openings_each_with_a_higher_fence() {
+fn records_return_in_order_and_each_opening_raises_the_fence() {
     let state = tempfile::tempdir().unwrap();
     let mut expected: Vec<String> = Vec::new();
     for round in 1..=5_u64 {
@@ -70,7 +70,7 @@ fn records_come_back_in_order_over_many_openings_each_with_a_higher_fence() {
 }
 
 #[test]
-fn a_second_process_is_told_who_holds_it_and_a_dead_one_keeps_nobody_out() {
+fn second_process_is_told_the_holder_and_can_open_after_its_end() {
     let state = tempfile::tempdir().unwrap();
     let first = open(state.path(), Config::STANDARD);
     let error = Ledger::<String>::open(state.path(), &holder("second", 2_000), Config::STANDARD).unwrap_err();
@@ -85,7 +85,7 @@ fn a_second_process_is_told_who_holds_it_and_a_dead_one_keeps_nobody_out() {
 }
 
 #[test]
-fn whoever_lost_the_lock_file_writes_nothing_more() {
+fn ledger_that_lost_its_lock_file_writes_nothing_more() {
     let state = tempfile::tempdir().unwrap();
     let mut former = open(state.path(), Config::STANDARD).ledger;
     write(&mut former, &["mine"]);
@@ -133,7 +133,7 @@ fn a_fence_whose_opening_line_went_bad_is_not_handed_out_again() {
 }
 
 #[test]
-fn damage_in_the_middle_is_refused_by_place_and_people_can_read_around_it() {
+fn mid_file_damage_is_refused_by_line_and_lossy_read_skips_it() {
     let state = tempfile::tempdir().unwrap();
     write(&mut open(state.path(), Config::STANDARD).ledger, &["one", "two", "three"]);
     let file = segment(state.path(), 1);
@@ -160,7 +160,7 @@ fn a_record_of_another_type_is_named_and_not_skipped() {
 }
 
 #[test]
-fn rotation_restores_from_the_checkpoint_keeps_history_and_bounds_the_disk() {
+fn rotation_restores_from_checkpoint_and_bounds_disk_use() {
     let state = tempfile::tempdir().unwrap();
     let mut ledger = open(state.path(), SMALL).ledger;
     let (mut since, mut rotations) = (Vec::new(), 0);
@@ -195,7 +195,7 @@ fn rotation_restores_from_the_checkpoint_keeps_history_and_bounds_the_disk() {
 }
 
 #[test]
-fn a_checkpoint_larger_than_a_segment_does_not_make_every_record_a_rotation() {
+fn checkpoint_above_segment_size_does_not_rotate_each_record() {
     let state = tempfile::tempdir().unwrap();
     let mut ledger = open(state.path(), SMALL).ledger;
     let large: Vec<String> = (0..20).map(|_| "y".repeat(250)).collect();
@@ -210,7 +210,7 @@ fn a_checkpoint_larger_than_a_segment_does_not_make_every_record_a_rotation() {
 }
 
 #[test]
-fn a_damaged_or_missing_older_segment_is_reported_and_stops_nobody() {
+fn damaged_or_missing_old_segment_is_reported_and_ledger_opens() {
     let state = tempfile::tempdir().unwrap();
     let mut ledger = open(state.path(), SMALL).ledger;
     for number in 0..3 {
@@ -271,7 +271,7 @@ fn files_are_for_their_owner_only() {
 }
 
 #[test]
-fn where_there_is_no_ledger_a_reader_finds_nothing_and_makes_nothing() {
+fn reader_of_missing_ledger_finds_and_creates_nothing() {
     let state = tempfile::tempdir().unwrap();
     let nowhere = state.path().join("absent");
     assert_eq!(read_only::<String>(&nowhere).unwrap().records, Vec::<String>::new());
@@ -318,7 +318,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn cut_at_any_byte_of_the_last_batch_everything_synced_before_is_there(
+    fn cut_in_last_batch_keeps_all_records_synced_before(
         batches in prop::collection::vec(prop::collection::vec("[ -~]{0,60}", 1..4), 1..8),
         fraction in 0.0..1.0_f64,
     ) {

@@ -9,7 +9,7 @@ fn pause(scope: PauseScope) -> Pause {
 }
 
 #[test]
-fn a_pause_is_there_until_removed_and_setting_it_again_replaces_it() {
+fn pause_stays_until_removed_and_is_replaced_when_set_again() {
     let state = tempfile::tempdir().unwrap();
     let pauses = Pauses::of(state.path());
     assert!(pauses.read().unwrap().pauses.is_empty());
@@ -45,7 +45,7 @@ fn a_file_that_is_no_pause_is_named_and_the_others_are_read() {
         ("bad name.json", "{}"),
         (".roster.4711", "a write under way"),
         (".hidden.json", "an editor's"),
-        ("notes.txt", "nobody's"),
+        ("notes.txt", "foreign"),
     ] {
         fs::write(directory.join(name), content).unwrap();
     }
@@ -60,7 +60,7 @@ fn a_file_that_is_no_pause_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn every_scope_has_a_name_that_a_file_can_have_and_no_two_share_one() {
+fn every_pause_scope_has_unique_valid_file_name() {
     let long = "n".repeat(300);
     let names = ["a", "a/b", "a%2Fb", "../../etc", ".hidden", "grün", "a b", "", &long, &format!("{long}x")];
     let mut seen = std::collections::BTreeSet::new();

@@ -112,7 +112,7 @@ mod tests {
     use crate::plans_file::tests::plan;
 
     #[test]
-    fn plans_are_told_when_they_change_and_a_broken_file_is_told_once_and_changes_nothing() {
+    fn changed_plans_are_told_and_broken_file_is_told_once() {
         let directory = tempfile::tempdir().unwrap();
         let (path, beside) = (directory.path().join("plans.yaml"), directory.path().join("cloud.conf"));
         let file = "  files:\n  - {path: /etc/kubernetes/cloud/c.conf, mode: \"0600\", from: cloud.conf}\n";
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_cannot_be_followed_at_the_start_holds_up_its_own_pool_and_no_other() {
+    fn invalid_plan_at_start_blocks_only_its_own_pool() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("plans.yaml");
         let pools = || ["gpu", "workers"].map(|pool| ("prod".into(), pool.into())).into();

@@ -110,7 +110,7 @@ async fn flood(
 }
 
 #[tokio::test]
-async fn frames_with_nothing_in_them_end_the_session_of_whoever_sends_many() {
+async fn flood_of_empty_frames_ends_the_session() {
     const TIMES: usize = 200_000;
     let cases: [(&str, &[u8], &[u8]); 4] = [
         ("empty fragments", &[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x80, 0, 0, 0, 0]),
@@ -132,7 +132,7 @@ async fn frames_with_nothing_in_them_end_the_session_of_whoever_sends_many() {
 }
 
 #[tokio::test]
-async fn whoever_asks_as_fast_as_it_is_answered_is_answered_at_a_pace() {
+async fn requests_sent_without_pause_are_answered_at_a_pace() {
     let site = site().await;
     let (_, credential) = site.enrolled(1).await;
     let shown = raw::shown(credential);
@@ -180,7 +180,7 @@ fn cluster(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>, name: &'static str
 
 /// A client with the token holds the body back until the invitation opens.
 #[tokio::test]
-async fn a_request_that_began_while_its_invitation_did_not_open_is_let_in_past_no_node() {
+async fn request_begun_before_its_invitation_opens_takes_no_node_name() {
     let kept = Span::from_s(1);
     let settings = Settings { invitation_kept: kept, ..Settings::default() };
     let (site, asked) = site_of(&["prod"], TempDir::new().unwrap(), settings, Limits::default()).await;
@@ -255,7 +255,7 @@ async fn one_token_has_few_nodes_asked_for_however_often_it_is_shown() {
 }
 
 #[tokio::test]
-async fn a_machine_that_comes_anew_after_each_burst_is_answered_at_the_pace_of_one() {
+async fn machine_reconnecting_after_each_burst_keeps_one_pace() {
     const OF_A_CONNECTION: usize = 40;
     let site = site().await;
     let (_, credential) = site.enrolled(1).await;

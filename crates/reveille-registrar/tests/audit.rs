@@ -17,7 +17,7 @@ use reveille_registrar::server::admin::Ask;
 use support::{site, who};
 
 #[tokio::test]
-async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and_without_the_secret() {
+async fn admission_and_removal_are_logged_with_caller_without_secret() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
@@ -29,10 +29,10 @@ async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and
     let remove = |what| Ask::Remove { machine: "w-1".into(), what };
     site.people(remove(Some(Removal::Machine))).await;
     site.people(remove(None)).await;
-    let anew = |wish: &mut support::Wished| {
+    let rebuilt = |wish: &mut support::Wished| {
         (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce));
     };
-    site.invite(anew).await;
+    site.invite(rebuilt).await;
     site.people(Ask::Revoke { id: leaked.id.clone() }).await;
     site.people(Ask::RotateCa {}).await;
     site.people(Ask::FinishRotation { force: true }).await;
@@ -56,7 +56,7 @@ async fn what_lets_machines_in_or_sends_them_away_is_one_line_with_who_asked_and
         (true, &["invitation was made", "uses=3", "ttl_s=3600", &leaked.id]),
         (true, &["a machine was removed", "machine=m-", "name=w-1"]),
         (true, &["let in again", "machine=m-", "name=w-1"]),
-        (true, &["made anew at once", "machine=\"w-1\""]),
+        (true, &["rebuilt at once", "machine=\"w-1\""]),
         (true, &["taken back", &leaked.id, "let_in=0"]),
         (true, &["another authority was introduced", "sha256:"]),
         (true, &["WARN", "locked out"]),

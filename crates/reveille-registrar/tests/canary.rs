@@ -15,7 +15,7 @@ use reveille_wire::agent::{Secret, ServerFrame};
 use support::{TOKEN, site, until, who, written};
 
 #[tokio::test]
-async fn no_token_and_no_key_is_in_a_log_a_record_an_error_or_debug_output() {
+async fn logs_disk_errors_and_debug_output_contain_no_token_or_key() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber =

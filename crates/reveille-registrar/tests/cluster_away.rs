@@ -21,7 +21,7 @@ fn silent(mut asked: mpsc::Receiver<NodeAsked>) {
 /// The holder of an open invitation comes as a Node that is there, while the API server is away. It is told to come again, also
 /// by a server that is started meanwhile: it does not take the cluster for one that was never there.
 #[tokio::test]
-async fn no_name_of_a_node_is_taken_while_the_api_server_is_away_after_a_restart_either() {
+async fn node_name_stays_protected_after_restart_without_api_server() {
     let (site, asked) =
         site_of(&["prod"], TempDir::new().unwrap(), Settings::default(), Limits::default()).await;
     silent(asked);
@@ -44,7 +44,7 @@ async fn no_name_of_a_node_is_taken_while_the_api_server_is_away_after_a_restart
 /// The same without a restart: the controller tells the server of an API server that stopped answering as of one that was never
 /// there (`tell_roles` in `crates/reveille/src/registration/mod.rs`), and only what the registry remembers tells the two apart.
 #[tokio::test]
-async fn no_name_of_a_node_is_taken_while_an_api_server_is_away_that_answered_before() {
+async fn node_name_stays_protected_while_known_api_server_is_away() {
     let (site, asked) =
         site_of(&["prod"], TempDir::new().unwrap(), Settings::default(), Limits::default()).await;
     silent(asked);

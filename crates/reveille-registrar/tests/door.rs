@@ -72,7 +72,7 @@ async fn ten_come(server: &Apart, token: &Secret, from: u32) -> (usize, Duration
 }
 
 #[tokio::test]
-async fn finished_handshakes_without_a_certificate_lock_nobody_out() {
+async fn handshakes_without_a_certificate_lock_no_machine_out() {
     let count = at_most(10_000);
     let server = apart(OF_A_SERVICE);
     let token = server.invite(60).await;
@@ -136,7 +136,7 @@ async fn spent_on(server: &Apart, shown: &raw::Shown) -> u64 {
 
 /// An attacker can make a chain in which the search for a path takes seconds, and this server has one thread.
 #[tokio::test]
-async fn a_chain_that_leads_nowhere_costs_no_more_than_a_strange_certificate() {
+async fn pathless_chain_costs_no_more_than_an_unknown_certificate() {
     let server = apart(OF_A_SERVICE);
     server.link.ping().await.unwrap();
     let strange = spent_on(&server, &raw::maze(0)).await;

@@ -15,7 +15,7 @@ use reveille_node::agent::Setup;
 use support::site;
 
 #[tokio::test]
-async fn an_agent_looks_over_the_connections_that_it_has_and_dials_anew_when_one_failed() {
+async fn agent_reuses_its_connections_and_redials_after_a_failure() {
     let (site, cluster) = (site().await, Cluster::new());
     let door = cluster.door().await;
     let machine = agent::machine(1, &[("/etc/kubernetes/kubelet.conf", &cluster.kubelet_conf(&door))]);

@@ -50,7 +50,7 @@ fn hello(who: &support::Who) -> String {
 }
 
 #[tokio::test]
-async fn a_key_that_was_replaced_neither_speaks_nor_listens_in_a_polling_session() {
+async fn replaced_key_cannot_send_or_receive_in_a_polling_session() {
     let (site, who, old, new, _folder) = renewed().await;
     // The machine comes with its new key: from here on the old one is revoked.
     let answer =
@@ -72,7 +72,7 @@ async fn a_key_that_was_replaced_neither_speaks_nor_listens_in_a_polling_session
 }
 
 #[tokio::test]
-async fn a_key_that_was_replaced_pushes_no_connection_of_its_machine_out() {
+async fn replaced_key_displaces_no_connection_of_its_machine() {
     let (site, who, old, new, _folder) = renewed().await;
     let answer =
         raw::say(raw::tls13(&site.link, Some(&new)).await, &raw::post("/v1/poll", "", &hello(&who))).await;
@@ -157,7 +157,7 @@ async fn who_claims_to_be_a_machine_is_told_no_id_that_it_is_known_by() {
 /// A client has a copy of the key, but none of its machine's ids; it renews and shows the certificate. The machine is
 /// switched off, and no session of it is welcomed for as long as its Node stays removed.
 #[tokio::test]
-async fn a_copy_of_a_key_does_not_have_a_rotation_finished_under_its_machine() {
+async fn copied_key_does_not_let_a_rotation_finish() {
     let site = site().await;
     let (_, credential) = site.enrolled(1).await;
     site.people(Ask::Remove { machine: "w-1".into(), what: Some(Removal::Node) }).await;
@@ -225,7 +225,7 @@ async fn a_session_ends_with_the_certificate_that_opened_it() {
 }
 
 #[tokio::test]
-async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
+async fn open_connection_is_refused_after_its_authority_is_retired() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;
     let shown = raw::shown(credential);
@@ -248,7 +248,7 @@ async fn a_connection_of_before_opens_nothing_when_its_authority_was_retired() {
 }
 
 #[tokio::test]
-async fn a_socket_of_before_opens_no_session_when_its_authority_was_retired() {
+async fn open_socket_begins_no_session_after_its_authority_is_retired() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;
     site.people(Ask::RotateCa {}).await;
@@ -265,7 +265,7 @@ async fn a_socket_of_before_opens_no_session_when_its_authority_was_retired() {
 
 /// Two authorities are to be retired: one is, and then the disk fails.
 #[tokio::test]
-async fn an_authority_that_was_retired_counts_no_more_though_the_rotation_failed_at_the_next_one() {
+async fn retired_authority_stays_refused_after_a_failed_rotation() {
     let site = site().await;
     let (_, credential) = site.enrolled(1).await;
     let shown = raw::shown(credential);

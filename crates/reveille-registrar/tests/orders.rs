@@ -82,7 +82,7 @@ fn unpacked(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn evidence_is_the_doctors_bundle_in_parts_without_the_secrets_that_the_machine_and_its_agent_have() {
+async fn evidence_bundle_arrives_in_parts_without_secrets() {
     let mut site = site().await;
     let invited = site.invite(|_| {}).await;
     let token = invited.token.expose().to_owned();
@@ -114,7 +114,7 @@ async fn evidence_is_the_doctors_bundle_in_parts_without_the_secrets_that_the_ma
 }
 
 #[tokio::test]
-async fn a_probe_tells_every_check_and_one_order_is_carried_out_at_a_time() {
+async fn probe_lists_every_check_and_a_concurrent_order_is_declined() {
     let mut site = site().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);

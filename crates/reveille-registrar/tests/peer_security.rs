@@ -93,9 +93,9 @@ fn stranger(name: &str, behind: Option<CertificateDer<'static>>) -> Shown {
 
 /// A verifier that accepts every server.
 #[derive(Debug)]
-struct Anybody;
+struct AnyServer;
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyServer {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -140,7 +140,7 @@ async fn gets(
         .with_protocol_versions(&[version])
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody));
+        .with_custom_certificate_verifier(Arc::new(AnyServer));
     let mut config = match shown {
         Some((chain, key)) => builder.with_client_auth_cert(chain, key).unwrap(),
         None => builder.with_no_client_auth(),
@@ -164,7 +164,7 @@ async fn gets(
 const TLS13: &SupportedProtocolVersion = &rustls::version::TLS13;
 
 #[tokio::test]
-async fn a_machine_of_the_same_server_is_answered_with_what_was_seen_and_how_old_it_is() {
+async fn peer_of_the_same_server_gets_the_sighting_and_its_age() {
     let site = site().await;
     let (one, two) = (Machine::new(&site, 1).await, Machine::new(&site, 2).await);
     let at = two.opens().await;
@@ -179,7 +179,7 @@ async fn a_machine_of_the_same_server_is_answered_with_what_was_seen_and_how_old
 }
 
 #[tokio::test]
-async fn nobody_is_answered_without_a_certificate_of_the_same_authority() {
+async fn peer_without_a_certificate_of_our_authority_gets_no_answer() {
     let (site, other) = (site().await, support::site().await);
     let (one, of_another) = (Machine::new(&site, 1).await, Machine::new(&other, 1).await);
     one.circle.saw(true);
@@ -203,7 +203,7 @@ async fn nobody_is_answered_without_a_certificate_of_the_same_authority() {
 }
 
 #[tokio::test]
-async fn what_is_oversized_malformed_or_slow_gets_nothing_and_the_next_one_is_answered() {
+async fn oversized_malformed_or_slow_request_blocks_no_later_peer() {
     let site = site().await;
     let one = Machine::new(&site, 1).await;
     one.circle.saw(true);
@@ -254,7 +254,7 @@ async fn stands_in(shown: Shown, says: Vec<u8>) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn whoever_stands_where_a_peer_should_is_not_heard_for_it() {
+async fn answer_of_an_impostor_peer_is_ignored() {
     let site = site().await;
     let (one, two) = (Machine::new(&site, 1).await, Machine::new(&site, 2).await);
     let three = Machine::new(&site, 3).await;
@@ -284,7 +284,7 @@ async fn whoever_stands_where_a_peer_should_is_not_heard_for_it() {
 }
 
 #[tokio::test]
-async fn a_peers_certificate_does_not_stand_in_for_the_registration_server() {
+async fn peer_certificate_is_refused_as_registration_server() {
     let site = site().await;
     let one = Machine::new(&site, 1).await;
     let at = stands_in(one.shown(), Vec::new()).await;

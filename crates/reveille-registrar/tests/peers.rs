@@ -79,7 +79,7 @@ impl Three {
 }
 
 #[tokio::test]
-async fn an_api_server_that_one_lost_is_a_fault_of_its_own_and_one_that_all_lost_is_an_outage() {
+async fn api_server_loss_is_local_for_one_machine_and_outage_for_all() {
     let mut three = Three::new().await.again().await;
     three.doors[0].set(false);
     three.agents[0].says("api: LostHere").await;
@@ -95,7 +95,7 @@ async fn an_api_server_that_one_lost_is_a_fault_of_its_own_and_one_that_all_lost
 }
 
 #[tokio::test]
-async fn peers_are_asked_when_the_registration_server_is_away_also_by_an_agent_that_begins_then() {
+async fn restarted_agent_asks_peers_while_the_server_is_away() {
     let mut three = Three::new().await.again().await;
     let first = three.agents.remove(0);
     let machine = first.stopped().await;
@@ -112,7 +112,7 @@ async fn peers_are_asked_when_the_registration_server_is_away_also_by_an_agent_t
 }
 
 #[tokio::test]
-async fn an_agent_keeps_the_pins_that_a_welcome_names_and_so_outlives_a_rotation_that_it_has_met() {
+async fn agent_keeps_pins_of_the_welcome_and_survives_the_rotation() {
     let site = on_one_host().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);

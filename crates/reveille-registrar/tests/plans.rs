@@ -25,7 +25,7 @@ use reveille_wire::agent::plan::Step;
 use support::{site, template};
 
 #[tokio::test]
-async fn a_plan_that_could_not_be_applied_is_applied_once_nothing_stands_in_its_way() {
+async fn failed_plan_is_applied_once_the_obstacle_is_removed() {
     let site = site().await;
     let file = Step::WriteFile {
         path: "/etc/cni/net.d/10.conf".into(),
@@ -89,13 +89,13 @@ async fn readmitted(another_plan: bool) {
 }
 
 #[tokio::test]
-async fn a_machine_that_is_readmitted_hears_so_with_the_plan_that_it_had_and_with_another_one() {
+async fn readmitted_machine_forgets_its_removal_under_old_or_new_plan() {
     readmitted(false).await;
     readmitted(true).await;
 }
 
 #[tokio::test]
-async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
+async fn plan_with_an_impossible_join_leaves_the_old_plan_on_disk() {
     let (site, cluster) = (site().await, Cluster::new());
     let door = cluster.door().await;
     let invited = site.invite(|_| {}).await;
@@ -113,7 +113,7 @@ async fn a_plan_whose_join_cannot_be_meant_leaves_the_one_before_on_the_disk() {
 }
 
 #[tokio::test]
-async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_go() {
+async fn agent_without_a_usable_plan_reports_its_machine_as_leaving() {
     let mut site = site().await;
     // `sha256:00` is in no closed list of the protocol, and it is not a pin.
     site.planned(another("10.0.0.1:6443", "sha256:00")).await;
@@ -142,7 +142,7 @@ async fn an_agent_without_a_plan_that_it_can_follow_says_that_its_machine_is_to_
 
 /// The server logs the whole chain of this error, and prints it where it does not start.
 #[test]
-fn a_mistake_in_a_file_of_plans_is_told_without_the_lines_around_it() {
+fn error_in_a_plan_file_quotes_no_surrounding_lines() {
     let content = "content: |\n      [Global]\n      application-credential-secret=c4n4ry0123\n";
     for (rest, word) in [
         (format!("{content}    ownr: root:root\n"), "ownr"),

@@ -43,8 +43,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[tokio::test]
-async fn after_a_reboot_an_agent_is_the_same_machine_with_its_plan_and_its_reasons_and_has_seen_nothing_yet()
-{
+async fn agent_keeps_machine_plan_and_reasons_after_a_reboot() {
     let (mut site, cluster) = (site().await, Cluster::new());
     let door = cluster.door().await;
     let invited = site.invite(|_| {}).await;
@@ -85,7 +84,7 @@ async fn after_a_reboot_an_agent_is_the_same_machine_with_its_plan_and_its_reaso
 }
 
 #[tokio::test]
-async fn what_a_machine_reports_counts_after_its_clock_which_stood_ahead_was_mended() {
+async fn reports_count_after_a_clock_that_was_ahead_is_corrected() {
     let site = site().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);

@@ -32,7 +32,7 @@ fn entered(seq: u64, stage: Stage) -> AgentFrame {
 }
 
 #[tokio::test]
-async fn a_machine_is_invited_enrolled_planned_given_a_token_and_heard_over_both_carriers() {
+async fn machine_enrols_and_gets_plan_and_token_over_both_carriers() {
     for carrier in [Carrier::WebSocket, Carrier::LongPoll] {
         let mut site = site().await;
         site.plans().await;
@@ -64,7 +64,7 @@ async fn a_machine_is_invited_enrolled_planned_given_a_token_and_heard_over_both
 }
 
 #[tokio::test]
-async fn an_order_goes_to_the_machine_and_its_answer_comes_back_over_both_carriers() {
+async fn order_reaches_the_machine_and_its_answer_returns() {
     for carrier in [Carrier::WebSocket, Carrier::LongPoll] {
         let mut site = site().await;
         let (who, credential) = site.enrolled(1).await;
@@ -92,7 +92,7 @@ async fn an_order_goes_to_the_machine_and_its_answer_comes_back_over_both_carrie
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_restart_and_the_certificate_still_counts() {
+async fn acknowledged_reports_and_certificate_survive_a_restart() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;
     let mut session = site.link.session(&credential, who.hello()).await.unwrap();
@@ -116,7 +116,7 @@ async fn what_was_acknowledged_is_there_after_a_restart_and_the_certificate_stil
 }
 
 #[tokio::test]
-async fn a_person_orders_evidence_and_probes_of_machines_that_are_there_and_nothing_that_changes_one() {
+async fn operator_orders_only_evidence_and_probes_of_present_machines() {
     let mut site = site().await;
     let (who, credential) = site.enrolled(1).await;
     let order = |machine: &str, verb| Ask::Order { machine: machine.into(), verb, within_s: 60 };
@@ -149,7 +149,7 @@ async fn a_person_orders_evidence_and_probes_of_machines_that_are_there_and_noth
 }
 
 #[tokio::test]
-async fn a_server_that_stops_tells_every_agent_so_and_when_to_ask_again_over_both_carriers() {
+async fn stopping_server_tells_every_agent_when_to_retry() {
     let site = site().await;
     let mut sessions = Vec::new();
     for number in 1..=24 {
@@ -179,7 +179,7 @@ async fn a_server_that_stops_tells_every_agent_so_and_when_to_ask_again_over_bot
 }
 
 #[tokio::test]
-async fn a_certificate_is_renewed_with_another_key_and_the_one_before_is_void_from_then_on() {
+async fn certificate_renewal_uses_a_new_key_and_revokes_the_old_one() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;
     let (next, _) = site.link.renew(&credential, Time::from_ms(0)).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_certificate_is_renewed_with_another_key_and_the_one_before_is_void_fr
 }
 
 #[tokio::test]
-async fn while_the_authority_is_replaced_both_are_accepted_and_agents_meet_the_next_one() {
+async fn both_authorities_are_accepted_while_agents_learn_the_new_one() {
     let site = site().await;
     let (who, old) = site.enrolled(1).await;
     let mut there = site.link.session(&old, who.hello()).await.unwrap();
@@ -229,7 +229,7 @@ async fn while_the_authority_is_replaced_both_are_accepted_and_agents_meet_the_n
 }
 
 #[tokio::test]
-async fn an_agent_that_died_before_its_answer_came_is_still_the_one_that_was_let_in() {
+async fn agent_that_died_before_its_answer_enrols_as_the_same_machine() {
     let site = site().await;
     let who = who(1);
     let invited = site.invite(|_| {}).await;
@@ -278,7 +278,7 @@ async fn what_a_machine_keeps_leads_it_back() {
 }
 
 #[tokio::test]
-async fn a_poll_that_is_given_up_while_the_registry_is_busy_loses_no_frame() {
+async fn poll_abandoned_while_the_registry_is_busy_loses_no_frame() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;
     let session = site.link.session_over(Carrier::LongPoll, &credential, who.hello()).await.unwrap();
@@ -334,7 +334,7 @@ async fn answer(mut asked: tokio::sync::mpsc::Receiver<NodeAsked>) {
 }
 
 #[tokio::test]
-async fn an_invitation_into_one_roster_takes_no_instance_of_a_node_of_another() {
+async fn invitation_refuses_an_instance_of_another_rosters_node() {
     let directory = tempfile::TempDir::new().unwrap();
     let (site, asked) =
         support::site_of(&["dev", "prod"], directory, Settings::default(), Limits::default()).await;

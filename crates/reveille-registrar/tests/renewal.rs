@@ -71,7 +71,7 @@ async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_renewed_once_it_is_mended() {
+async fn certificate_issued_while_the_clock_was_ahead_is_renewed() {
     let (site, folder) = (site().await, tempfile::tempdir().unwrap());
     let now = Time::from_ms(NOW_MS);
     // No battery, or a wrong date: the machine boots in 2040, enrols, and NTP corrects its clock a minute later.
@@ -90,7 +90,7 @@ async fn a_certificate_that_was_given_while_the_machines_clock_stood_ahead_is_re
 }
 
 #[tokio::test]
-async fn an_agent_that_renewed_begins_a_session_with_its_next_key_at_once() {
+async fn agent_begins_a_session_with_its_renewed_key_at_once() {
     // The agent first checks after five seconds whether its certificate is due.
     let settings = Settings { certificate_ttl: Span::from_s(7), ..Settings::default() };
     let site = support::site_with(tempfile::tempdir().unwrap(), settings, Limits::default()).await;
@@ -121,7 +121,7 @@ async fn an_agent_that_renewed_begins_a_session_with_its_next_key_at_once() {
 /// An attacker has a snapshot of the machine's disk. The machine renews, and is off before it comes with its next key.
 /// The attacker renews with the key before until that key does not count any more.
 #[tokio::test]
-async fn a_machine_whose_next_key_was_pushed_out_by_a_copy_comes_again_with_the_key_before() {
+async fn machine_returns_with_old_key_after_a_copy_displaced_the_new() {
     let (site, now) = (site().await, Time::from_ms(NOW_MS));
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);
@@ -149,15 +149,15 @@ async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, 
     let mut running = agent::run(agent::setup(site, &machine, Some(first.token.clone())), machine);
     running.says("Up {").await;
     let machine = running.stopped().await;
-    let anew = |wish: &mut support::Wished| {
+    let rebuilt = |wish: &mut support::Wished| {
         (wish.machine, wish.reimage) =
             (Some("feed0000000040008000000000000001".into()), Some(Reimage::AtOnce));
     };
     let mut who = who(1);
     (who.identity.instance_id, who.identity.system_uuid) = (None, None);
     who.facts.hostname = "w-1".into();
-    site.enrol(&site.invite(anew).await.token, &who).await.unwrap();
-    let token = if is_invited { site.invite(anew).await.token } else { first.token };
+    site.enrol(&site.invite(rebuilt).await.token, &who).await.unwrap();
+    let token = if is_invited { site.invite(rebuilt).await.token } else { first.token };
     let setup = agent::setup(site, &machine, Some(token));
     let pem = setup.folder.join("link/link.pem");
     fs::write(pem.with_file_name("renewing.pem"), "of the record before").unwrap();
@@ -166,7 +166,7 @@ async fn runs_again(site: &Site, is_invited: bool) -> (agent::Running, Vec<u8>, 
 }
 
 #[tokio::test]
-async fn a_machine_whose_certificate_counts_no_more_takes_the_invitation_that_it_is_given() {
+async fn machine_with_a_revoked_certificate_uses_its_new_invitation() {
     let site = site().await;
     let (mut running, before, pem) = runs_again(&site, true).await;
     running.says("Up {").await;
@@ -177,7 +177,7 @@ async fn a_machine_whose_certificate_counts_no_more_takes_the_invitation_that_it
 }
 
 #[tokio::test]
-async fn a_machine_whose_invitation_is_refused_tries_it_once_and_keeps_the_certificate_that_it_has() {
+async fn refused_invitation_is_tried_once_and_keeps_the_certificate() {
     let site = site().await;
     let (mut running, before, pem) = runs_again(&site, false).await;
     running.says("enrolling again at").await;

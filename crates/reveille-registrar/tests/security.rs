@@ -31,7 +31,7 @@ fn hasty() -> Limits {
 }
 
 #[tokio::test]
-async fn a_replayed_token_lets_nobody_else_in() {
+async fn replayed_token_admits_no_other_machine() {
     let site = site().await;
     let invited = site.invite(|_| {}).await;
     site.enrol(&invited.token, &who(1)).await.unwrap();
@@ -43,7 +43,7 @@ async fn a_replayed_token_lets_nobody_else_in() {
 }
 
 #[tokio::test]
-async fn a_token_whose_time_is_over_lets_nobody_in() {
+async fn expired_token_admits_no_machine() {
     let site = site().await;
     let invited = site.invite(|wished| wished.ttl_s = 1).await;
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -53,7 +53,7 @@ async fn a_token_whose_time_is_over_lets_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_token_of_another_machine_lets_nobody_else_in() {
+async fn token_for_one_machine_admits_no_other_machine() {
     let site = site().await;
     let invited = site.invite(|wished| wished.machine = Some("i-1".into())).await;
     let error = site.enrol(&invited.token, &who(2)).await.unwrap_err();
@@ -63,7 +63,7 @@ async fn a_token_of_another_machine_lets_nobody_else_in() {
 }
 
 #[tokio::test]
-async fn a_guessed_token_and_half_a_token_are_the_same_to_whoever_guesses() {
+async fn guessed_token_and_partial_token_get_the_same_answer() {
     let site = site().await;
     let invited = site.invite(|_| {}).await;
     let token = invited.token.expose();
@@ -87,7 +87,7 @@ async fn a_guessed_token_and_half_a_token_are_the_same_to_whoever_guesses() {
 }
 
 #[tokio::test]
-async fn another_machines_certificate_opens_neither_its_session_nor_its_polls() {
+async fn certificate_of_another_machine_opens_no_session_or_poll() {
     let site = site().await;
     let (one, stolen) = site.enrolled(1).await;
     let (two, own) = site.enrolled(2).await;
@@ -103,7 +103,7 @@ async fn another_machines_certificate_opens_neither_its_session_nor_its_polls() 
 }
 
 #[tokio::test]
-async fn without_a_certificate_of_ours_nothing_but_ping_and_enrol_is_answered() {
+async fn unknown_certificate_is_answered_only_on_ping_and_enrol() {
     let site = site().await;
     let strange = stranger();
     for shown in [None, Some(&strange)] {
@@ -170,7 +170,7 @@ async fn in_between(
 }
 
 #[tokio::test]
-async fn somebody_in_between_with_a_valid_public_certificate_gets_no_byte_of_a_token() {
+async fn man_in_the_middle_with_public_certificate_gets_no_token_byte() {
     let site = site().await;
     let invited = site.invite(|_| {}).await;
     let (server, overheard) = in_between(&[&rustls::version::TLS13], vec![]).await;
@@ -197,7 +197,7 @@ async fn presenting_our_authority_without_its_key_is_not_enough() {
 }
 
 #[tokio::test]
-async fn neither_side_speaks_an_older_tls_and_no_other_protocol_is_spoken() {
+async fn older_tls_and_other_protocol_versions_are_refused() {
     let site = site().await;
     assert!(raw::dial(&site.link, None, &[&rustls::version::TLS12]).await.is_err(), "the server");
     let (server, overheard) = in_between(&[&rustls::version::TLS12], vec![]).await;
@@ -217,7 +217,7 @@ async fn neither_side_speaks_an_older_tls_and_no_other_protocol_is_spoken() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_large_none_or_never_ends_is_refused_and_the_server_goes_on() {
+async fn oversized_malformed_or_slow_request_is_refused_by_the_server() {
     let site = site_with(TempDir::new().unwrap(), Settings::default(), hasty()).await;
     let invited = site.invite(|_| {}).await;
     let bearer = format!("authorization: Bearer {}\r\n", invited.token.expose());
@@ -241,7 +241,7 @@ async fn a_request_that_is_too_large_none_or_never_ends_is_refused_and_the_serve
 }
 
 #[tokio::test]
-async fn whoever_asks_again_and_again_leaves_the_place_in_the_end() {
+async fn connection_with_endless_requests_is_closed_in_the_end() {
     let limits = Limits { connection_within: Duration::from_secs(1), ..Limits::default() };
     let site = site_with(TempDir::new().unwrap(), Settings::default(), limits).await;
     let mut stream = raw::tls13(&site.link, None).await;
@@ -258,7 +258,7 @@ async fn whoever_asks_again_and_again_leaves_the_place_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_frame_that_is_too_large_none_or_never_comes_ends_the_session_with_its_reason() {
+async fn oversized_malformed_or_absent_frame_ends_session_with_reason() {
     let site = site_with(TempDir::new().unwrap(), Settings::default(), hasty()).await;
     let (machine, credential) = site.enrolled(1).await;
     let shown = raw::shown(credential);
@@ -311,7 +311,7 @@ fn crowd() -> usize {
 }
 
 #[tokio::test]
-async fn ten_thousand_connections_that_never_finish_the_handshake_stop_nobody() {
+async fn ten_thousand_unfinished_handshakes_block_no_machine() {
     let limits = Limits { half_open_max: 64, half_open_per_address_max: 32, ..Limits::default() };
     let site = site_with(TempDir::new().unwrap(), Settings::default(), limits).await;
     let invited = site.invite(|wished| wished.uses = 3).await;
@@ -365,7 +365,7 @@ async fn what_answers_in_the_servers_place_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn lies_about_a_machine_that_does_not_listen_just_now_do_not_end_its_session() {
+async fn lies_about_a_machine_between_polls_do_not_end_its_session() {
     let site = site().await;
     let (owner, credential) = site.enrolled(1).await;
     let shown = raw::shown(credential);

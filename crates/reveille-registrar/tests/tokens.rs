@@ -55,7 +55,7 @@ async fn given(session: &mut Session, most: usize, quiet: Duration) -> BTreeSet<
 }
 
 #[tokio::test]
-async fn every_token_that_a_machine_was_given_is_taken_away_when_it_is_removed() {
+async fn removed_machine_loses_every_token_that_it_was_given() {
     // The same proportions as by default, in seconds: a replaced token has a third of its life left.
     let replaced = Settings { token_ttl: Span::from_s(6), ..Settings::default() };
     let cases = [("replaced", replaced, 0, 2), ("raced for", Settings::default(), 40, usize::MAX)];

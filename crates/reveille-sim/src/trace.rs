@@ -108,8 +108,8 @@ fn line(record: &Record) -> String {
             format!("{intent} intended for {incident}: {call}")
         }
         Record::Tried { incident, attempt, .. } => format!("{incident} had tried: {}", attempt.call),
-        Record::CarriedOver { incident, rung, tries, .. } => {
-            format!("{incident} stands on rung {rung}, tried {tries} times")
+        Record::CarriedOver { incident, repair_step, tries, .. } => {
+            format!("{incident} stands on repair step {repair_step}, tried {tries} times")
         }
         Record::Numbered { incident, intent, .. } => format!("counted up to {incident} and {intent}"),
         Record::Dropped { intent, why, .. } => format!("{intent} dropped: {why}"),
@@ -120,7 +120,7 @@ fn line(record: &Record) -> String {
         Record::GivenUp { incident, why, .. } => format!("{incident} given up: {why}"),
         Record::Asked { machine, value, incident, .. } => match incident {
             Some(incident) => format!("{incident} is to be repaired now: {value:?}"),
-            None => format!("{machine} was to be repaired now, and nothing is amiss: {value:?}"),
+            None => format!("{machine} was to be repaired now, and nothing is wrong: {value:?}"),
         },
         Record::Kept { incident, .. } => format!("{incident}: its machine is kept for a look"),
         Record::Closed { incident, verdict, .. } => format!("{incident} closed: {}", verdict.name()),

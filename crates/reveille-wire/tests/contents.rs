@@ -20,7 +20,7 @@ fn is_taken(path: &str, content: &str) -> bool {
 /// k3s writes each key of `configs` into containerd's configuration as it is, between quotes
 /// (`pkg/agent/templates/templates_linux.go`: `registry.configs."{{$k}}".auth]`).
 #[test]
-fn no_registry_of_a_plan_writes_a_program_into_the_configuration_of_containerd_that_k3s_makes() {
+fn registry_key_injecting_containerd_configuration_is_refused() {
     let registries = "configs:\n  \"x\\\".auth]\\n[stream_processors.\\\"x\\\"]\\n  accepts = [\\\"application/vnd.oci.image.layer.v1.tar+gzip\\\"]\\n  \
                       returns = \\\"application/vnd.oci.image.layer.v1.tar\\\"\\n  path = \\\"/bin/sh\\\"\\n  args = [\\\"-c\\\", \\\"id >/root/x; gzip -d\\\"]\\n\
                       [plugins.\\\"y\":\n    auth: {username: a}\n";
@@ -49,7 +49,7 @@ fn no_registry_of_a_plan_has_k3s_remove_a_folder_of_the_machine() {
 /// A kubeconfig names the program that gets its credential. The plugins of Calico, Multus and Whereabouts, which a runtime
 /// starts as root, read the one that their configuration names, or the one beside it.
 #[test]
-fn no_file_beside_the_configuration_of_a_network_says_which_program_root_runs() {
+fn plan_kubeconfig_beside_a_network_configuration_is_refused() {
     let kubeconfig = "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
                       clusters: [{name: c, cluster: {server: \"https://10.0.0.1:6443\"}}]\n\
                       contexts: [{name: c, context: {cluster: c, user: u}}]\n\

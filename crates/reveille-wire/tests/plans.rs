@@ -12,7 +12,7 @@ const CONTENT_BYTES_MAX: usize = 512 << 10;
 
 /// A plan is as long on the agent as on its way.
 #[test]
-fn aliases_in_a_configuration_of_a_plan_do_not_make_it_a_hundred_times_as_long() {
+fn yaml_aliases_do_not_multiply_a_plan_configuration() {
     let word = "x".repeat(500 << 10);
     let text = format!("node-label: [&a {word}{}]\n", ", *a".repeat(99));
     assert!(text.len() <= CONTENT_BYTES_MAX);
@@ -39,7 +39,7 @@ fn no_file_of_a_plan_names_a_program_of_containerd() {
 
 /// The agent tells this error to its log and to the server.
 #[test]
-fn a_configuration_that_cannot_be_read_is_refused_without_the_lines_around_the_place() {
+fn unreadable_configuration_error_quotes_no_surrounding_lines() {
     let text = "kubelet-arg: [\"v=1\"]\ntoken: c4n4ry0123456789\nnode-label: [\n";
     let refused = allowed::config(1, Distribution::K3s, text).unwrap_err().to_string();
     println!("{refused}");
@@ -48,7 +48,7 @@ fn a_configuration_that_cannot_be_read_is_refused_without_the_lines_around_the_p
 
 /// The agent reads its own file back: a setting of a plan is one value or a list, and no tree.
 #[test]
-fn a_setting_of_an_agent_in_a_plan_is_one_value_or_a_list_of_them() {
+fn plan_setting_is_a_value_or_a_list_and_no_tree() {
     let long = "x".repeat(2_000);
     for value in ["[[a]]".to_owned(), "{a: b}".to_owned(), "[{a: b}]".to_owned(), format!("[? {long}\n: b]")]
     {
@@ -64,7 +64,7 @@ fn a_setting_of_an_agent_in_a_plan_is_one_value_or_a_list_of_them() {
 
 /// The agent logs each plan that it refuses.
 #[test]
-fn a_refusal_of_a_configuration_is_short_however_long_its_keys_and_values_are() {
+fn configuration_refusal_is_short_for_long_keys_and_values() {
     let long = "x".repeat(100_000);
     for text in [
         format!("? {long}\n: a\n"),

@@ -113,7 +113,7 @@ fn a_proposal_reads_from_top_to_bottom() {
 
 /// A tag of EC2 is a pair, and is written as one text wherever that means the same.
 #[test]
-fn tags_of_ec2_are_written_as_people_know_them_and_read_as_what_they_are() {
+fn ec2_tags_are_rendered_as_text_and_read_back_as_pairs() {
     let pair = |key: &str, value: &str| Mark::Metadata(Arc::from(key), Arc::from(value));
     let table = [
         (pair("aws:autoscaling:groupName", "workers"), "pool: \"aws:autoscaling:groupName=workers\""),

@@ -317,7 +317,7 @@ fn incidents() -> Report {
         well_since: None,
         findings: vec![finding()],
         attempts: vec![attempt()],
-        rung: 0,
+        repair_step: 0,
         tries: 1,
         not_before: Some(NOW + Span::from_min(4)),
         given_up: false,

@@ -224,7 +224,7 @@ fn two_kinds_of_clouds_stand_in_one_roster() {
 }
 
 #[test]
-fn a_rancher_may_be_looked_at_and_no_more_unless_the_roster_says_so() {
+fn rancher_repairs_are_only_proposed_unless_the_roster_says_act() {
     let rosters = good("rancher.yaml", Some(Path::new("/home/ada")));
     let etcd = EtcdRef {
         endpoints: vec!["https://10.0.0.1:2379".to_owned(), "https://10.0.0.2:2379".to_owned()],

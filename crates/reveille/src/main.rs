@@ -60,7 +60,7 @@ fn main() -> ExitCode {
             if cfg!(not(feature = "controller")) && error.kind() == ErrorKind::InvalidSubcommand {
                 eprintln!("This is the program for machines: what leads a cluster is in the whole program.");
             }
-            if error.use_stderr() { Exit::Usage } else { Exit::AllAnswer }
+            if error.use_stderr() { Exit::Usage } else { Exit::NoProblem }
         }
     };
     exit.into()

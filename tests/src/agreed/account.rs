@@ -7,8 +7,8 @@
 //!
 //! What is compared, all of it literally: of each incident its kind, its subject, every cause that was concluded, each once, in
 //! the order in which they first were, and how it ended; of each subject its acts in their order, each with its fault, its
-//! rung, what was called, how the call was answered, and what the fresh read said; and of the end the state of each machine, why
-//! a source is not believed, and what is held back and why.
+//! repair step, what was called, how the call was answered, and what the fresh read said; and of the end the state of each
+//! machine, why a source is not believed, and what is held back and why.
 //!
 //! What is made alike first, and why that hides nothing:
 //!
@@ -185,7 +185,11 @@ fn act(intent: &Intent, kind: &str, names: &dyn Names) -> String {
         (None, Some(false)) => "did not hold",
         (None, None) => "not judged",
     };
-    format!("for {kind}, rung {}: {}: {answered}, {end}", intent.rung, call(&intent.call, names))
+    format!(
+        "for {kind}, repair step {}: {}: {answered}, {end}",
+        intent.repair_step,
+        call(&intent.call, names)
+    )
 }
 
 fn call(call: &Call, names: &dyn Names) -> String {
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_that_went_with_its_lost_group_is_left_out_and_any_other_stays() {
+    fn silence_explained_by_a_lost_group_is_left_out() {
         let machine = || Subject::Machine(MachineKey::Instance("os".into(), "i-1".into()));
         let incident = |kind, verdict| Incident {
             id: IncidentId(1),
@@ -297,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_one_stage_has_twice_and_the_other_once_is_a_difference() {
+    fn line_repeated_on_only_one_stage_is_a_difference() {
         let of = |lines: &[&str]| Account { lines: lines.iter().map(ToString::to_string).collect() };
         let (ours, theirs) = of(&["a", "b", "b"]).differences(&of(&["a", "b", "c"]));
         assert_eq!((ours, theirs), (vec!["b".to_owned()], vec!["c".to_owned()]));

@@ -78,8 +78,8 @@ impl Guest {
 
     /// A reboot would change something.
     const fn may_be_rebooted(&self) -> bool {
-        let amiss = self.trouble.is_some() || self.host_broken;
-        !self.ended && (amiss || (!self.has_node && self.boots_at.is_none()))
+        let unhealthy = self.trouble.is_some() || self.host_broken;
+        !self.ended && (unhealthy || (!self.has_node && self.boots_at.is_none()))
     }
 
     /// The boot that its kubelet reports, when it is not the one that its node was made with.

@@ -217,7 +217,7 @@ mod tests {
     use crate::agreed::files;
 
     #[test]
-    fn the_roster_that_the_rig_is_given_has_every_number_of_the_file() {
+    fn rig_roster_has_every_number_of_the_scenario_file() {
         let folder = std::env::temp_dir().join(format!("reveille-agreed-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for file in files().unwrap() {

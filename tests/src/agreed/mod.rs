@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_agreed_scenario_holds_in_the_simulator_and_comes_to_rest() {
+    fn every_agreed_scenario_holds_and_settles_in_the_simulator() {
         let mut wrong = Vec::new();
         for file in files().unwrap() {
             match file.scenario().and_then(|scenario| sim::account(&scenario)) {

@@ -26,9 +26,7 @@ const LABEL: &str = "user roles-ccm";
 /// A service user holds `reader` and must hold `member` as well. Who may not list assignments tells that once and gives
 /// nothing; who may tells what is missing, with the command; and where it is switched on the role is given, read back, and
 /// what the user held besides stays.
-pub(crate) fn a_missing_role_is_told_and_given_where_that_is_switched_on_and_never_guessed(
-    lab: &mut Lab,
-) -> Result<()> {
+pub(crate) fn missing_role_is_told_given_where_allowed_and_never_guessed(lab: &mut Lab) -> Result<()> {
     let operator = Cloud::operator(&lab.rig.facts.openstack);
     // The rig's own users keep their rights: others work beside this.
     let mut made = Vec::new();

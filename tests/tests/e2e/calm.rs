@@ -11,7 +11,7 @@ const PROBE_SHARE: u64 = 8;
 /// Two rosters with four pools look at one project for a minute (twelve cycles, three of them full) while nothing happens:
 /// four requests a cycle for all of them together, nothing written anywhere, no list of the nodes that are watched, and no
 /// incident.
-pub(crate) fn a_healthy_project_costs_four_reads_a_cycle_whoever_looks(lab: &mut Lab) -> Result<()> {
+pub(crate) fn healthy_project_costs_four_reads_a_cycle(lab: &mut Lab) -> Result<()> {
     let (crew, fleet) = (lab.crew()?, lab.fleet()?);
     // The fleet's machines have no routes, so a router in their roster would be no calm.
     let first =

@@ -30,9 +30,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(30);
 /// and tells the kind that is written without changing. A controller whose roster says so names the record in its roll, all the
 /// while. The API server's audit log proves both writers, and that writer whose writes change nothing. The six lines that the
 /// API server logs of one write are one verdict with the same machine.
-pub(crate) fn two_writers_of_one_object_and_writes_that_change_nothing_are_found(
-    lab: &mut Lab,
-) -> Result<()> {
+pub(crate) fn fighting_writers_and_empty_writes_are_found(lab: &mut Lab) -> Result<()> {
     let ended = prepared(lab).and_then(|()| played(lab));
     lab.kube.ctl(&[
         "delete",

@@ -60,7 +60,7 @@ fn groups(lab: &Lab, name: &str) -> Result<Vec<String>> {
 
 /// The nodes' group is taken off one interface and is put back beside what else is on it; an answer that is lost is not asked for
 /// twice; an instance that its provider ended loses its Node, and nothing else happens for it.
-pub(crate) fn an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up(lab: &mut Lab) -> Result<()> {
+pub(crate) fn instance_gets_its_group_back_and_ended_one_is_cleaned_up(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-group", &["eg-1", "eg-2"])?;
     let group = lab.rig.ec2()?.security_group;
     lab.proxy.arm("ec2-timeout-after-effect", serde_json::json!({"count": 1}))?;
@@ -95,7 +95,7 @@ pub(crate) fn an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up(l
 }
 
 /// Lists that are empty, broken, throttled or of another hour: the controller concludes nothing from them and harms no machine.
-pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Result<()> {
+pub(crate) fn facts_that_ec2_leaves_out_cost_no_machine(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-calm", &["ec-1", "ec-2", "ec-3"])?;
     lab.proxy.reset_calls()?;
     let troubles: [(&str, serde_json::Value); 5] = [
@@ -124,7 +124,7 @@ pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Res
 
 /// The seed's case: EC2 does not know an instance yet, and the real cloud controller deletes its Node. The controller does not
 /// take the instance for gone and does not replace it, and `why` says what brings it back.
-pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(lab: &mut Lab) -> Result<()> {
+pub(crate) fn instance_unknown_to_ec2_yet_is_told_and_not_replaced(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-young", &["ey-1"])?;
     lab.rig.run(&["start", "awsccm"])?;
     lab.proxy.reset_calls()?;

@@ -10,9 +10,7 @@ use reveille_tests::wait::{s, throughout, until};
 /// A server whose kubelet joins with a real `kubeadm join` turns from absent to present. Then a cloud controller with the
 /// wrong project's credentials deletes its Node while server and kubelet live: that is "vanished", with the controller's
 /// own event as evidence; nothing is replaced or rebooted, a person is told; a restart of the kubelet ends it.
-pub(crate) fn a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told(
-    lab: &mut Lab,
-) -> Result<()> {
+pub(crate) fn real_join_counts_and_cloud_controllers_deletion_is_told(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("real").set("vanished", "60s").set("replace", "act").set("reboot", "act");
     let roster = roster.pool("workers");
     let machine = lab.machines(&roster, "workers", &["real-1"], &[])?.remove(0);
@@ -62,7 +60,7 @@ pub(crate) fn a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_tol
 /// A real kubelet requests its certificate and no approver approves it. The incident, `why` and the folder of the machine's logs
 /// name that cause with the request by its name. The replacement is held back, because a successor would ask the same approver.
 /// When a person approves it, as the finding says, the machine joins and the incident ends by itself.
-pub(crate) fn a_request_that_nobody_approves_is_told_and_holds_replacement_back(lab: &mut Lab) -> Result<()> {
+pub(crate) fn unapproved_request_is_told_and_blocks_replacement(lab: &mut Lab) -> Result<()> {
     let name = "unheard-1";
     let roster = Roster::new("unheard").set("join", "30s").set("replace", "act").set("reboot", "act");
     let roster = roster.pool("workers");

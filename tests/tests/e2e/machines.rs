@@ -25,9 +25,7 @@ fn newest<T>(place: &Place, label: &str, kind: FaultKind, of: impl FnOnce(&Incid
 /// Servers in ERROR are deleted, one by one, and their fault stays in the ledger; when the same fault comes back as often
 /// as the roster allows, the deleting stops and the plan says so. A server that is deleting for too long gets no second
 /// DELETE, only an incident; one that is building for too long is replaced.
-pub(crate) fn broken_servers_are_replaced_until_the_same_fault_returns_and_stuck_ones_are_told(
-    lab: &mut Lab,
-) -> Result<()> {
+pub(crate) fn broken_servers_are_replaced_until_the_same_fault_returns(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("broken").set("replace", "act").set("sameFault", "1").set("join", "30s");
     let roster = roster.pool("err").pool("stuck").pool("well");
     lab.machines_with_nodes(&roster, "well", &["br-well"])?;
@@ -94,7 +92,7 @@ const NO_NETWORK: &str = "\
 
 /// Both never join. One's console says that its first boot had no network: rebooting would not repeat that, so it is
 /// replaced without a reboot. The other's console says nothing of a failure: it is rebooted once and not deleted.
-pub(crate) fn a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted(lab: &mut Lab) -> Result<()> {
+pub(crate) fn first_boot_without_network_is_replaced_silent_one_rebooted(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("firstboot").set("join", "30s").set("reboot", "act").set("replace", "act");
     let roster = roster.pool("dead").pool("quiet").pool("well");
     lab.machines_with_nodes(&roster, "well", &["fb-well"])?;

@@ -126,7 +126,7 @@ pub(crate) fn stale_routes_go_missing_ones_come_back_foreign_ones_stay(lab: &mut
 
 /// A node's pod range is allowed on its port once it is missing there; a second port without the group gets it, which a
 /// look at the server alone would not show; a port without port security is told of once and never called.
-pub(crate) fn every_port_is_looked_at_and_what_cannot_be_mended_is_not_tried(lab: &mut Lab) -> Result<()> {
+pub(crate) fn every_port_is_read_and_what_cannot_be_repaired_is_not_tried(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("ports").set("router", &lab.router_line()).set("addressPairs", "true");
     let roster = roster.pool("workers");
     let made = lab.machines(&roster, "workers", &["po-1", "po-2", "po-3"], &[])?;

@@ -35,7 +35,7 @@ pub(crate) fn a_join_ends_when_its_node_stays_or_says_why_it_does_not(lab: &mut 
         ("deleted", a_node_deleted_right_after_its_join_comes_back),
         ("drained", a_node_removed_on_purpose_stays_removed),
         ("renewed", a_token_that_died_is_renewed_while_it_waits),
-        ("stranger", somebody_elses_server_ends_it),
+        ("stranger", foreign_server_ends_it),
         ("taken", a_name_that_is_taken_is_left_alone),
         ("killed", one_that_is_killed_is_begun_again),
         ("broken", what_a_broken_join_left_is_cleared_away),
@@ -150,7 +150,7 @@ fn a_token_that_died_is_renewed_while_it_waits(props: &Props<'_>, node: &Node<'_
     ready(props, node)
 }
 
-fn somebody_elses_server_ends_it(props: &Props<'_>, node: &Node<'_>) -> Result<()> {
+fn foreign_server_ends_it(props: &Props<'_>, node: &Node<'_>) -> Result<()> {
     let text = fs::read_to_string(node.file("join.yaml"))?;
     let pin = text.split("sha256:").nth(1).map(|rest| rest[..6].to_owned()).context("no pin")?;
     node.edit(&format!("sha256:{pin}"), "sha256:000000")?;

@@ -39,7 +39,7 @@ fn cannot_tell(lab: &Lab, place: &Place, source: &str, why: &str) -> Result<()> 
 /// Twenty machines with nodes, past every deadline that there is. The node list comes back empty, first to a controller that knew
 /// the nodes, then to one that starts without any memory. The controller judges no machine absent and does nothing, and roll and
 /// plan say why.
-pub(crate) fn an_empty_node_list_costs_nobody_a_machine(lab: &mut Lab) -> Result<()> {
+pub(crate) fn empty_node_list_costs_no_machine(lab: &mut Lab) -> Result<()> {
     let fleet = lab.fleet()?;
     let place = lab.place(&[&reckless(fleet.roster("nonodes"))])?;
     let running = lab.start_and_see(&place, MACHINES)?;
@@ -69,7 +69,7 @@ pub(crate) fn an_empty_node_list_costs_nobody_a_machine(lab: &mut Lab) -> Result
 
 /// The server list comes back empty while every node is Ready: nothing is done, and roll and plan say why. The same with a list
 /// that breaks off after a few servers, pages that fail, and ports that no server has any more.
-pub(crate) fn an_empty_or_broken_server_list_costs_nobody_anything(lab: &mut Lab) -> Result<()> {
+pub(crate) fn empty_or_broken_server_list_costs_nothing(lab: &mut Lab) -> Result<()> {
     let fleet = lab.fleet()?;
     let place = lab.place(&[&reckless(fleet.roster("noservers").set("cloudFullPeriod", "5s"))])?;
     let running = lab.start_and_see(&place, MACHINES)?;
@@ -129,9 +129,7 @@ pub(crate) fn a_frozen_or_dead_api_server_stops_all_acts(lab: &mut Lab) -> Resul
 
 /// Tokens expire, Keystone is away meanwhile, Nova throttles: reads fail as a whole, nothing is done, the roll says why the
 /// cloud is not believed, and a new login brings sight back unaided. Waits that the cloud asks for are kept.
-pub(crate) fn expired_tokens_an_absent_keystone_and_throttling_are_lived_through(
-    lab: &mut Lab,
-) -> Result<()> {
+pub(crate) fn expired_tokens_absent_keystone_and_throttling_are_survived(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let place = lab.place(&[&reckless(crew.roster("login")).set("cloudStaleAfter", "15s")])?;
     let running = lab.start_and_see(&place, 3)?;

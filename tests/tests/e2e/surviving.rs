@@ -26,7 +26,7 @@ const PLACES: [&str; 6] = [
     "etc-kubernetes/kubelet.conf",
 ];
 
-pub(crate) fn invited_machines_join_whoever_dies_on_the_way(lab: &mut Lab) -> Result<()> {
+pub(crate) fn invited_machines_join_although_processes_die(lab: &mut Lab) -> Result<()> {
     let names = ["dies-agent", "dies-server"];
     let pools = ["one", "other"];
     let roster = Roster::new("surviving").set("rejoin", "act").pool(pools[0]).pool(pools[1]);

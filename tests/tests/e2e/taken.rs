@@ -15,7 +15,7 @@ use reveille_tests::wait::{s, until};
 use reveille_wire::report::JoinEnded;
 
 /// The controller works for another project, in which there are none of our machines.
-pub(crate) fn the_openstack_controller_takes_a_node_until_it_knows_its_machine(lab: &mut Lab) -> Result<()> {
+pub(crate) fn cloud_controller_deletes_node_until_it_knows_its_machine(lab: &mut Lab) -> Result<()> {
     let name = "taken-1";
     lab.will_spoil([name.to_owned()]);
     let machine = lab.machines(&Roster::new("taken"), "workers", &[name], &[])?.remove(0);

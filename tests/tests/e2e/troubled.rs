@@ -20,7 +20,7 @@ pub(crate) fn a_join_outlives_its_clusters_trouble(lab: &mut Lab) -> Result<()> 
     lab.will_spoil(names);
     let reveille = lab.reveille.on_machines().to_owned();
     let up = |case: &str| Node::up(&lab.rig, &reveille, &format!("in-{case}"));
-    nobody_approves_its_request(lab, up("approval")?).context("approval")?;
+    request_stays_unapproved(lab, up("approval")?).context("approval")?;
     its_clock_is_a_day_behind(lab, up("clock")?).context("clock")?;
     the_api_server_freezes_in_the_middle(lab, up("frozen")?).context("frozen")?;
     the_machine_belongs_to_another_cluster(lab, up("foreign")?).context("foreign")
@@ -32,7 +32,7 @@ fn is_joined(lab: &Lab, node: &Node<'_>, joined: &Joined) -> Result<()> {
     Ok(())
 }
 
-fn nobody_approves_its_request(lab: &Lab, node: Node<'_>) -> Result<()> {
+fn request_stays_unapproved(lab: &Lab, node: Node<'_>) -> Result<()> {
     lab.rig.fault(&["csr-approver-off"])?;
     let late = node.join(&["--within", "20s"])?;
     late.ensure(JoinEnded::Late)?;

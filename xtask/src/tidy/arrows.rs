@@ -64,8 +64,8 @@ const KNOWN: [(&str, &[&str]); 14] = [
 const WORLD: &[&str] = &["reveille-core", "reveille-wire", "reveille-hot"];
 /// An adapter for a cloud stands on what all of them share, and knows no other one.
 const CLOUD: &[&str] = &["reveille-core", "reveille-wire", "reveille-cloud"];
-/// A world for all that decide: the engine, the agents on its machines, the ladder that repairs Rancher's records. It plays the
-/// driver as well, which judges what machines say of themselves.
+/// A world for all that decide: the engine, the agents on its machines, the escalation that repairs Rancher's records. It plays
+/// the driver as well, which judges what machines say of themselves.
 const SIM: &[&str] =
     &["reveille-core", "reveille-wire", "reveille-agent", "reveille-diagnose", "reveille-rancher"];
 

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_on_circles_are_found_through_reexports_and_folders_and_not_in_tests() {
+    fn import_cycles_are_found_through_reexports_but_not_in_tests() {
         let root = ("lib", "mod a; mod b; mod c;\npub use a::A;\n");
         let b = ("b/mod", "mod d;\nuse crate::a::A;\nuse anyhow::Result;\n");
         let circle = ["a:1 a → b", "b/mod:2 b → a"];

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_read_from_uses_and_expressions_and_not_from_comments_quotes_and_tests() {
+    fn paths_come_from_uses_and_expressions_and_not_from_comments() {
         let text = "// crate::no::A\nuse crate::{\n    a::B as C,\n    d::{self, E},\n};\n\
                     fn f<'a>(g: &'a str) -> char {\n    super::h::i(\"crate::no\", r#\"crate::\"no\"#, '\\'', '\"');\n}\n\
                     #[cfg(test)]\nmod j {\n    use crate::no;\n}\n#[cfg(test)]\nmod k;\nuse super::*;\n";

@@ -54,7 +54,7 @@ mod tests {
         for line in [
             "if unread.why.starts_with(\"404\") {",
             "let same = tried.text == other.text;",
-            "rung.says() == \"reboot\"",
+            "repair_step.says() == \"reboot\"",
             "held.iter().any(|hold| hold.text.contains(\"limit reached\"))",
             "name == format!(\"{one} of {two}\")",
             "evidence.iter().any(|it| it.fact.to_string().contains(\"Live migration failed\"))",
@@ -67,7 +67,7 @@ mod tests {
             "let why = hold.why.clone();",
             "text == other",
             "cause.label() == name",
-            "says(rung) == 3",
+            "says(repair_step) == 3",
             "quote.source == Source::Console",
             "text: it.fact.to_string(),",
         ] {

@@ -7,6 +7,9 @@ use super::Report;
 /// Files that a tool writes from what others published; their words are not ours.
 const NOT_OURS: [&str; 4] = ["Cargo.lock", "go.sum", "requirements.lock", "LICENSE"];
 
+/// The longest name of a function: most are tests, which say subject, condition and result.
+const NAME_MAX: usize = 60;
+
 pub(crate) fn check(path: &str, text: &str, report: &mut Report) {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (machine_paths, hosts) = traces();
@@ -26,6 +29,11 @@ pub(crate) fn check(path: &str, text: &str, report: &mut Report) {
         if path.ends_with(".rs") {
             rust_line(path, number, line, report);
         }
+        if let Some(word) = riddle_in(line).filter(|_| is_ours(path)) {
+            let advice =
+                format!("\"{word}\" hides the subject; name the process, the operator or the service");
+            report.breach(path, number, "plain-words", advice);
+        }
         if !NOT_OURS.contains(&name) && line.starts_with(&"<".repeat(7)) {
             report.breach(path, number, "conflict", "a merge left its marks; resolve it");
         }
@@ -44,6 +52,11 @@ fn rust_line(path: &str, number: usize, line: &str, report: &mut Report) {
         }
     }
     let code = line.trim_start();
+    if let Some(name) = function_in(code).filter(|name| name.len() > NAME_MAX) {
+        let advice =
+            format!("{} characters; say the subject, the condition and the result in {NAME_MAX}", name.len());
+        report.breach(path, number, "long-name", advice);
+    }
     if code.starts_with(&["#[", "ignore]"].concat()) {
         report.breach(path, number, "ignored-test", "give the reason: #[ignore = \"…\"], or let it run");
     }
@@ -54,10 +67,6 @@ fn rust_line(path: &str, number: usize, line: &str, report: &mut Report) {
                 report.breach(path, number, "unfinished", advice);
             }
         }
-        if let Some(word) = riddle_in(comment) {
-            let advice = format!("\"{word}\" hides the subject; name the process, the person or the service");
-            report.breach(path, number, "plain-words", advice);
-        }
         if names_an_issue(comment) {
             let advice = "a number of a tracker says nothing to a reader; write the reason itself";
             report.breach(path, number, "issue-number", advice);
@@ -65,14 +74,32 @@ fn rust_line(path: &str, number: usize, line: &str, report: &mut Report) {
     }
 }
 
-/// A word of a comment that leaves a reader to guess who acts. Names of code in backticks or behind `::` may hold them.
-fn riddle_in(comment: &str) -> Option<&str> {
+/// Words of ours: code, pages, scenarios, rules. Kept cases are the words of others, and the pages of rules list what they
+/// refuse.
+fn is_ours(path: &str) -> bool {
+    let is_text = [".rs", ".md", ".scenario", ".yaml", ".toml"].iter().any(|ending| path.ends_with(ending));
+    is_text && !path.starts_with("tests/cases/") && !["STYLE.md", "xtask/src/tidy/text.rs"].contains(&path)
+}
+
+/// A word that leaves a reader to guess who acts, in prose, in text that is printed, and in names. One that stands alone in
+/// quotes is a value: a key of old, or a list of what is refused.
+fn riddle_in(line: &str) -> Option<&'static str> {
     const RIDDLES: [&str; 7] = ["amiss", "anew", "anybody", "nobody", "somebody", "someone", "whoever"];
-    let prose = comment.split('`').step_by(2).flat_map(str::split_whitespace);
-    let mut words = prose
-        .filter(|word| !word.contains("::"))
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    words.find(|word| RIDDLES.iter().any(|riddle| word.eq_ignore_ascii_case(riddle)))
+    let line = line.to_ascii_lowercase();
+    let is_value = |place: usize, word: &str| {
+        line[..place].ends_with('"') && line[place + word.len()..].starts_with('"')
+    };
+    RIDDLES.into_iter().find(|word| line.match_indices(word).any(|(place, _)| !is_value(place, word)))
+}
+
+/// The name of a function that this line begins.
+fn function_in(code: &str) -> Option<&str> {
+    let (before, after) = code.split_once("fn ")?;
+    let is_start = before
+        .split_whitespace()
+        .all(|word| word.starts_with("pub") || ["async", "const", "unsafe"].contains(&word));
+    let end = after.find(|letter: char| !letter.is_alphanumeric() && letter != '_')?;
+    is_start.then(|| &after[..end])
 }
 
 /// Beginnings of paths on build machines, and parts of host names of package mirrors.

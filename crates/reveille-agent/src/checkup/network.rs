@@ -116,7 +116,7 @@ pub(super) fn dns(facts: &Facts) -> Found {
                 "correct the name, or the server that should know it",
             )
             .line(format!("the system's resolver says: {said}")),
-            Lookup::NobodyAnswers(said) => mend(
+            Lookup::NoAnswer(said) => mend(
                 format!("no name server resolves {host}"),
                 "see whether the name servers of resolv.conf can be reached and answer",
             )

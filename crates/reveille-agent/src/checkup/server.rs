@@ -42,7 +42,7 @@ pub enum Lookup {
     /// There is no such name.
     NoSuchName(String),
     /// No resolver answered.
-    NobodyAnswers(String),
+    NoAnswer(String),
 }
 
 /// The result of a TCP connection.

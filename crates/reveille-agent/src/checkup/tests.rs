@@ -28,7 +28,7 @@ fn a_sound_machine_passes_every_check_that_applies() {
 }
 
 #[test]
-fn one_spoiled_fact_is_the_first_failure_and_what_rests_on_it_is_skipped() {
+fn single_fault_fails_first_and_skips_dependent_checks() {
     for (what, mut facts, spoil, id, cause) in spoils() {
         spoil(&mut facts);
         let checks = checkup(&facts);
@@ -95,7 +95,7 @@ fn rebalance() -> Notice {
 }
 
 #[test]
-fn what_only_warns_stops_nobody() {
+fn warnings_alone_fail_no_check() {
     let spoils: [(fn() -> Facts, fn(&mut Facts), &str); 9] = [
         (fresh, |f| f.is_synchronised = Read(false), "clock"),
         (fresh, |f| f.swap = Read(vec!["/dev/vda2".to_owned()]), "swap"),
@@ -119,7 +119,7 @@ fn what_only_warns_stops_nobody() {
 }
 
 #[test]
-fn a_kubelet_of_ones_own_and_files_of_ones_own_cluster_are_no_conflict() {
+fn own_kubelet_and_own_cluster_files_are_no_conflict() {
     let mut facts = joined();
     facts.join.control_plane = Read(vec!["/etc/kubernetes/manifests/kube-apiserver.yaml".to_owned()]);
     // A process that may not look into other processes sees no name.
@@ -192,7 +192,7 @@ fn of_k3s(mut facts: Facts) -> Facts {
 }
 
 #[test]
-fn a_sound_agent_of_k3s_passes_and_nothing_that_is_advised_is_kubeadms() {
+fn healthy_k3s_agent_passes_without_kubeadm_advice() {
     let mut bare = of_k3s(fresh());
     // The k3s or RKE2 agent sets these kernel settings when it starts.
     (bare.kernel.forwards, bare.kernel.bridges_filter) = (Read(false), Read(None));

@@ -16,7 +16,7 @@ use reveille_core::model::time::{Span, Time};
 use super::State;
 use crate::effect::{Effect, Report, UNDONE, Verb};
 use crate::model::{Credentials, NodeSeen, OperationId, Role};
-use crate::rejoin::Rung;
+use crate::rejoin::RepairStep;
 use crate::steps::{Step, Task};
 use crate::turn::Turn;
 
@@ -62,15 +62,16 @@ impl State {
     /// True from the disarming until the Node is back: the machine is in the middle of a join.
     pub(crate) fn is_rejoining(&self) -> bool {
         self.work.as_ref().is_some_and(|work| {
-            let joins = matches!(work.task, Task::Rejoin(rung) if rung != Rung::RestartKubelet);
+            let joins =
+                matches!(work.task, Task::Rejoin(repair_step) if repair_step != RepairStep::RestartKubelet);
             joins && work.place > 0 && work.step() != Some(Step::Settle)
         })
     }
 
     /// The way in which the agent brings its Node back just now.
-    pub(crate) fn rejoins(&self) -> Option<Rung> {
+    pub(crate) fn rejoins(&self) -> Option<RepairStep> {
         match self.work.as_ref()?.task {
-            Task::Rejoin(rung) => Some(rung),
+            Task::Rejoin(repair_step) => Some(repair_step),
             _ => None,
         }
     }
@@ -192,11 +193,11 @@ impl State {
                     turn.report(Report::Holds(hold));
                 }
             }
-            Ok(Some(rung)) => self.begin_rejoin(turn, rung),
+            Ok(Some(repair_step)) => self.begin_rejoin(turn, repair_step),
         }
     }
 
-    fn begin_rejoin(&mut self, turn: &mut Turn<'_>, rung: Rung) {
+    fn begin_rejoin(&mut self, turn: &mut Turn<'_>, repair_step: RepairStep) {
         self.told_hold = None;
         let (attempts, most) = (self.memory.attempts, turn.settings.attempts);
         if attempts >= most {
@@ -212,8 +213,8 @@ impl State {
         }
         self.memory.attempts += 1;
         self.memory.not_before = Some(turn.now + self.pause(turn));
-        turn.report(Report::Rejoins(rung, attempts + 1, most));
-        self.begin(Task::Rejoin(rung));
+        turn.report(Report::Rejoins(repair_step, attempts + 1, most));
+        self.begin(Task::Rejoin(repair_step));
     }
 
     fn begin(&mut self, task: Task) {
@@ -252,22 +253,22 @@ impl State {
                     (!worker, "it runs a control plane"),
                 ])
             }
-            (Task::Rejoin(rung), Step::Record | Step::Do(_)) => {
+            (Task::Rejoin(repair_step), Step::Record | Step::Do(_)) => {
                 let before = self.memory.attempts.saturating_sub(1);
                 // A join on a machine without a join removes nothing; a reset must not hit a Node that exists.
                 let is_blind = |node| match node {
                     NodeSeen::CannotTell => true,
-                    NodeSeen::Guarded => rung == Rung::Reset,
+                    NodeSeen::Guarded => repair_step == RepairStep::Reset,
                     NodeSeen::Ready | NodeSeen::NotReady | NodeSeen::Absent | NodeSeen::AnotherMachines => {
                         false
                     }
                 };
                 let blind = || self.sight.found().is_none_or(|found| is_blind(found.node));
-                let resets = rung >= Rung::Reset && step != Step::Do(Verb::RequestToken);
+                let resets = repair_step >= RepairStep::Reset && step != Step::Do(Verb::RequestToken);
                 first(&[
                     told,
                     lost,
-                    (self.choice(before) != Ok(Some(rung)), "what it rested on is so no more"),
+                    (self.choice(before) != Ok(Some(repair_step)), "what it rested on is so no more"),
                     (resets && blind(), "it is unknown whether its Node exists"),
                 ])
             }
@@ -281,17 +282,18 @@ impl State {
         let mut id = operation.id;
         match step {
             Step::Disarm | Step::Verify => {}
-            Step::Look => id = self.sight.want_anew(turn),
+            Step::Look => id = self.sight.want_fresh(turn),
             Step::Record => {
                 let reboots = self.work.as_ref().is_some_and(|work| work.task == Task::Reboot);
                 if reboots {
                     self.memory.note_reboot(turn.now);
                 }
-                let rung = self.work.as_ref().and_then(|work| match work.task {
-                    Task::Rejoin(rung) => Some(rung),
+                let repair_step = self.work.as_ref().and_then(|work| match work.task {
+                    Task::Rejoin(repair_step) => Some(repair_step),
                     _ => None,
                 });
-                self.memory.is_reset |= rung.is_some_and(|rung| rung >= Rung::Reset);
+                self.memory.is_reset |=
+                    repair_step.is_some_and(|repair_step| repair_step >= RepairStep::Reset);
                 self.memory.leaving = self.sight.leaving();
                 turn.out.push(Effect::Record(id, self.memory.clone(), span));
             }
@@ -382,11 +384,11 @@ impl State {
                 turn.report(Report::NotRebooted);
             }
             Task::Reboot => self.drop_reboot(turn, why),
-            Task::Rejoin(rung) => {
+            Task::Rejoin(repair_step) => {
                 self.asked = None;
                 let again_at = turn.now + self.pause(turn);
                 self.memory.not_before = Some(again_at);
-                turn.report(Report::Failed(rung, why, again_at));
+                turn.report(Report::Failed(repair_step, why, again_at));
             }
             // The memory holds it, and the next record writes it.
             Task::Forget | Task::Remember => {}

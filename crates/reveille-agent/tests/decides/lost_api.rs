@@ -64,7 +64,7 @@ fn without_peers_it_acts_only_where_the_settings_ask_for_none() {
 }
 
 #[test]
-fn two_failed_checks_ask_nobody_and_a_check_has_its_own_deadline() {
+fn two_failed_checks_ask_no_peer_and_checks_time_out() {
     let mut bench = Bench::with_peers(4, 0);
     bench.run(Span::from_min(1));
     bench.around.api = false;
@@ -161,7 +161,7 @@ fn a_reboot_that_does_not_happen_is_said_and_is_no_fence() {
 }
 
 #[test]
-fn a_machine_that_slept_counts_anew() {
+fn suspended_machine_restarts_its_failure_count() {
     let mut bench = Bench::with_peers(6, 2);
     bench.run(Span::from_min(5));
     bench.peers_say(None, None);
@@ -222,7 +222,7 @@ fn it_does_not_reboot_where_something_speaks_against_it() {
 
 /// As the agent's process runs: it may not reboot. Then peers change what the agent reports, and nothing that it does.
 #[test]
-fn peers_that_lie_make_an_agent_neither_reboot_nor_reset_nor_leave_anything_undone() {
+fn lying_peers_change_no_action_of_the_agent() {
     use PeerAnswer::{LostToo, NoOrder, Order};
     use reveille_agent::model::{Credentials, Device, Machine};
     let acts = |outside, inside, credentials: &Credentials| {
@@ -280,7 +280,7 @@ fn a_peer_that_speaks_twice_is_believed_the_first_time() {
 }
 
 #[test]
-fn a_reboot_that_was_called_off_is_not_asked_for_again_while_it_may_still_come() {
+fn cancelled_reboot_is_not_requested_again_while_still_possible() {
     let mut bench = Bench::with_peers(6, 0);
     bench.run(Span::from_min(1));
     bench.peers_say(None, None);
@@ -296,7 +296,7 @@ fn a_reboot_that_was_called_off_is_not_asked_for_again_while_it_may_still_come()
 }
 
 #[test]
-fn a_second_answer_to_a_reboot_feeds_no_watchdog_that_is_to_bite() {
+fn second_reboot_answer_does_not_feed_expiring_watchdog() {
     let mut bench = Bench::with_peers(6, 0);
     bench.run(Span::from_min(1));
     bench.peers_say(None, None);

@@ -114,7 +114,7 @@ fn a_machine_that_is_not_its_own_to_take_back_is_left_alone() {
 }
 
 #[test]
-fn a_machine_that_is_readmitted_comes_back_and_one_that_goes_for_another_reason_does_not() {
+fn readmitted_machine_rejoins_only_after_removal_not_drain() {
     for (leaving, verbs) in [(Leaving::Removed, &[Verb::RestartKubelet][..]), (Leaving::Drained, &[])] {
         let mut bench = Bench::with_peers(3, 0);
         bench.run(Span::from_min(5));
@@ -137,7 +137,7 @@ fn a_machine_that_is_readmitted_comes_back_and_one_that_goes_for_another_reason_
 }
 
 #[test]
-fn another_plan_joins_a_machine_and_brings_none_back_that_somebody_took_away() {
+fn new_plan_joins_machine_but_restores_no_drained_node() {
     let mut bench = fresh();
     bench.around.works = |around, verb| {
         if verb == Verb::Join {
@@ -223,7 +223,7 @@ fn fresh() -> Bench {
 }
 
 #[test]
-fn a_machine_that_never_joined_joins_when_it_is_ordered_and_stays_until_that_is_seen() {
+fn new_machine_joins_on_order_and_is_watched_until_ready() {
     let mut bench = fresh();
     bench.run(Span::from_min(30));
     assert_eq!(bench.verbs(), []);
@@ -242,7 +242,7 @@ fn a_machine_that_never_joined_joins_when_it_is_ordered_and_stays_until_that_is_
 }
 
 #[test]
-fn an_order_to_join_what_is_joined_changes_nothing_and_says_that_all_is_well() {
+fn join_order_for_joined_machine_changes_nothing() {
     let mut bench = Bench::with_peers(3, 0);
     bench.run(Span::from_min(5));
     bench.hear(Event::Ordered);
@@ -254,7 +254,7 @@ fn an_order_to_join_what_is_joined_changes_nothing_and_says_that_all_is_well() {
 /// The cloud controller deletes the Node of a live machine a second after it joined; the kubelet registers only at its
 /// start.
 #[test]
-fn a_node_that_is_deleted_right_after_its_join_is_brought_back_by_a_kubelet_restart() {
+fn node_deleted_after_join_returns_by_kubelet_restart() {
     let mut bench = fresh();
     bench.around.works = |around, verb| {
         match verb {
@@ -272,7 +272,7 @@ fn a_node_that_is_deleted_right_after_its_join_is_brought_back_by_a_kubelet_rest
 }
 
 #[test]
-fn a_join_that_broke_off_is_cleared_away_and_begun_again_with_an_end() {
+fn interrupted_join_is_reset_and_retried_up_to_a_limit() {
     let mut bench = fresh();
     bench.node_goes(Credentials::Interrupted, None);
     bench.run(Span::from_min(30));
@@ -292,7 +292,7 @@ fn a_join_that_broke_off_is_cleared_away_and_begun_again_with_an_end() {
 }
 
 #[test]
-fn a_kubelet_that_a_broken_join_left_stopped_is_started_and_nothing_is_thrown_away() {
+fn kubelet_left_stopped_by_broken_join_is_started_without_reset() {
     let mut bench = fresh();
     bench.node_goes(Credentials::Unstarted, None);
     bench.around.works = |around, verb| {
@@ -307,7 +307,7 @@ fn a_kubelet_that_a_broken_join_left_stopped_is_started_and_nothing_is_thrown_aw
 }
 
 #[test]
-fn a_node_that_comes_and_goes_is_not_waited_for_as_one_that_has_not_come() {
+fn node_that_comes_and_goes_is_not_awaited_as_missing() {
     let mut bench = fresh();
     bench.around.works = |around, verb| {
         if matches!(verb, Verb::Join | Verb::RestartKubelet) {
@@ -326,7 +326,7 @@ fn a_node_that_comes_and_goes_is_not_waited_for_as_one_that_has_not_come() {
 }
 
 #[test]
-fn a_node_that_came_and_went_between_two_looks_is_known_by_what_the_server_remembers() {
+fn node_seen_only_by_server_records_counts_as_come_and_gone() {
     let mut bench = fresh();
     bench.around.works = |around, verb| {
         if verb == Verb::Join {
@@ -348,7 +348,7 @@ fn a_node_that_came_and_went_between_two_looks_is_known_by_what_the_server_remem
 }
 
 #[test]
-fn one_that_is_asked_looks_at_once_and_tries_once_more_also_after_it_gave_up() {
+fn rejoin_request_retries_at_once_even_after_giving_up() {
     let mut bench = gone(Credentials::Accepted, |_, _| Outcome::Done);
     assert!(bench.said("a person has to look"), "{}", bench.all_said());
     let before = bench.verbs().len();
@@ -376,7 +376,7 @@ fn an_ask_overrides_nothing_that_speaks_against_it() {
 }
 
 #[test]
-fn a_kubelet_that_is_let_in_and_not_ready_is_restarted_only_when_that_is_asked_for() {
+fn accepted_unready_kubelet_restarts_only_on_restart_request() {
     for (ask, verbs) in [(Ask::Rejoin, &[][..]), (Ask::RestartKubelet, &[Verb::RestartKubelet])] {
         let mut bench = Bench::with_peers(3, 0);
         bench.run(Span::from_min(5));

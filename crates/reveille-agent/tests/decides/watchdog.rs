@@ -76,7 +76,7 @@ fn a_device_that_will_not_close_is_fed_on() {
 }
 
 #[test]
-fn what_a_process_before_left_armed_is_fed_until_it_is_read_as_disarmed() {
+fn watchdog_left_armed_by_last_process_is_fed_until_disarmed() {
     let mut bench = Bench::with_peers(3, 0);
     bench.run(Span::from_min(1));
     assert!(bench.around.watchdog.is_some());

@@ -171,7 +171,7 @@ fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
             return Some(absent(FaultKind::Duplicate, finding, None, true));
         }
         Whose::Pool(_) => return None,
-        Whose::Nobody => Cause::Unclaimed,
+        Whose::Unclaimed => Cause::Unclaimed,
         Whose::Several => Cause::Contested,
     };
     let marks = MachineFact::Marks(shown(seen.instance.marks.iter().cloned()));

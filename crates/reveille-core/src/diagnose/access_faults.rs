@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_what_is_held_and_what_could_not_be_told_is_no_missing_role() {
+    fn missing_roles_are_told_and_unreadable_roles_are_not_missing() {
         let (admin, member) = (|| role("r-1", "network_admin"), || role("r-2", "member"));
         let table = [
             (said(vec![admin(), member()], vec![]), None),

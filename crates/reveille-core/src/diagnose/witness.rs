@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_tried_ranks_before_guesses_and_after_what_a_port_proves() {
+    fn agent_errors_rank_above_guesses_and_below_port_proofs() {
         use Confidence::{Likely, Possible, Sure};
         let guess = || catalogued("no-network-at-boot", Stage::OsBoot);
         for (kind, own, confidence, wanted) in [
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_stands_is_known_also_where_nobody_knows_why() {
+    fn agent_stage_is_reported_when_the_cause_is_unknown() {
         let finding = Finding::new(Cause::Unknown, Confidence::Possible, Vec::new());
         let kind = FaultKind::NeverJoined;
         let mut fault = absent(kind, finding);

@@ -255,12 +255,12 @@ impl State {
         }
         let Some(case) = self.incidents.get_mut(key) else { return };
         case.gathered.own_request = None;
-        let (incident, rung) = (case.incident.id, case.incident.rung);
+        let (incident, repair_step) = (case.incident.id, case.incident.repair_step);
         let tried = case.incident.attempts.iter_mut().find(|tried| tried.intent == intent);
         let Some(tried) = tried.filter(|tried| tried.logged_as.as_ref() != Some(&request)) else { return };
         tried.logged_as = Some(request);
         let attempt = tried.clone();
-        self.outbox.record(Record::Tried { incident, attempt, rung });
+        self.outbox.record(Record::Tried { incident, attempt, repair_step });
     }
 
     /// Who we are to this cloud: the user of our requests in its logs.

@@ -17,7 +17,7 @@ use crate::plan::budget::Phase;
 use crate::plan::context::Case;
 use crate::plan::{annotations, interlock};
 use crate::record::{Domain, Record, Verdict};
-use crate::remedies::ladder;
+use crate::remedies::escalation;
 use crate::safeguard::{Safeguard, stands};
 
 use super::{Closed, RECURS_WITHIN, State, Wake, verification};
@@ -75,10 +75,10 @@ impl State {
         self.numbers.incident = self.numbers.incident.next();
         let at = self.now;
         let id = self.numbers.incident;
-        let (rung, tries, not_before) = self.begins_at(&key);
+        let (repair_step, tries, not_before) = self.begins_at(&key);
         let kept_until = self.still_kept(&key);
         let opened = Incident::opened(id, key.clone(), pool.clone(), label.clone(), at);
-        let mut incident = Incident { rung, tries, not_before, kept_until, ..opened };
+        let mut incident = Incident { repair_step, tries, not_before, kept_until, ..opened };
         let (away_since, served_since) = self.away_since(&key, at);
         let earlier = Some(away_since).filter(|since| *since < at);
         self.outbox.record(Record::Opened {
@@ -92,10 +92,10 @@ impl State {
             watched_from: None,
             resumed_at: None,
         });
-        if (rung, tries, not_before) != (0, 0, None) {
+        if (repair_step, tries, not_before) != (0, 0, None) {
             self.outbox.record(Record::CarriedOver {
                 incident: id,
-                rung,
+                repair_step,
                 tries,
                 not_before,
                 unconfirmed: None,
@@ -163,7 +163,7 @@ impl State {
         }
         // It has the fault: that it was well, in this process or in an earlier one, is no news for the next one any more.
         if self.incidents.get_mut(key).is_some_and(|case| case.outlasted.take().is_some()) {
-            self.record_ladder(key);
+            self.record_escalation(key);
         }
     }
 
@@ -171,10 +171,10 @@ impl State {
     /// process would count that one again.
     pub(super) fn count_lapse(&mut self, key: &IncidentKey, used_up: bool) {
         if used_up {
-            self.next_rung(key, "it was mended and came back too often");
+            self.next_repair_step(key, "it was mended and came back too often");
         }
         if self.incidents.get(key).is_some_and(|case| !case.incident.given_up) {
-            self.record_ladder(key);
+            self.record_escalation(key);
         }
     }
 
@@ -204,8 +204,8 @@ impl State {
         }
         let case = self.incidents.get_mut(key)?;
         // It looked mended and is back within the dwell: that repair did not hold.
-        let rung = ladder(key.kind).get(usize::from(case.incident.rung));
-        let allowed = rung.map_or(timing.tries, |rung| rung.tries(timing.tries));
+        let repair_step = escalation(key.kind).get(usize::from(case.incident.repair_step));
+        let allowed = repair_step.map_or(timing.tries, |repair_step| repair_step.tries(timing.tries));
         lapsed.then(|| case.count_try(now, &timing, allowed))
     }
 

@@ -13,7 +13,7 @@ use crate::observe::cloud::Left;
 use crate::observe::remembered::{Remembered, Signs};
 use crate::plan::budget::{Counted, Phase, Tried, Width};
 use crate::record::{Joined, Record};
-use crate::remedies::ladder;
+use crate::remedies::escalation;
 
 use super::newcomers::arrived;
 use super::{Closed, JOINED_MAX, Numbers, State};
@@ -52,8 +52,8 @@ impl State {
             records.push(Record::FaultSeen { at, pool, instance, fault });
         }
         records.extend(self.newcomers.all().map(|(pool, newcomer)| arrived(at, pool, newcomer)));
-        for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
-            records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
+        for (repair_step, Tried { requested, verified }) in self.book.tried_and_over() {
+            records.push(Record::Counted { at, repair: Arc::from(repair_step.name()), requested, verified });
         }
         records.extend(self.requests.checkpoint(at));
         records.push(self.numbered(None));
@@ -141,16 +141,21 @@ impl State {
             let doubted = self.book.doubted().find(|(intent, _)| *intent == attempt.intent);
             let doubted = doubted.map(|(_, operation)| operation);
             let Some(operation) = self.book.operations.get(&attempt.intent).or(doubted) else {
-                records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
+                records.push(Record::Tried {
+                    incident: id,
+                    attempt: attempt.clone(),
+                    repair_step: incident.repair_step,
+                });
                 continue;
             };
-            let rungs = ladder(incident.key.kind);
-            let rung = rungs.iter().position(|rung| *rung == operation.rung);
+            let repair_steps = escalation(incident.key.kind);
+            let repair_step =
+                repair_steps.iter().position(|repair_step| *repair_step == operation.repair_step);
             records.push(Record::Intended {
                 at: attempt.at,
                 intent: attempt.intent,
                 incident: id,
-                rung: rung.map_or(incident.rung, |rung| rung as u8),
+                repair_step: repair_step.map_or(incident.repair_step, |repair_step| repair_step as u8),
                 fence: self.start.fence,
                 call: operation.call.clone(),
                 before: operation.before.clone(),
@@ -174,26 +179,30 @@ impl State {
                 records.push(Record::Judged { at, intent, held, text });
             }
             if attempt.logged_as.is_some() {
-                records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
+                records.push(Record::Tried {
+                    incident: id,
+                    attempt: attempt.clone(),
+                    repair_step: incident.repair_step,
+                });
             }
         }
-        let Incident { rung, tries, not_before, .. } = *incident;
-        if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
+        let Incident { repair_step, tries, not_before, .. } = *incident;
+        if !incident.attempts.is_empty() || (repair_step, tries, not_before) != (0, 0, None) {
             records.push(self.stands(incident));
         }
         self.wanted_of(incident, records);
     }
 
-    /// Where an incident stands on its ladder.
+    /// Where an incident stands on its escalation.
     fn stands(&self, incident: &Incident) -> Record {
         let case = self.incidents.get(&incident.key).filter(|case| case.incident.id == incident.id);
         let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
         let lapsed = case.map(|case| case.lapsed.clone()).unwrap_or_default();
-        let Incident { id: incident, rung, tries, not_before, .. } = *incident;
+        let Incident { id: incident, repair_step, tries, not_before, .. } = *incident;
         let place = self.book.places.of(incident, self.now).cloned();
         Record::CarriedOver {
             incident,
-            rung,
+            repair_step,
             tries,
             not_before,
             unconfirmed,
@@ -221,7 +230,7 @@ impl State {
     }
 
     /// Tells the ledger where an open incident stands now, where no record of an act says so.
-    pub(super) fn record_ladder(&mut self, key: &IncidentKey) {
+    pub(super) fn record_escalation(&mut self, key: &IncidentKey) {
         let Some(case) = self.incidents.get(key) else { return };
         let mut records = vec![self.stands(&case.incident)];
         self.wanted_of(&case.incident, &mut records);

@@ -38,7 +38,7 @@ impl State {
     pub(super) fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
         let pool = seen.pool()?.clone();
         let context = self.context();
-        let was_amiss = || self.counts.place(key).is_some_and(|place| place.rank == Rank::Amiss);
+        let was_unhealthy = || self.counts.place(key).is_some_and(|place| place.rank == Rank::Unhealthy);
         let is_denied_lately = || !self.is_taken_away(seen) && !self.is_long_gone(key);
         let serves = || context.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
@@ -48,7 +48,7 @@ impl State {
             Standing::CannotTell(_) if self.answers_itself(key, seen) => Rank::Present,
             // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
             // failed read would end a freeze (seed 3300706).
-            Standing::CannotTell(_) if was_amiss() && !serves() => Rank::Amiss,
+            Standing::CannotTell(_) if was_unhealthy() && !serves() => Rank::Unhealthy,
             Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
             Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             Standing::Excused(_) => Rank::Leaving,
@@ -60,7 +60,7 @@ impl State {
                 }
                 // A machine that the controller saw being created is still provisioning until its deadline.
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
-                FaultKind::Ghost if is_denied_lately() => Rank::Amiss,
+                FaultKind::Ghost if is_denied_lately() => Rank::Unhealthy,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 // The machine serves, under a Node that it took over, or beside a second Node that any client with the
                 // right to create Nodes may have made. A person needs days to tell the two apart: until then, four such
@@ -68,7 +68,7 @@ impl State {
                 FaultKind::Duplicate if (seen.nodes.is_empty() && serves()) || answers() => Rank::Present,
                 // A machine that a failed live migration left in ERROR also serves, for months.
                 FaultKind::Errored if answers() => Rank::Present,
-                _ => Rank::Amiss,
+                _ => Rank::Unhealthy,
             },
         };
         let goes = seen.goes() && stands(Safeguard::GoingUncounted);
@@ -107,8 +107,8 @@ impl State {
             _ if self.is_long_gone(key) => return None,
             Some(node) if node.lost => Rank::Undecided,
             Some(node) if node.node.ready == Ready::True => Rank::Present,
-            Some(_) => Rank::Amiss,
-            None if self.incidents.of(&Subject::Machine(key.clone())).any(is_absence) => Rank::Amiss,
+            Some(_) => Rank::Unhealthy,
+            None if self.incidents.of(&Subject::Machine(key.clone())).any(is_absence) => Rank::Unhealthy,
             None => return None,
         };
         let unheard = node.is_some_and(|node| node.node.ready == Ready::Unknown);
@@ -171,7 +171,7 @@ impl State {
             Scope::Pool(_) | Scope::Roster => true,
         });
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
-        let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
+        let too_many = |count: Count| limits.are_too_many(count.unhealthy, count.total());
         let (back, counts) = (self.counts.take_back(), &self.counts);
         let away = |is_in: &dyn Fn(&Place) -> bool| {
             counts.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()

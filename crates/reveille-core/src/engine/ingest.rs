@@ -256,10 +256,9 @@ impl State {
 
     /// An intent that a restart took over counts where its machine is, as soon as that is known.
     fn locate_operations(&mut self) {
-        let lost =
-            self.book.operations.iter().filter(|(_, operation)| {
-                operation.domain.is_none() && operation.rung.class().is_destructive()
-            });
+        let lost = self.book.operations.iter().filter(|(_, operation)| {
+            operation.domain.is_none() && operation.repair_step.class().is_destructive()
+        });
         let found: Vec<_> = lost
             .filter_map(|(intent, operation)| {
                 Some((*intent, self.domain_of(self.incidents.get(&operation.key)?)?))

@@ -9,7 +9,7 @@ use crate::model::time::Time;
 use crate::observe::source::Trust;
 use crate::plan::budget::{Operation, Phase};
 use crate::record::Verdict;
-use crate::remedies::ladder;
+use crate::remedies::escalation;
 use crate::safeguard::{Safeguard, stands};
 
 use super::{Closed, RECURS_WITHIN, State};
@@ -33,7 +33,7 @@ impl State {
         first.filter(|_| key.kind.is_absence()).unwrap_or((at, served))
     }
 
-    /// Where a new incident begins on its ladder, with how many tries of that step, and from when on something may be done.
+    /// Where a new incident begins on its escalation, with how many tries of that step, and from when on something may be done.
     pub(super) fn begins_at(&self, key: &IncidentKey) -> (u8, u32, Option<Time>) {
         // One that closed a moment ago and is back did not hold: it goes on counting.
         let recurs = self.incidents.closed().rev().find(|closed| {
@@ -41,14 +41,14 @@ impl State {
                 && closed.verdict == Verdict::Mended
                 && self.now.since(closed.at) <= RECURS_WITHIN
         });
-        let (rung, tries) = recurs.map_or_else(
+        let (repair_step, tries) = recurs.map_or_else(
             || self.goes_on(key),
-            |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)),
+            |closed| (closed.incident.repair_step, closed.incident.tries.saturating_add(1)),
         );
         let timing = self.roster.timing;
         let wait = (tries > 0).then(|| timing.backoff_min.doubled(tries - 1, timing.backoff_max));
         let not_before = wait.map(|wait| self.now + wait);
-        (rung, tries, not_before.max(self.still_waited_for(key)).max(self.still_given_time(key)))
+        (repair_step, tries, not_before.max(self.still_waited_for(key)).max(self.still_given_time(key)))
     }
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault
@@ -139,7 +139,7 @@ impl State {
             .filter(move |closed| closed.incident.key.subject == *subject)
     }
 
-    /// Where the ladder of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a
+    /// Where the escalation of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a
     /// machine that our own stop left off is started, and has the same fault again.
     pub(super) fn goes_on(&self, key: &IncidentKey) -> (u8, u32) {
         let being_off = |closed: &&Closed| closed.incident.key.kind == FaultKind::Stopped;
@@ -149,15 +149,16 @@ impl State {
         same.map_or((0, 0), |last| self.goes_on_from(last))
     }
 
-    /// Where the ladder of this incident, which closed, goes on.
+    /// Where the escalation of this incident, which closed, goes on.
     fn goes_on_from(&self, last: &Incident) -> (u8, u32) {
         // What took effect, or had no verdict yet, when the other fault came has not helped: here is the fault again.
         let in_vain =
             |tried: &Attempt| !tried.came_to_nothing() && (tried.readback.is_none() || tried.held());
         let tries = last.tries + u32::from(last.attempts.last().is_some_and(in_vain));
-        let rung = ladder(last.key.kind).get(usize::from(last.rung));
-        let used_up = rung.is_some_and(|rung| tries >= rung.tries(self.roster.timing.tries));
-        if used_up { (last.rung.saturating_add(1), 0) } else { (last.rung, tries) }
+        let repair_step = escalation(last.key.kind).get(usize::from(last.repair_step));
+        let used_up =
+            repair_step.is_some_and(|repair_step| tries >= repair_step.tries(self.roster.timing.tries));
+        if used_up { (last.repair_step.saturating_add(1), 0) } else { (last.repair_step, tries) }
     }
 
     /// The try of an incident that is closed was in vain, as for the one that goes on from it.
@@ -180,14 +181,15 @@ impl State {
         let goes_on =
             |closed: &&Closed| closed.incident.id == operation.incident && closed.verdict.leaves_the_fault();
         let Some(before) = before.filter(goes_on) else { return };
-        let (rung, tries) = self.goes_on_from(&before.incident);
-        if (rung, tries) >= (case.incident.rung, case.incident.tries) {
+        let (repair_step, tries) = self.goes_on_from(&before.incident);
+        if (repair_step, tries) >= (case.incident.repair_step, case.incident.tries) {
             return;
         }
         let Some(case) = self.incidents.get_mut(&operation.key) else { return };
-        (case.incident.rung, case.incident.tries, case.incident.given_up) = (rung, tries, false);
+        (case.incident.repair_step, case.incident.tries, case.incident.given_up) =
+            (repair_step, tries, false);
         self.ripe.insert(operation.key.clone());
-        self.record_ladder(&operation.key);
+        self.record_escalation(&operation.key);
     }
 
     /// Until when the reboot that is under way for this incident may show its effect.

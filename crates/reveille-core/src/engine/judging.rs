@@ -207,8 +207,8 @@ impl State {
         let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
         let mut wake = deadline.filter(|at| *at > self.now && excused);
         // That its agent fell silent is news, and nothing else would say so.
-        let amiss = matches!(standing, Standing::Absent(_));
-        if let Some((_, agent)) = self.agents.fresh(self.now, key).filter(|_| amiss) {
+        let unhealthy = matches!(standing, Standing::Absent(_));
+        if let Some((_, agent)) = self.agents.fresh(self.now, key).filter(|_| unhealthy) {
             let silent_at = self.now + self.agents.silent_in(self.now, agent);
             wake = Some(wake.map_or(silent_at, |at| at.min(silent_at)));
         }

@@ -403,12 +403,12 @@ impl State {
         let limits = self.roster.limits;
         for (name, pool) in &self.roster.pools {
             let count = self.counts.pool(name);
-            gates.push(!limits.are_too_many(count.amiss, count.total()));
+            gates.push(!limits.are_too_many(count.unhealthy, count.total()));
             gates.push(self.context().live(name, None) > pool.min);
             gates.push(self.rollouts.rolling().get(name).is_none_or(|until| self.now >= *until));
         }
         let all = self.counts.all();
-        gates.push(!limits.are_too_many(all.amiss, all.total()));
+        gates.push(!limits.are_too_many(all.unhealthy, all.total()));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.push(!self.cluster.is_blind_to_leases(self.now));
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));

@@ -27,7 +27,7 @@ use crate::observe::counts::Counts;
 use crate::plan::budget::{Operation, Phase};
 use crate::plan::context::PlanContext;
 use crate::record::Record;
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};
 
 use super::{State, Wake};
@@ -137,7 +137,8 @@ fn push(newcomers: &mut Vec<Newcomer>, newcomer: Newcomer) {
 }
 
 fn replaces_one_of(operation: &Operation, pool: &PoolName) -> bool {
-    operation.rung == Rung::Replace && operation.domain.as_ref().is_some_and(|domain| domain.pool == *pool)
+    operation.repair_step == RepairStep::Replace
+        && operation.domain.as_ref().is_some_and(|domain| domain.pool == *pool)
 }
 
 impl State {
@@ -212,7 +213,7 @@ impl State {
             let pool = &operation.domain.as_ref()?.pool;
             let dwell = self.dwell_of(pool);
             let well = |one: &Newcomer| one.is_well(self.now, dwell);
-            let is_awaited = is_proving && operation.rung == Rung::Replace;
+            let is_awaited = is_proving && operation.repair_step == RepairStep::Replace;
             let successor = is_awaited.then(|| self.newcomers.successor(pool, *intent, well)).flatten();
             successor.map(|machine| (*intent, machine))
         })

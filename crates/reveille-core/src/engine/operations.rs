@@ -21,7 +21,7 @@ use crate::plan::budget::{Counted, Operation, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
 use crate::plan::interlock;
 use crate::record::Record;
-use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, Rung, ladder};
+use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, RepairStep, escalation};
 use crate::safeguard::{Safeguard, stands};
 
 use super::outbox::Acknowledged;
@@ -55,14 +55,16 @@ impl State {
         self.decisions += 1;
         self.touched.insert(key.clone());
         match decision.next {
-            Next::Held { rung, .. } => return self.hold(key, rung, &decision),
+            Next::Held { repair_step, .. } => return self.hold(key, repair_step, &decision),
             Next::Blind(_) => return self.waiting.put(key, incident, WaitFor::Gate),
             _ => {}
         }
         self.waiting.remove(key);
         match decision.next {
             Next::Gather(looks) => self.gather(key, looks),
-            Next::Act { rung, call } if !self.did_not_last(key, rung, &call) => self.begin(key, rung, call),
+            Next::Act { repair_step, call } if !self.did_not_last(key, repair_step, &call) => {
+                self.begin(key, repair_step, call)
+            }
             Next::Wait { until, .. } => self.wait_until(key, until),
             Next::Ask(_) => self.ask_again_later(key.clone()),
             _ => {}
@@ -77,10 +79,10 @@ impl State {
     }
 
     /// Something stands against it: it waits for that, and is decided again much later even if that never ends.
-    fn hold(&mut self, key: &IncidentKey, rung: Rung, decision: &Decision) {
+    fn hold(&mut self, key: &IncidentKey, repair_step: RepairStep, decision: &Decision) {
         self.begin_keeping(key, decision);
-        let blockers = decision.held.iter().rev().find(|(held, _)| *held == rung);
-        let wait = self.wait_for(key, rung, blockers.map_or(&[], |(_, blockers)| blockers));
+        let blockers = decision.held.iter().rev().find(|(held, _)| *held == repair_step);
+        let wait = self.wait_for(key, repair_step, blockers.map_or(&[], |(_, blockers)| blockers));
         let again = if wait.is_noticed_at_once() {
             Some(self.now + self.roster.timing.backoff_max)
         } else {
@@ -110,8 +112,8 @@ impl State {
 
     /// The controller made this same change before, saw its effect, and wants it again: the effect did not last. That
     /// counts as a try. The fault as a whole never looked well in between, because another part of it was still there.
-    fn did_not_last(&mut self, key: &IncidentKey, rung: Rung, call: &Call) -> bool {
-        if !matches!(rung.class(), Class::Network | Class::Access) {
+    fn did_not_last(&mut self, key: &IncidentKey, repair_step: RepairStep, call: &Call) -> bool {
+        if !matches!(repair_step.class(), Class::Network | Class::Access) {
             return false;
         }
         let (now, timing) = (self.now, self.roster.timing);
@@ -123,7 +125,7 @@ impl State {
         if !case.note_lapse(last) {
             return false;
         }
-        let used_up = case.count_try(now, &timing, rung.tries(timing.tries));
+        let used_up = case.count_try(now, &timing, repair_step.tries(timing.tries));
         self.ripe.insert(key.clone());
         self.count_lapse(key, used_up);
         true
@@ -133,13 +135,13 @@ impl State {
     fn ask_again_later(&mut self, key: IncidentKey) {
         let open =
             self.incidents.get(&key).is_some_and(|case| !case.incident.given_up && case.due_after.is_some());
-        if open && !ladder(key.kind).is_empty() {
+        if open && !escalation(key.kind).is_empty() {
             self.timers.set(self.now + self.roster.timing.backoff_max, Wake::Case(key));
         }
     }
 
     /// Holds that end by time alone say when; others end by an event. An offer to a person ends by time, too.
-    fn held_until(&self, held: &[(Rung, Vec<crate::model::blocker::Blocker>)]) -> Option<Time> {
+    fn held_until(&self, held: &[(RepairStep, Vec<crate::model::blocker::Blocker>)]) -> Option<Time> {
         use crate::model::blocker::Blocker;
         let timing = &self.roster.timing;
         let spans = held.iter().flat_map(|(_, blockers)| blockers).map(|hold| match hold {
@@ -162,28 +164,28 @@ impl State {
         spans.min().map(|span| self.now + span + Span::from_ms(1))
     }
 
-    fn begin(&mut self, key: &IncidentKey, rung: Rung, call: Call) {
+    fn begin(&mut self, key: &IncidentKey, repair_step: RepairStep, call: Call) {
         let at = self.now;
         self.numbers.intent = self.numbers.intent.next();
         let intent = self.numbers.intent;
         let Some(case) = self.incidents.get(key) else { return };
-        let domain = rung.class().is_destructive().then(|| self.domain_of(case)).flatten();
+        let domain = repair_step.class().is_destructive().then(|| self.domain_of(case)).flatten();
         let before = self.before(case, &call);
         let incident = case.incident.id;
-        let position = ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
+        let position = escalation(key.kind).iter().position(|known| *known == repair_step).unwrap_or(0) as u8;
         let record = Record::Intended {
             at,
             intent,
             incident,
-            rung: position,
+            repair_step: position,
             fence: self.start.fence,
             call: call.clone(),
             before: before.clone(),
             domain: domain.clone(),
         };
         let id = self.outbox.emit(record);
-        if rung.class().is_destructive() {
-            self.book.begin(at, rung);
+        if repair_step.class().is_destructive() {
+            self.book.begin(at, repair_step);
         }
         if let Call::DeleteInstance(DeleteInstance { instance, .. }) = &call {
             self.book.note_deleted(instance);
@@ -191,8 +193,8 @@ impl State {
         self.book.places.free(incident);
         self.incidents.note_begun(key, incident, intent);
         if let Some(case) = self.incidents.get_mut(key) {
-            if position != case.incident.rung {
-                case.incident.rung = position;
+            if position != case.incident.repair_step {
+                case.incident.repair_step = position;
                 case.incident.tries = 0;
             }
             if let Some(replaced) = case.incident.begin_attempt(intent, call.clone(), at) {
@@ -202,7 +204,7 @@ impl State {
         let phase = Phase::Recording;
         self.book.operations.insert(
             intent,
-            Operation { incident, key: key.clone(), rung, call, before, domain, phase, counted: None },
+            Operation { incident, key: key.clone(), repair_step, call, before, domain, phase, counted: None },
         );
         if !stands(Safeguard::IntentFirst) {
             self.on_recorded(id);
@@ -211,8 +213,8 @@ impl State {
 
     /// Counted as soon as the deletion goes out, so that a crash before its answer does not lose it. An answer that says that
     /// nothing happened takes it back.
-    fn count_same_fault(&mut self, key: &IncidentKey, rung: Rung) -> Option<Counted> {
-        if rung != Rung::Replace {
+    fn count_same_fault(&mut self, key: &IncidentKey, repair_step: RepairStep) -> Option<Counted> {
+        if repair_step != RepairStep::Replace {
             return None;
         }
         let context = self.context();
@@ -240,12 +242,12 @@ impl State {
         if let Some(counted) = &operation.counted {
             self.book.uncount_fault(counted);
         }
-        if outcome.never_happened() && operation.rung.class().is_destructive() {
+        if outcome.never_happened() && operation.repair_step.class().is_destructive() {
             let began = match operation.phase {
                 Phase::Calling { since } => since,
                 _ => self.now,
             };
-            self.book.unbegin(began, operation.rung);
+            self.book.unbegin(began, operation.repair_step);
         }
     }
 
@@ -256,17 +258,17 @@ impl State {
         }
         let Some(intent) = intent else { return };
         let Some(operation) = self.book.operations.remove(&intent) else { return };
-        let destructive = operation.rung.class().is_destructive();
+        let destructive = operation.repair_step.class().is_destructive();
         if destructive {
-            self.book.unbegin(self.now, operation.rung);
+            self.book.unbegin(self.now, operation.repair_step);
         }
         match self.still_right(&operation) {
             Ok(()) => {
                 if destructive {
-                    self.book.begin(self.now, operation.rung);
+                    self.book.begin(self.now, operation.repair_step);
                 }
-                let (call, fence, operation_rung) =
-                    (operation.call.clone(), self.start.fence, operation.rung);
+                let (call, fence, operation_repair_step) =
+                    (operation.call.clone(), self.start.fence, operation.repair_step);
                 let key = operation.key.clone();
                 // The log that was read directly before shows nothing of the one before this. Not sooner: an intent that was not
                 // kept left a reboot that came late after all without its time.
@@ -274,9 +276,9 @@ impl State {
                     case.gathered.unconfirmed = None;
                 }
                 let phase = Phase::Calling { since: self.now };
-                let counted = self.count_same_fault(&key, operation_rung);
+                let counted = self.count_same_fault(&key, operation_repair_step);
                 self.book.operations.insert(intent, Operation { phase, counted, ..operation });
-                self.book.count_requested(operation_rung);
+                self.book.count_requested(operation_repair_step);
                 self.timers.set(self.now + CALL_WITHIN, Wake::Operation(intent));
                 self.outbox.push(Effect::Call { intent, fence, call });
             }
@@ -311,7 +313,8 @@ impl State {
         if case.incident.well_since.is_some() {
             return Err(Why::FaultCleared);
         }
-        let blockers = interlock::blockers(&self.context(), case, operation.rung, Some(&operation.call));
+        let blockers =
+            interlock::blockers(&self.context(), case, operation.repair_step, Some(&operation.call));
         blockers.into_iter().next().map_or(Ok(()), |hold| Err(Why::Held(hold)))
     }
 
@@ -320,8 +323,8 @@ impl State {
         let Some(intent) = self.outbox.refuse(record) else { return };
         if let Some(operation) = self.book.operations.remove(&intent) {
             self.book.not_deleted(&operation.call);
-            if operation.rung.class().is_destructive() {
-                self.book.unbegin(self.now, operation.rung);
+            if operation.repair_step.class().is_destructive() {
+                self.book.unbegin(self.now, operation.repair_step);
             }
             if let Some(case) = self.incidents.get_mut(&operation.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
@@ -425,7 +428,7 @@ impl State {
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.operations.remove(&intent);
-                self.climb_from(operation, &text);
+                self.escalate_from(operation, &text);
             }
             Outcome::Fenced {} => {
                 self.book.operations.remove(&intent);

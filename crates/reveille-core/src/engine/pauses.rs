@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn pause_of_another_controller_is_no_pause_of_people_and_its_end_is_a_handover() {
+    fn pause_by_other_controller_ends_in_handover() {
         let mut held = Pauses::default();
         assert_eq!(held.replace(pauses(&[PauseScope::OtherController])), Some(false));
         assert_eq!(review(&mut held, Time::default()), []);

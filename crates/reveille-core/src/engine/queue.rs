@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn verdict_does_not_wait_behind_evidence_nor_one_world_for_another() {
+    fn verdict_reads_go_first_and_worlds_do_not_block_each_other() {
         let mut queue = Queue::default();
         (0..100).for_each(|number| queue.push(read("a", number), evidence()));
         let sent = send_all(&mut queue);

@@ -26,7 +26,7 @@ use crate::plan::budget::{Operation, Phase};
 use crate::plan::context::{Case, PlanContext};
 use crate::plan::decide::EVIDENCE_WITHIN;
 use crate::record::{Place, Record};
-use crate::remedies::{AddRules, DeleteNode, Effectiveness, Reboot, Rung};
+use crate::remedies::{AddRules, DeleteNode, Effectiveness, Reboot, RepairStep};
 use crate::safeguard::{Safeguard, stands};
 
 use super::verification::must_be_proved;
@@ -45,7 +45,11 @@ const BACK_WITHIN: Span = Span::from_min(5);
 impl State {
     pub(super) fn verify(&mut self, intent: IntentId) {
         let now = self.now;
-        let asked = self.book.operations.get(&intent).is_some_and(|operation| operation.rung == Rung::Rejoin);
+        let asked = self
+            .book
+            .operations
+            .get(&intent)
+            .is_some_and(|operation| operation.repair_step == RepairStep::Rejoin);
         let within = if asked { BACK_WITHIN } else { self.roster.timing.verify_within };
         let deadline = now + within;
         let Some(patience) = self.book.operations.get(&intent).map(|operation| self.patience(operation))
@@ -56,7 +60,7 @@ impl State {
         if let Some(operation) = self.book.operations.get_mut(&intent) {
             operation.phase = Phase::Verifying { deadline, unseen_until };
             // Should the fault become another one meanwhile (its Node is deleted), the wait goes on in that one's incident.
-            if matches!(operation.rung.class(), Class::Reboot)
+            if matches!(operation.repair_step.class(), Class::Reboot)
                 && let Some(case) = self.incidents.get_mut(&operation.key)
             {
                 case.incident.not_before = Some(unseen_until);
@@ -184,7 +188,7 @@ impl State {
     /// tells, which is read once the next try is due.
     pub(super) fn keep_place(&mut self, operation: &Operation, answered: Time) {
         let settled = answered + self.roster.timing.verify_within;
-        let until = match operation.rung.class() {
+        let until = match operation.repair_step.class() {
             Class::Replace => settled,
             Class::Reboot => settled + EVIDENCE_WITHIN,
             _ => return,
@@ -209,7 +213,7 @@ impl State {
         }
         // Another machine is not rebooted beside it while it boots, also by the next process: no record of an act tells it.
         self.book.places.keep(incident, Place { domain, settled: until, until });
-        self.record_ladder(key);
+        self.record_escalation(key);
     }
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
@@ -233,7 +237,7 @@ impl State {
     pub(super) fn took_effect(&mut self, intent: IntentId, operation: &Operation, text: Arc<str>) {
         let at = self.now;
         self.outbox.record(Record::Judged { at, intent, held: true, text: text.clone() });
-        self.book.count_verified(operation.rung);
+        self.book.count_verified(operation.repair_step);
         self.book.doubt_no_more(operation.incident);
         self.incidents.note_attempt(&operation.key, intent, |attempt| attempt.judge(at, true, text));
         self.drop_node(&operation.call);
@@ -280,7 +284,7 @@ impl State {
         let pool = domain.or_else(|| self.pool_of(&operation.key));
         let deadlines = pool.map(|pool| pool.deadlines).unwrap_or_default();
         let boot = deadlines.boot_patience();
-        match operation.rung.class() {
+        match operation.repair_step.class() {
             Class::Replace => deadlines.build_within + boot,
             Class::Reboot if self.may_boot_twice(operation) => boot + boot,
             Class::Reboot => boot,

@@ -18,7 +18,7 @@ use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::plan::decide::Decision;
 use crate::record::Record;
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};
 
 use super::State;
@@ -116,7 +116,7 @@ impl State {
 
     /// The machine would be deleted now, and is kept first: from here on its time runs.
     pub(super) fn begin_keeping(&mut self, key: &IncidentKey, decision: &Decision) {
-        let replace = decision.held.iter().find(|(rung, _)| *rung == Rung::Replace);
+        let replace = decision.held.iter().find(|(repair_step, _)| *repair_step == RepairStep::Replace);
         let Some([Blocker::Kept(left)]) = replace.map(|(_, blockers)| blockers.as_slice()) else { return };
         let at = self.now;
         let until = at + *left;

@@ -22,7 +22,7 @@ use crate::model::time::{Span, Time};
 use crate::plan::budget::{Counted, Operation, Phase, Tried, Width};
 use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};
 
 use super::newcomers::Newcomer;
@@ -144,7 +144,7 @@ impl Replay {
             | Record::FaultsForgiven { .. }
             | Record::Counted { .. }
             | Record::Numbered { .. } => self.take_counts(record),
-            Record::Tried { incident, attempt, rung } => {
+            Record::Tried { incident, attempt, repair_step } => {
                 numbers.intent = numbers.intent.max(attempt.intent);
                 if let Some(key) = self.keys.get(&incident) {
                     self.state.incidents.note_begun(key, incident, attempt.intent);
@@ -155,21 +155,21 @@ impl Replay {
                         *known = attempt;
                         return;
                     }
-                    found.rung = rung;
+                    found.repair_step = repair_step;
                     found.tries += u32::from(!attempt.held());
                     found.attempts.push(attempt);
                 });
             }
-            Record::CarriedOver { .. } => self.take_ladder(record),
+            Record::CarriedOver { .. } => self.take_escalation(record),
             intent => self.take_intent(intent),
         }
     }
 
-    /// Where an incident stands on its ladder, and what it keeps.
-    fn take_ladder(&mut self, record: Record) {
+    /// Where an incident stands on its escalation, and what it keeps.
+    fn take_escalation(&mut self, record: Record) {
         let Record::CarriedOver {
             incident,
-            rung,
+            repair_step,
             tries,
             not_before,
             unconfirmed,
@@ -195,7 +195,7 @@ impl Replay {
             case.lapsed = lapsed;
             case.outlasted = outlasted;
         }
-        self.with(incident, |found| found.carry_over(rung, tries, not_before));
+        self.with(incident, |found| found.carry_over(repair_step, tries, not_before));
     }
 
     /// What is counted for and against pools, and of each repair; how far all that is counted has come, and the gaps between.
@@ -222,8 +222,8 @@ impl Replay {
             Record::FaultsForgiven { pool, .. } => self.state.forgive_faults(&pool),
             Record::Counted { repair, requested, verified, .. } => {
                 // A repair that this version does not have is not shown by it either.
-                if let Some(rung) = Rung::named(&repair) {
-                    self.state.book.count_earlier(rung, Tried { requested, verified });
+                if let Some(repair_step) = RepairStep::named(&repair) {
+                    self.state.book.count_earlier(repair_step, Tried { requested, verified });
                 }
             }
             Record::Numbered { at, incident, intent, begun, tidied, deleted, unseen_since, jumped_from } => {
@@ -291,7 +291,7 @@ impl Replay {
         let is_over = matches!(verdict, Verdict::Mended | Verdict::Recovered);
         let keeps = |operation: &Operation| match operation.phase {
             Phase::Proving { .. } if boots(operation) => verdict == Verdict::Superseded,
-            Phase::Proving { .. } => operation.rung == Rung::Replace && !is_over,
+            Phase::Proving { .. } => operation.repair_step == RepairStep::Replace && !is_over,
             // A call on its way is waited for, whatever became of the fault.
             Phase::Recording | Phase::Calling { .. } | Phase::Verifying { .. } => !(is_over && is_answered),
         };

@@ -1,8 +1,8 @@
 //! What follows a call that was not made, failed or did not help: the same once more later, the next step, or a person.
 //!
 //! ```text
-//!  never made ─▶ wait_to_make_it: no try            unreached ─▶ postpone ─▶ too often ─┐
-//!  made, and in vain ─▶ try_again ─▶ tries used up ─▶ next_rung ─▶ no rung is left ─────┴─▶ give_up: a person is asked
+//!  never made ─▶ wait_to_make_it: no try              unreached ─▶ postpone ─▶ too often ─┐
+//!  made, and in vain ─▶ try_again ─▶ tries used up ─▶ next_repair_step ─▶ none is left ─┴─▶ give_up: a person is asked
 //! ```
 //!
 //! Which of these follows an outcome, `operations` and `proofs` say.
@@ -14,7 +14,7 @@ use crate::model::incident::IncidentKey;
 use crate::model::time::Span;
 use crate::plan::budget::Operation;
 use crate::record::Record;
-use crate::remedies::{Rung, ladder};
+use crate::remedies::{RepairStep, escalation};
 
 use super::State;
 
@@ -52,35 +52,35 @@ impl State {
         self.ripe.insert(operation.key.clone());
     }
 
-    /// One more try of this rung after a backoff, or the next rung when its tries are used up.
+    /// One more try of this repair step after a backoff, or the next repair step when its tries are used up.
     pub(super) fn try_again(&mut self, operation: &Operation) {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.incidents.get_mut(&operation.key) else { return };
-        let used_up = case.count_try(now, &timing, operation.rung.tries(timing.tries));
+        let used_up = case.count_try(now, &timing, operation.repair_step.tries(timing.tries));
         let tries = case.incident.tries;
         self.ripe.insert(operation.key.clone());
         if used_up {
-            let why = format!("tried {} times and did not hold: {}", tries, operation.rung.says());
-            self.next_rung(&operation.key, &why);
+            let why = format!("tried {} times and did not hold: {}", tries, operation.repair_step.says());
+            self.next_repair_step(&operation.key, &why);
         }
     }
 
-    /// The next rung, where the incident is still that of the call: its machine may have had another fault meanwhile, and this
-    /// one again, with a number of its own. A refusal that comes late gave that one up.
-    pub(super) fn climb_from(&mut self, operation: &Operation, why: &str) {
+    /// The next repair step, where the incident is still that of the call: its machine may have had another fault meanwhile,
+    /// and this one again, with a number of its own. A refusal that comes late gave that one up.
+    pub(super) fn escalate_from(&mut self, operation: &Operation, why: &str) {
         if self.incidents.is_open(operation.incident) {
-            self.next_rung(&operation.key, why);
+            self.next_repair_step(&operation.key, why);
         }
     }
 
-    pub(super) fn next_rung(&mut self, key: &IncidentKey, why: &str) {
+    pub(super) fn next_repair_step(&mut self, key: &IncidentKey, why: &str) {
         let Some(case) = self.incidents.get_mut(key) else { return };
-        case.incident.rung = case.incident.rung.saturating_add(1);
+        case.incident.repair_step = case.incident.repair_step.saturating_add(1);
         case.incident.tries = 0;
-        let rungs = ladder(key.kind).len();
+        let repair_steps = escalation(key.kind).len();
         self.ripe.insert(key.clone());
-        if usize::from(case.incident.rung) >= rungs {
+        if usize::from(case.incident.repair_step) >= repair_steps {
             self.give_up(key, Arc::from(why));
         }
     }
@@ -99,9 +99,9 @@ impl State {
 /// A refusal is no reason for a more harmful step, and no reason to give up steps that harm no machine. When a nudge of the
 /// group is refused, the other nudge is left, which asks another service.
 pub(super) fn may_be_allowed(operation: &Operation) -> bool {
-    match operation.rung.class() {
+    match operation.repair_step.class() {
         Class::Reboot => true,
-        Class::Network | Class::Access => operation.rung != Rung::NudgeGroup,
+        Class::Network | Class::Access => operation.repair_step != RepairStep::NudgeGroup,
         Class::Rejoin | Class::Replace | Class::Cleanup => false,
     }
 }

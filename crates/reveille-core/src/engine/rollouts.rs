@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn two_images_that_the_ledger_tells_of_are_no_change_but_after_a_long_gap() {
+    fn two_images_known_to_ledger_are_a_change_only_after_long_gap() {
         let mut rollouts = Rollouts::default();
         rollouts.remember("workers".into(), at(30), (at(0), at(0)), images(&["a", "b"]));
         assert_eq!(rollouts.checkpoint(at(90)).count(), 1, "it is over, and its images are known still");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_lengthen_a_rollout_to_an_hour_at_most_and_the_clock_may_go_back() {
+    fn gaps_extend_rollout_by_an_hour_at_most_and_clock_may_go_back() {
         let mut rollouts = Rollouts::default();
         rollouts.remember("workers".into(), at(30), (at(0), at(0)), images(&["a"]));
         rollouts.over(Jump::Gap { before: at(20), now: at(50) }, QUIET);

@@ -6,7 +6,7 @@
 //!
 //! Both are written down at that moment, and not when the machine has a problem again. A restart, and a gap between two steps
 //! of ours, let the dwell begin from zero: a machine that had been well for ten hours fell silent half an hour after a restart,
-//! and was deleted without a reboot, because the ladder stood where it had been left the day before. The hour counts from the
+//! and was deleted without a reboot, because the escalation stood where it had been left the day before. The hour counts from the
 //! end of the first dwell: where we were restarted each 50 minutes it began from zero each time, and was never over. A machine
 //! that is seen to have the fault takes that back, also within its dwell. In each process it has to be well for its dwell before
 //! either.
@@ -29,12 +29,12 @@ impl State {
         let is_long = self.now.since(over) > RECURS_WITHIN;
         if is_long && is_begun(case) {
             // Had a person confirmed, this were another incident by now.
-            case.begin_anew();
-            self.record_ladder(key);
+            case.begin_again();
+            self.record_escalation(key);
         } else if !is_long {
             // Had a person confirmed, the request had ended with the incident.
             if case.incident.asked.take().is_some() || is_first {
-                self.record_ladder(key);
+                self.record_escalation(key);
             }
             self.timers.set(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));
         }
@@ -44,7 +44,8 @@ impl State {
 /// Something of what was tried or wanted still counts.
 fn is_begun(case: &Case) -> bool {
     let incident = &case.incident;
-    let counts = (incident.rung, incident.tries, incident.not_before) != (0, 0, None) || incident.given_up;
+    let counts =
+        (incident.repair_step, incident.tries, incident.not_before) != (0, 0, None) || incident.given_up;
     let wanted = incident.asked.is_some() || incident.kept_until.is_some();
     let lasts =
         incident.attempts.last().is_some_and(|last| last.held() && !case.lapsed.contains(&last.intent));

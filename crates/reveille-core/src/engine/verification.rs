@@ -21,7 +21,7 @@ use crate::model::time::Span;
 use crate::plan::budget::{Operation, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
-use crate::remedies::{DeleteInstance, Rung};
+use crate::remedies::{DeleteInstance, RepairStep};
 use crate::safeguard::{Safeguard, stands};
 
 use super::{State, Wake};
@@ -43,7 +43,7 @@ impl State {
         self.recall_witnesses(&domain.pool, replacement);
     }
 
-    /// The intent failed: its domain cools down, and the case tries again later or climbs.
+    /// The intent failed: its domain cools down, and the case tries again later or escalates.
     pub(super) fn land_failed(&mut self, intent: IntentId, operation: &Operation) {
         self.book.operations.remove(&intent);
         self.timers.clear(&Wake::Operation(intent));
@@ -55,7 +55,9 @@ impl State {
         let unmade =
             self.incidents.attempt(&operation.key, intent).filter(|attempt| attempt.came_to_nothing());
         match unmade.and_then(|attempt| attempt.ending.as_ref()).map(Ending::to_string) {
-            Some(said) if operation.rung.class() == Class::Reboot && stands(Safeguard::RightsReturn) => {
+            Some(said)
+                if operation.repair_step.class() == Class::Reboot && stands(Safeguard::RightsReturn) =>
+            {
                 self.postpone(operation, Span::ZERO, &said);
             }
             _ if self.has_lapsed(intent, operation) => {
@@ -96,7 +98,7 @@ impl State {
         self.land_superseded(&case.incident.key, case.incident.id, verdict);
         let Some((intent, operation)) = self.book.operation_of(case.incident.id) else { return };
         let operation = operation.clone();
-        let replaced = operation.rung == Rung::Replace;
+        let replaced = operation.repair_step == RepairStep::Replace;
         match (&operation.phase, verdict) {
             // The machine is gone, as was wanted: the pool's health is the proof, and keeps the slot.
             (Phase::Proving { .. }, Verdict::SubjectGone | Verdict::Superseded) if replaced => {}
@@ -214,10 +216,10 @@ pub(super) fn earned(case: &Case, operation: &Operation) -> bool {
 /// That it took effect does not show that it helped: its place is kept until that is seen, or its time is over.
 pub(super) const fn must_be_proved(operation: &Operation) -> bool {
     let is_nudge = matches!(operation.call, Call::NudgeGroup(_) | Call::NudgeRouter(_));
-    is_nudge || matches!(operation.rung.class(), Class::Reboot | Class::Replace)
+    is_nudge || matches!(operation.repair_step.class(), Class::Reboot | Class::Replace)
 }
 
 /// Its effect was seen, and its machine is on its way up.
 pub(super) fn boots(operation: &Operation) -> bool {
-    operation.rung.class() == Class::Reboot && matches!(operation.phase, Phase::Proving { .. })
+    operation.repair_step.class() == Class::Reboot && matches!(operation.phase, Phase::Proving { .. })
 }

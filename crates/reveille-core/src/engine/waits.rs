@@ -25,7 +25,7 @@ use crate::model::class::Class;
 use crate::model::id::IncidentId;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::record::Domain;
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};
 
 use super::{State, Wake};
@@ -62,10 +62,10 @@ impl WaitFor {
         }
     }
 
-    /// The rung that asks for room within the hour; none where that has no limit.
-    fn rung(&self) -> Option<Rung> {
+    /// The repair step that asks for room within the hour; none where that has no limit.
+    fn repair_step(&self) -> Option<RepairStep> {
         let counts = matches!(self, Self::RepairSlot | Self::CleanupSlot | Self::Domain(_));
-        counts.then(|| if self.is_of_cleanups() { Rung::Cleanup } else { Rung::Reboot })
+        counts.then(|| if self.is_of_cleanups() { RepairStep::Cleanup } else { RepairStep::Reboot })
     }
 
     /// The end of this wait is noticed in the very step in which it comes.
@@ -179,8 +179,8 @@ impl State {
             WaitFor::NetworkSlot => book.network_under_way() < limits.network_at_once,
             WaitFor::RepairSlot | WaitFor::CleanupSlot => {
                 let slot = book.places_taken(now) < limits.at_once || !stands(Safeguard::AtOnce);
-                let used_up = |rung| book.used_up(now, &limits, rung).is_some();
-                slot && (!wait.rung().is_some_and(used_up) || !stands(Safeguard::PerHour))
+                let used_up = |repair_step| book.used_up(now, &limits, repair_step).is_some();
+                slot && (!wait.repair_step().is_some_and(used_up) || !stands(Safeguard::PerHour))
             }
             WaitFor::Domain(domain) => {
                 let width = book.width(domain, now);
@@ -200,7 +200,7 @@ impl State {
             return;
         }
         let comes = |(wait, ..): (&WaitFor, IncidentId, &IncidentKey)| {
-            let used_up = self.book.used_up(self.now, &self.roster.limits, wait.rung()?);
+            let used_up = self.book.used_up(self.now, &self.roster.limits, wait.repair_step()?);
             let cools = |wait: &WaitFor| match wait {
                 WaitFor::Domain(domain) => self.book.width(domain, self.now).not_before,
                 _ => None,
@@ -216,12 +216,17 @@ impl State {
     }
 
     /// The one thing that this held case waits for: of all that stands against it, what most cases wait for together.
-    pub(super) fn wait_for(&self, key: &IncidentKey, rung: Rung, blockers: &[Blocker]) -> WaitFor {
+    pub(super) fn wait_for(
+        &self,
+        key: &IncidentKey,
+        repair_step: RepairStep,
+        blockers: &[Blocker],
+    ) -> WaitFor {
         if blockers.iter().any(|hold| self.is_gate(key, hold)) {
             return WaitFor::Gate;
         }
         if blockers.iter().any(|hold| matches!(hold, Blocker::AtOnce { .. } | Blocker::PerHour { .. })) {
-            return match rung.class() {
+            return match repair_step.class() {
                 Class::Cleanup => WaitFor::CleanupSlot,
                 class if class.is_destructive() => WaitFor::RepairSlot,
                 _ => WaitFor::NetworkSlot,

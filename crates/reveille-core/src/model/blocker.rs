@@ -130,7 +130,8 @@ pub enum Blocker {
         /// Pool or roster.
         scope: Arc<str>,
         /// How many have a problem.
-        amiss: u32,
+        #[serde(alias = "amiss")]
+        unhealthy: u32,
         /// Of how many.
         total: u32,
         /// How many may be.

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_turns_ends_or_hides_a_line_is_hidden_and_letters_of_every_script_are_not() {
+    fn control_and_invisible_chars_are_hidden_but_no_letters() {
         assert!("\n\r\t\u{1b}\u{9b}\u{2028}\u{202e}\u{2066}\u{200b}\u{feff}\u{61c}".chars().all(is_hidden));
         assert!(!"w-1.example ÄÖ 節点 نود शिखा 🙂".chars().any(is_hidden));
     }

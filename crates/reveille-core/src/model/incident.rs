@@ -311,15 +311,16 @@ pub struct Incident {
     pub well_since: Option<Time>,
     /// What was concluded; the first is the one to act on.
     pub findings: Vec<Finding>,
-    /// What was tried, in order. Bounded by the ladder: rungs × tries, each time that it was well for long and was not confirmed.
+    /// What was tried, in order. Bounded by the escalation: repair steps × tries, each time that it was well for long and was
+    /// not confirmed.
     pub attempts: Vec<Attempt>,
-    /// The rung that the next try is on.
-    pub rung: u8,
-    /// Tries made on this rung.
+    /// The repair step that the next try is on.
+    pub repair_step: u8,
+    /// Tries made on this repair step.
     pub tries: u32,
     /// Not before this.
     pub not_before: Option<Time>,
-    /// Every rung is used up: a person is asked, nothing more is tried.
+    /// Every repair step is used up: a person is asked, nothing more is tried.
     pub given_up: bool,
     /// A person asked for a repair without waiting.
     pub asked: Option<Asked>,
@@ -355,7 +356,7 @@ impl Incident {
             well_since: None,
             findings: Vec::new(),
             attempts: Vec::new(),
-            rung: 0,
+            repair_step: 0,
             tries: 0,
             not_before: None,
             given_up: false,
@@ -369,9 +370,10 @@ impl Incident {
         self.findings.first().map_or(&Cause::Unknown, |finding| &finding.cause)
     }
 
-    /// It goes on from here on its ladder, without what people wanted of it before.
-    pub fn carry_over(&mut self, rung: u8, tries: u32, not_before: Option<Time>) {
-        (self.rung, self.tries, self.not_before, self.given_up) = (rung, tries, not_before, false);
+    /// It goes on from here on its escalation, without what people wanted of it before.
+    pub fn carry_over(&mut self, repair_step: u8, tries: u32, not_before: Option<Time>) {
+        (self.repair_step, self.tries, self.not_before, self.given_up) =
+            (repair_step, tries, not_before, false);
         (self.asked, self.kept_until) = (None, None);
     }
 

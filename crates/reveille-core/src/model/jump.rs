@@ -101,7 +101,7 @@ impl Incident {
             key: _,
             pool: _,
             label: _,
-            rung: _,
+            repair_step: _,
             tries: _,
             given_up: _,
         } = self;

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_shared_with_the_list_before_as_long_as_they_are_the_same() {
+    fn lease_names_are_shared_with_last_list_while_unchanged() {
         let table = [
             ("a1 b1 c1", true),
             ("a2 b2", false),

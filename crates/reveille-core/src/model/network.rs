@@ -256,7 +256,7 @@ impl Route {
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_nowhere() {
-            return write!(f, "{} via nobody: its next hop is gone", self.destination);
+            return write!(f, "{} via a next hop that is gone", self.destination);
         }
         write!(f, "{} via {}", self.destination, self.next_hop)
     }

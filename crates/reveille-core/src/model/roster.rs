@@ -269,8 +269,8 @@ impl Limits {
     }
 
     /// More of `total` have a problem than the roster tolerates.
-    pub const fn are_too_many(&self, amiss: u32, total: u32) -> bool {
-        amiss > self.tolerated(total)
+    pub const fn are_too_many(&self, unhealthy: u32, total: u32) -> bool {
+        unhealthy > self.tolerated(total)
     }
 }
 
@@ -298,7 +298,7 @@ pub struct Timing {
     pub backoff_min: Span,
     /// Longest wait between two tries.
     pub backoff_max: Span,
-    /// Tries of one rung before the next rung or a person.
+    /// Tries of one repair step before the next repair step or a person.
     pub tries: u32,
     /// How long an accepted call may take to show before it counts as "did not hold".
     pub verify_within: Span,

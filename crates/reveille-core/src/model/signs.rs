@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_ask_for_is_read_as_it_is_meant_and_nothing_is_guessed() {
+    fn operator_annotations_are_parsed_without_guessing() {
         let asks = |key: &str, value: &str| intent(&[], &[(key, value)]).asks.map(|asks| *asks);
         let repair = |text: &str| Some(Asks { repair: Some(text.into()), ..Asks::default() });
         assert_eq!(asks(REPAIR_NOW, "INC-7"), repair("INC-7"));

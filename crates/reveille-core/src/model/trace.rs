@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_is_left_when_another_is_shown_and_entered_anew_when_it_comes_back() {
+    fn stage_is_left_on_change_and_entered_again_on_return() {
         let mut trace = Trace::default();
         assert!(trace.shows(Stage::Provision, at(1)));
         assert!(!trace.shows(Stage::Provision, at(2)));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_is_dated_when_it_is_heard_and_is_news_once() {
+    fn agent_stage_report_is_dated_on_receipt_and_is_news_once() {
         let mut trace = Trace::default();
         assert!(trace.hears(&[said(Stage::Trust, false, 1, None)], at(5)));
         assert!(!trace.hears(&[said(Stage::Trust, false, 2, None)], at(6)), "another attempt is no news");

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_unsays_nothing_and_an_answer_by_id_is_about_the_user_of_that_name() {
+    fn failed_read_keeps_roles_and_answer_by_id_updates_named_user() {
         let at = Time::from_ms(1_000);
         let named = Arc::new(UserRef::Name { name: "ccm".into(), domain: None });
         let by_id = Arc::new(UserRef::Id("u-1".into()));

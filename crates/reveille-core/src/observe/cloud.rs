@@ -96,7 +96,7 @@ pub enum Whose {
     /// Exactly this pool's.
     Pool(PoolName),
     /// The cluster's and no pool's.
-    Nobody,
+    Unclaimed,
     /// The marks of several pools.
     Several,
 }
@@ -106,7 +106,7 @@ impl Whose {
     pub const fn pool(&self) -> Option<&PoolName> {
         match self {
             Self::Pool(pool) => Some(pool),
-            Self::Nobody | Self::Several => None,
+            Self::Unclaimed | Self::Several => None,
         }
     }
 }
@@ -183,7 +183,7 @@ impl Seen {
     /// The instance carries the cluster's mark alone, and as far as the controller knows it was never of a pool: a bastion,
     /// or a machine of a pool that the roster does not name.
     pub fn is_stray(&self) -> bool {
-        self.claim == Whose::Nobody && self.of_pool.is_none()
+        self.claim == Whose::Unclaimed && self.of_pool.is_none()
     }
 
     /// Proved gone by id.
@@ -323,7 +323,7 @@ impl CloudView {
             }
         }
         if full {
-            if difference.lacks_nobody && remembered.is_empty() {
+            if difference.is_complete && remembered.is_empty() {
                 self.doubted_missing.clear();
                 self.emptied = false;
             } else {
@@ -404,7 +404,7 @@ impl CloudView {
                 }
                 return;
             }
-            Claim::Unclaimed => Whose::Nobody,
+            Claim::Unclaimed => Whose::Unclaimed,
             Claim::Pool(pool) => Whose::Pool(pool),
             Claim::Contested(_) => Whose::Several,
         };

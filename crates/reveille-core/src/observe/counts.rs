@@ -39,7 +39,7 @@ pub enum Rank {
     /// It answers.
     Present,
     /// It has a problem, from the first sight on: correlation starts when machines turn, not when patience ends.
-    Amiss,
+    Unhealthy,
     /// It has not joined yet, or its state is unknown: it counts neither as well nor as having a problem.
     Undecided,
     /// It has not come, and need not: it counts for the minimum of its pool alone.
@@ -51,7 +51,7 @@ pub enum Rank {
 impl Rank {
     /// It is part of the fleet and does not answer.
     pub const fn is_away(self) -> bool {
-        matches!(self, Self::Amiss | Self::Undecided)
+        matches!(self, Self::Unhealthy | Self::Undecided)
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Count {
     /// Those that answer.
     pub present: u32,
     /// Those that have a problem.
-    pub amiss: u32,
+    pub unhealthy: u32,
     /// Those whose state is unknown, or that have not joined yet.
     pub undecided: u32,
     /// Those that need not come.
@@ -75,13 +75,13 @@ pub struct Count {
 impl Count {
     /// The fleet that these are counted in. Who need not come is no part of it.
     pub const fn total(&self) -> u32 {
-        self.present + self.amiss + self.undecided
+        self.present + self.unhealthy + self.undecided
     }
 
     fn slot(&mut self, rank: Rank) -> Option<&mut u32> {
         match rank {
             Rank::Present => Some(&mut self.present),
-            Rank::Amiss => Some(&mut self.amiss),
+            Rank::Unhealthy => Some(&mut self.unhealthy),
             Rank::Undecided => Some(&mut self.undecided),
             Rank::Unawaited => Some(&mut self.unawaited),
             Rank::Leaving => None,
@@ -168,7 +168,7 @@ impl Counts {
     /// As what a machine of this place counts now.
     fn counts_as(&self, key: &MachineKey, place: &Place) -> Rank {
         let is_hushed = place.rank == Rank::Present && self.silent.contains(key);
-        if is_hushed && stands(Safeguard::SilentLeases) { Rank::Amiss } else { place.rank }
+        if is_hushed && stands(Safeguard::SilentLeases) { Rank::Unhealthy } else { place.rank }
     }
 
     fn share(&mut self, place: Place) -> Arc<Place> {
@@ -288,8 +288,8 @@ mod tests {
         let mut counts = Counts::default();
         let key = MachineKey::Node(NodeName::from("n"));
         counts.set(&key, place(Rank::Present));
-        counts.set(&key, place(Rank::Amiss));
-        assert_eq!(counts.all(), Count { amiss: 1, ..Count::default() });
+        counts.set(&key, place(Rank::Unhealthy));
+        assert_eq!(counts.all(), Count { unhealthy: 1, ..Count::default() });
         assert_eq!(counts.zone(&ZoneName::from("z")).total(), 1);
         counts.set(&key, place(Rank::Leaving));
         assert_eq!(counts.pool(&PoolName::from("p")).total(), 0);
@@ -298,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn machine_whose_lease_is_silent_counts_as_away_and_is_back_once() {
+    fn machine_with_silent_lease_is_away_and_returns_once() {
         let mut counts = Counts::default();
         let key = MachineKey::Node(NodeName::from("n"));
         counts.set(&key, place(Rank::Present));
         counts.set_silent(BTreeSet::from([key.clone()]));
-        assert_eq!(counts.all(), Count { amiss: 1, ..Count::default() });
+        assert_eq!(counts.all(), Count { unhealthy: 1, ..Count::default() });
         assert_eq!((counts.away().count(), counts.is_present(&key)), (1, false));
-        counts.set(&key, place(Rank::Amiss));
+        counts.set(&key, place(Rank::Unhealthy));
         counts.set(&key, place(Rank::Present));
         assert_eq!(counts.take_back(), [], "its lease is silent still");
         counts.set_silent(BTreeSet::new());
@@ -323,7 +323,7 @@ mod tests {
         let key = MachineKey::Node(NodeName::from("n"));
         counts.set(&key, place(Rank::Present));
         assert_eq!(counts.take_back(), [], "it was not away");
-        counts.set(&key, place(Rank::Amiss));
+        counts.set(&key, place(Rank::Unhealthy));
         assert_eq!(counts.away().count(), 1);
         counts.set(&key, place(Rank::Present));
         assert_eq!((counts.take_back(), counts.take_back()), (vec![key], Vec::new()));

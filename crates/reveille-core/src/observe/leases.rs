@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_changes_when_its_mark_does_or_when_it_is_seen_for_the_first_time() {
+    fn lease_age_restarts_on_changed_mark_or_first_sight() {
         let table: [(&[&str], &str, Option<i64>); 6] = [
             (&["a1 b1"], "a", Some(0)),
             (&["a1 b1", "a1 b2"], "a", Some(10)),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_that_lists_lack_is_as_old_as_when_it_was_listed_last_and_goes_on_from_there() {
+    fn unlisted_lease_keeps_its_age_and_resumes_when_listed() {
         let table: [(&[&str], &str, Option<i64>); 7] = [
             (&["a1 b1", "b1"], "a", Some(0)),
             (&["a1 b1", "a1", "b1", ""], "a", Some(10)),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn lease_that_is_collected_after_its_node_is_not_kept_unless_it_outlived_it() {
+    fn lease_is_dropped_with_its_node_unless_renewed_long_after() {
         for (last_s, expected) in [(10, None), (600, None), (610, Some(0))] {
             let mut book = book(&["a1 b1"]);
             book.node_went(&NodeName::from("a"));

@@ -28,13 +28,13 @@ pub(super) struct Difference<'a> {
     /// Instances that may differ from what is known, in the listing's order.
     pub(super) news: Vec<&'a Arc<Instance>>,
     /// Everybody who is known, and not proved gone, stands in it. False also where that was not looked at.
-    pub(super) lacks_nobody: bool,
+    pub(super) is_complete: bool,
 }
 
 impl<'a> Difference<'a> {
     /// Nothing was compared: everything may be news.
     pub(super) fn unknown(listed: &'a [Arc<Instance>]) -> Self {
-        Self { news: listed.iter().collect(), lacks_nobody: false }
+        Self { news: listed.iter().collect(), is_complete: false }
     }
 }
 
@@ -53,7 +53,7 @@ impl CloudView {
     /// One walk beside what is known.
     pub(super) fn difference<'a>(&self, listed: &'a [Arc<Instance>]) -> Difference<'a> {
         let mut known = self.instances.iter().peekable();
-        let mut lacks_nobody = true;
+        let mut is_complete = true;
         let is_missed = |seen: &Seen| !seen.is_gone();
         let mut news = Vec::new();
         let mut last: Option<&InstanceId> = None;
@@ -64,7 +64,7 @@ impl CloudView {
             }
             last = Some(&instance.id);
             while let Some((_, passed)) = known.next_if(|(id, _)| **id < instance.id) {
-                lacks_nobody &= !is_missed(passed);
+                is_complete &= !is_missed(passed);
             }
             let seen = known.next_if(|(id, _)| **id == instance.id).map(|(_, seen)| seen);
             let is_same = |seen: &Seen| {
@@ -74,8 +74,8 @@ impl CloudView {
                 news.push(instance);
             }
         }
-        lacks_nobody &= !known.any(|(_, seen)| is_missed(seen));
-        Difference { news, lacks_nobody }
+        is_complete &= !known.any(|(_, seen)| is_missed(seen));
+        Difference { news, is_complete }
     }
 
     /// What the full listing lacks is unlisted, unless it lacks so much that the listing itself is doubted.

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn removal_without_uid_that_was_heard_long_before_was_of_another() {
+    fn old_removal_event_without_uid_belongs_to_another_node() {
         let mut sayings = Sayings::default();
         sayings.hear(min(0), event("aRemovingNode"));
         sayings.hear(min(30), event("aDeletingNode"));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_while_the_cluster_was_silent_may_be_of_the_object_that_went() {
+    fn event_from_silent_period_may_belong_to_the_removed_node() {
         let mut sayings = Sayings::default();
         sayings.hear(min(9), event("aRemovingNode"));
         sayings.gone(Some(min(2)), &NodeName::from("a"), &"first".into());
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn object_that_is_listed_late_is_the_one_that_its_kubelet_spoke_of() {
+    fn late_listed_node_owns_the_events_of_its_kubelet() {
         let name = NodeName::from("a");
         let removed = NodeEvent { uid: Some("first".into()), ..event("aRemovingNode") };
         let mut sayings = Sayings::default();

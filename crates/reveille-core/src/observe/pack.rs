@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_is_packed_when_a_third_of_it_is_new_and_holds_the_same_then() {
+    fn map_is_packed_after_growing_by_a_third_without_data_loss() {
         let mut growth = Growth::default();
         let mut map = BTreeMap::new();
         let mut packed_at = Vec::new();

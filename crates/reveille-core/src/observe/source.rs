@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_the_last_reading_until_it_is_stale_and_return_restarts_sight() {
+    fn failed_read_keeps_last_reading_until_stale() {
         let mut source = Source::new(Span::from_s(60));
         source.heard(at(0));
         source.failed(at(30), refused());

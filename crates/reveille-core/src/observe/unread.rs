@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_that_fail_are_repeated_later_and_later_until_one_is_answered() {
+    fn failed_reads_are_retried_with_backoff_until_answered() {
         let (mut unread, id) = (Unread::default(), InstanceId::from("i1"));
         let mut asked_at = Vec::new();
         for s in (0..3600).step_by(10) {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_nobody_asks_for_any_more_are_forgotten() {
+    fn unread_ids_without_requests_are_forgotten() {
         let mut unread = Unread::default();
         unread.note(Time::from_ms(0), &"i1".into());
         unread.note(Time::from_ms(0) + FORGOTTEN_AFTER, &"i2".into());

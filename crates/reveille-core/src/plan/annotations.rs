@@ -17,7 +17,7 @@ use crate::model::roster::Pool;
 use crate::model::signs;
 use crate::model::time::Span;
 use crate::observe::cloud::Seen;
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 
 use super::context::{Case, PlanContext};
 use super::interlock;
@@ -42,8 +42,13 @@ pub fn kept_for(context: &PlanContext<'_>, case: &Case, pool: &Pool, seen: &Seen
 /// How much longer a person may look at the machine as it is: it failed for good before, and is kept since. Another fault by now,
 /// such as a Node that they deleted, is no reason to reboot it under their hands. That its deletion waits is said with what else
 /// stands against deletions.
-pub fn looked_at_for(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung) -> Option<Span> {
-    case.incident.kept_until.filter(|_| rung.class() == Class::Reboot)?;
+pub fn looked_at_for(
+    context: &PlanContext<'_>,
+    case: &Case,
+    seen: &Seen,
+    repair_step: RepairStep,
+) -> Option<Span> {
+    case.incident.kept_until.filter(|_| repair_step.class() == Class::Reboot)?;
     kept_for(context, case, context.pool(seen)?, seen)
 }
 

@@ -20,7 +20,7 @@ use crate::model::network::Route;
 use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
 use crate::record::Domain;
-use crate::remedies::{AskAgent, DeleteInstance, NudgeRouter, Rung};
+use crate::remedies::{AskAgent, DeleteInstance, NudgeRouter, RepairStep};
 
 use super::places::Places;
 
@@ -31,8 +31,8 @@ pub struct Operation {
     pub incident: IncidentId,
     /// The incident's key.
     pub key: IncidentKey,
-    /// Which repair step (rung).
-    pub rung: Rung,
+    /// Which repair step.
+    pub repair_step: RepairStep,
     /// The call.
     pub call: Call,
     /// The state before the call, to tell afterwards whether the call took effect.
@@ -146,7 +146,7 @@ pub struct UsedUp {
     pub free_at: Option<Time>,
 }
 
-/// How often a rung was asked for and how often a fresh read found its effect. The two differ where calls are accepted and
+/// How often a repair step was asked for and how often a fresh read found its effect. The two differ where calls are accepted and
 /// nothing happens, which no log of accepted calls can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
@@ -168,7 +168,7 @@ pub struct Book {
     same_faults: BTreeMap<(PoolName, Arc<str>), Vec<InstanceId>>,
     /// Instances that we deleted, newest last: no other client is charged with their deletion.
     deleted: VecDeque<InstanceId>,
-    tried: BTreeMap<Rung, Tried>,
+    tried: BTreeMap<RepairStep, Tried>,
     /// Deletions that were answered as failed, or were not seen to be done, newest last.
     doubted: VecDeque<(IntentId, Operation)>,
     /// What keeps its place although nothing of it is under way.
@@ -201,7 +201,8 @@ impl Book {
 
     /// Destructive intents under way, over the whole roster.
     pub fn destructive_under_way(&self) -> u32 {
-        self.operations.values().filter(|operation| operation.rung.class().is_destructive()).count() as u32
+        self.operations.values().filter(|operation| operation.repair_step.class().is_destructive()).count()
+            as u32
     }
 
     /// Places taken among the repairs at once: by what is under way, and by what was answered as failed and may only be late.
@@ -216,7 +217,8 @@ impl Book {
 
     /// Network intents under way.
     pub fn network_under_way(&self) -> u32 {
-        self.operations.values().filter(|operation| !operation.rung.class().is_destructive()).count() as u32
+        self.operations.values().filter(|operation| !operation.repair_step.class().is_destructive()).count()
+            as u32
     }
 
     /// Intents under way that ask this agent.
@@ -230,35 +232,35 @@ impl Book {
         self.operations.values().filter(|operation| operation.domain.as_ref() == Some(domain)).count() as u32
     }
 
-    /// A destructive intent of this rung began.
-    pub fn begin(&mut self, at: Time, rung: Rung) {
-        self.begun.push_back(Begun { at, tidies: rung == Rung::Cleanup });
+    /// A destructive intent of this repair step began.
+    pub fn begin(&mut self, at: Time, repair_step: RepairStep) {
+        self.begun.push_back(Begun { at, tidies: repair_step == RepairStep::Cleanup });
         self.forget_old(at);
     }
 
-    /// A call of this rung goes out.
-    pub fn count_requested(&mut self, rung: Rung) {
-        self.tried.entry(rung).or_default().requested += 1;
+    /// A call of this repair step goes out.
+    pub fn count_requested(&mut self, repair_step: RepairStep) {
+        self.tried.entry(repair_step).or_default().requested += 1;
     }
 
-    /// A fresh read found the effect of a call of this rung.
-    pub fn count_verified(&mut self, rung: Rung) {
-        self.tried.entry(rung).or_default().verified += 1;
+    /// A fresh read found the effect of a call of this repair step.
+    pub fn count_verified(&mut self, repair_step: RepairStep) {
+        self.tried.entry(repair_step).or_default().verified += 1;
     }
 
     /// What was counted in records that the ledger does not hold any more.
-    pub fn count_earlier(&mut self, rung: Rung, earlier: Tried) {
-        let tried = self.tried.entry(rung).or_default();
+    pub fn count_earlier(&mut self, repair_step: RepairStep, earlier: Tried) {
+        let tried = self.tried.entry(repair_step).or_default();
         tried.requested = tried.requested.saturating_add(earlier.requested);
         tried.verified = tried.verified.saturating_add(earlier.verified);
     }
 
     /// Counts what was tried and is over. The ledger holds what is under way with its intent, and the process that replays
     /// the ledger counts it again.
-    pub fn tried_and_over(&self) -> BTreeMap<Rung, Tried> {
+    pub fn tried_and_over(&self) -> BTreeMap<RepairStep, Tried> {
         let mut over = self.tried.clone();
         for operation in self.operations.values().chain(self.doubted().map(|(_, operation)| operation)) {
-            let Some(tried) = over.get_mut(&operation.rung) else { continue };
+            let Some(tried) = over.get_mut(&operation.repair_step) else { continue };
             let called = !matches!(operation.phase, Phase::Recording);
             let held = matches!(operation.phase, Phase::Proving { .. });
             tried.requested = tried.requested.saturating_sub(u32::from(called));
@@ -268,8 +270,8 @@ impl Book {
         over
     }
 
-    /// What was tried, by rung, over the life of the ledger.
-    pub const fn tried(&self) -> &BTreeMap<Rung, Tried> {
+    /// What was tried, by repair step, over the life of the ledger.
+    pub const fn tried(&self) -> &BTreeMap<RepairStep, Tried> {
         &self.tried
     }
 
@@ -374,8 +376,8 @@ impl Book {
     }
 
     /// What began then never happened, or was dropped before its call: it does not count.
-    pub fn unbegin(&mut self, at: Time, rung: Rung) {
-        let tidies = rung == Rung::Cleanup;
+    pub fn unbegin(&mut self, at: Time, repair_step: RepairStep) {
+        let tidies = repair_step == RepairStep::Cleanup;
         let place = self.begun.iter().rposition(|begun| begun.at <= at && begun.tidies == tidies);
         if let Some(place) = place.or_else(|| self.begun.iter().rposition(|begun| begun.at <= at)) {
             self.begun.remove(place);
@@ -406,13 +408,13 @@ impl Book {
         (recent.count() as u32, first)
     }
 
-    /// Nothing more of this rung may begin within the hour. What tidies up has a share of it: nothing is urgent about the Node of
-    /// a machine that is gone, and fifteen of them kept a machine from its reboot for hours.
-    pub fn used_up(&self, now: Time, limits: &Limits, rung: Rung) -> Option<UsedUp> {
+    /// Nothing more of this repair step may begin within the hour. What tidies up has a share of it: nothing is urgent about
+    /// the Node of a machine that is gone, and fifteen of them kept a machine from its reboot for hours.
+    pub fn used_up(&self, now: Time, limits: &Limits, repair_step: RepairStep) -> Option<UsedUp> {
         let is_over = |(used, free_at), limit| (used >= limit).then_some(UsedUp { used, limit, free_at });
         let all = is_over(self.begun_lately(now, false), limits.per_hour);
         let share = || is_over(self.begun_lately(now, true), limits.cleanups_per_hour());
-        all.or_else(|| share().filter(|_| rung == Rung::Cleanup))
+        all.or_else(|| share().filter(|_| repair_step == RepairStep::Cleanup))
     }
 
     /// The clock went back: what was begun was not begun later than now, and no pause is longer than this. A machine that boots

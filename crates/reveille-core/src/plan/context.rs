@@ -97,7 +97,7 @@ impl Case {
 
     /// The machine was well for long, so the controller decides about its present problem as if nothing had been tried. The
     /// list of earlier tries stays; the last of them, where it helped, was not in vain if it is silent some day.
-    pub fn begin_anew(&mut self) {
+    pub fn begin_again(&mut self) {
         let helped = self.incident.attempts.last().filter(|last| last.held()).map(|last| last.intent);
         helped.map(|intent| self.note_lapse(intent));
         self.incident.carry_over(0, 0, None);

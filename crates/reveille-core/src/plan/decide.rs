@@ -16,13 +16,13 @@ use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
 use crate::observe::source::Trust;
-use crate::remedies::{Rung, ladder, rejoin};
+use crate::remedies::{RepairStep, escalation, rejoin};
 use crate::safeguard::{Safeguard, stands};
 
 use super::annotations;
 use super::context::{Case, PlanContext};
+use super::escalation;
 use super::interlock;
-use super::ladder;
 use crate::model::blocker::Blocker;
 use crate::model::class::Class;
 
@@ -31,10 +31,10 @@ use crate::model::class::Class;
 pub struct Decision {
     /// What is next.
     pub next: Next,
-    /// Rungs that are not climbed, and why. In order of the ladder.
-    pub held: Vec<(Rung, Vec<Blocker>)>,
-    /// Rungs that would not help, and why.
-    pub no_use: Vec<(Rung, Arc<str>)>,
+    /// Repair steps that are not taken, and why. In order of the escalation.
+    pub held: Vec<(RepairStep, Vec<Blocker>)>,
+    /// Repair steps that would not help, and why.
+    pub no_use: Vec<(RepairStep, Arc<str>)>,
     /// What a person is offered until then, and nothing after it: it is decided again then, whatever else holds it.
     pub offered_until: Option<Time>,
 }
@@ -44,15 +44,15 @@ pub struct Decision {
 pub enum Next {
     /// This, now.
     Act {
-        /// Which rung.
-        rung: Rung,
+        /// Which repair step.
+        repair_step: RepairStep,
         /// The call, complete.
         call: Call,
     },
     /// This would be next; something stands against it (see `held`).
     Held {
-        /// Which rung.
-        rung: Rung,
+        /// Which repair step.
+        repair_step: RepairStep,
         /// The call, complete, when there is one.
         call: Option<Call>,
     },
@@ -143,8 +143,8 @@ pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
         let next = annotations::unconfirmed(context, case).map_or(Next::Well, Next::Ask);
         return Decision::just(next);
     }
-    if incident.given_up || case.due_after.is_none() || ladder(incident.key.kind).is_empty() {
-        return Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
+    if incident.given_up || case.due_after.is_none() || escalation(incident.key.kind).is_empty() {
+        return Decision::just(Next::Ask(Arc::from(escalation::ask(incident.key.kind))));
     }
     let due = match due_at(context, case) {
         Err(why) => return Decision::just(Next::Blind(why)),
@@ -160,8 +160,9 @@ pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
     if let Some(root) = explained_by(context, case).filter(|_| stands(Safeguard::RootFirst)) {
         let kind = root.incident.key.kind;
         if root.incident.given_up || !may_be_mended(context, root) {
-            // What explains it cannot be mended: nothing further down the ladder would help either.
-            let why = format!("its {kind} explains this and could not be repaired: {}", ladder::ask(kind));
+            // What explains it cannot be mended: nothing further down the escalation would help either.
+            let why =
+                format!("its {kind} explains this and could not be repaired: {}", escalation::ask(kind));
             return Decision::just(Next::Ask(why.into()));
         }
         let why = format!("its {kind} comes first: it explains this");
@@ -198,7 +199,7 @@ pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
         let why = Arc::from("its evidence could not be read: retries");
         return Decision::just(Next::Wait { until, why });
     }
-    let decision = climb(context, case, due);
+    let decision = escalate(context, case, due);
     // Old evidence is read again just before it is acted on, not over and over while something stands against acting. Only the
     // log tells whose a reboot is that does not end.
     let looks = if looks.is_empty() { log_wanted(context, case, &decision.next) } else { looks };
@@ -212,53 +213,53 @@ pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
 
 /// The action log tells whether a person or a program has just rebooted the machine: it is read directly before we do.
 fn log_wanted(context: &PlanContext<'_>, case: &Case, next: &Next) -> Vec<Look> {
-    let hurts = |rung: &Rung| matches!(rung.class(), Class::Reboot | Class::Replace);
+    let hurts = |repair_step: &RepairStep| matches!(repair_step.class(), Class::Reboot | Class::Replace);
     let fresh = case.gathered.asked_at.is_some_and(|at| context.now.since(at) <= LOG_FRESH);
     let stand = stands(Safeguard::EvidenceFirst) && stands(Safeguard::LogAgain);
     let wants = has_evidence_to_read(case.incident.key.kind) && stand;
-    if fresh || !wants || !matches!(next, Next::Act { rung, .. } if hurts(rung)) {
+    if fresh || !wants || !matches!(next, Next::Act { repair_step, .. } if hurts(repair_step)) {
         return Vec::new();
     }
     let subject = PlanContext::instance_of(&case.incident.key.subject);
     subject.map(|(cloud, id)| Look::Actions(cloud.clone(), id.clone())).into_iter().collect()
 }
 
-/// The first rung from the present one on that is allowed at all, of use, and has something to call.
-fn climb(context: &PlanContext<'_>, case: &Case, due: Time) -> Decision {
+/// The first repair step from the present one on that is allowed at all, of use, and has something to call.
+fn escalate(context: &PlanContext<'_>, case: &Case, due: Time) -> Decision {
     let incident = &case.incident;
-    let mut decision = Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
-    let rungs = ladder(incident.key.kind).iter().copied().enumerate();
-    for (index, rung) in rungs.skip(usize::from(incident.rung)) {
-        if let Some(why) = useless(rung, &incident.findings).filter(|_| stands(Safeguard::NoUse)) {
-            decision.no_use.push((rung, why));
+    let mut decision = Decision::just(Next::Ask(Arc::from(escalation::ask(incident.key.kind))));
+    let repair_steps = escalation(incident.key.kind).iter().copied().enumerate();
+    for (index, repair_step) in repair_steps.skip(usize::from(incident.repair_step)) {
+        if let Some(why) = useless(repair_step, &incident.findings).filter(|_| stands(Safeguard::NoUse)) {
+            decision.no_use.push((repair_step, why));
             continue;
         }
-        let mode = interlock::mode_of(context, case, rung.class());
+        let mode = interlock::mode_of(context, case, repair_step.class());
         if mode == Mode::Off {
-            decision.held.push((rung, vec![Blocker::Off(rung.class())]));
+            decision.held.push((repair_step, vec![Blocker::Off(repair_step.class())]));
             continue;
         }
-        if rung == Rung::Rejoin {
+        if repair_step == RepairStep::Rejoin {
             if let Some(next) = rejoin(context, case, &mut decision, due, index) {
                 decision.next = next;
                 return decision;
             }
             continue;
         }
-        match rung.call(context, case) {
-            Err(why) => decision.no_use.push((rung, why)),
+        match repair_step.call(context, case) {
+            Err(why) => decision.no_use.push((repair_step, why)),
             Ok(call) => {
                 if let Some(until) = failed_for_another(context, case, &call) {
                     let why = format!("{call}: the same call failed a moment ago for another machine");
                     decision.next = Next::Wait { until, why: why.into() };
                     return decision;
                 }
-                let blockers = interlock::blockers(context, case, rung, Some(&call));
+                let blockers = interlock::blockers(context, case, repair_step, Some(&call));
                 decision.next = if blockers.is_empty() {
-                    Next::Act { rung, call }
+                    Next::Act { repair_step, call }
                 } else {
-                    decision.held.push((rung, blockers));
-                    Next::Held { rung, call: Some(call) }
+                    decision.held.push((repair_step, blockers));
+                    Next::Held { repair_step, call: Some(call) }
                 };
                 return decision;
             }
@@ -268,7 +269,7 @@ fn climb(context: &PlanContext<'_>, case: &Case, due: Time) -> Decision {
 }
 
 /// An agent that is heard is asked, or it is said why not, and nothing further up is thought of while it lives. Without one
-/// the rung is a person's, for a while.
+/// the repair step is a person's, for a while.
 fn rejoin(
     context: &PlanContext<'_>,
     case: &Case,
@@ -276,22 +277,22 @@ fn rejoin(
     due: Time,
     index: usize,
 ) -> Option<Next> {
-    let rung = Rung::Rejoin;
+    let repair_step = RepairStep::Rejoin;
     let why = match rejoin::ask(context, case) {
         Ok(call) => {
-            let blockers = interlock::blockers(context, case, rung, Some(&call));
+            let blockers = interlock::blockers(context, case, repair_step, Some(&call));
             if blockers.is_empty() {
-                return Some(Next::Act { rung, call });
+                return Some(Next::Act { repair_step, call });
             }
-            decision.held.push((rung, blockers));
-            return Some(Next::Held { rung, call: Some(call) });
+            decision.held.push((repair_step, blockers));
+            return Some(Next::Held { repair_step, call: Some(call) });
         }
         Err(why) => why,
     };
     if never_joined_for_sure(context, case) {
-        let nobody = "it never joined, so its kubelet has no Node to return to".to_owned();
-        let why = if why == Blocker::NoAgent { nobody } else { why.to_string() };
-        decision.no_use.push((rung, why.into()));
+        let never_joined = "it never joined, so its kubelet has no Node to return to".to_owned();
+        let why = if why == Blocker::NoAgent { never_joined } else { why.to_string() };
+        decision.no_use.push((repair_step, why.into()));
         return None;
     }
     // Offered to a person for as long again as was waited: no agent is there to do it. A person who asks for a repair now has
@@ -299,12 +300,12 @@ fn rejoin(
     let offered_until = due + case.due_after.unwrap_or_default();
     let offered = context.now < offered_until && !case.incident.is_asked_for();
     decision.offered_until = Some(offered_until).filter(|_| offered);
-    let mut blockers = interlock::blockers(context, case, rung, None);
+    let mut blockers = interlock::blockers(context, case, repair_step, None);
     // There is no agent to propose this step to: the step after it does not wait for a person's consent to this one.
     blockers.retain(|hold| !matches!(hold, Blocker::Propose(_)));
     blockers.push(why);
-    decision.held.push((rung, blockers));
-    (offered || is_last_allowed(context, case, index)).then_some(Next::Held { rung, call: None })
+    decision.held.push((repair_step, blockers));
+    (offered || is_last_allowed(context, case, index)).then_some(Next::Held { repair_step, call: None })
 }
 
 /// One nudge serves every machine of a group. Where it failed for one of them, its backoff is the others' as well.
@@ -331,22 +332,25 @@ fn never_joined_for_sure(context: &PlanContext<'_>, case: &Case) -> bool {
 }
 
 fn is_last_allowed(context: &PlanContext<'_>, case: &Case, index: usize) -> bool {
-    let rungs = ladder(case.incident.key.kind);
-    rungs.iter().skip(index + 1).all(|rung| interlock::mode_of(context, case, rung.class()) == Mode::Off)
+    let repair_steps = escalation(case.incident.key.kind);
+    repair_steps
+        .iter()
+        .skip(index + 1)
+        .all(|repair_step| interlock::mode_of(context, case, repair_step.class()) == Mode::Off)
 }
 
-/// A rung is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
+/// A repair step is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
 /// failed all the same once the group is back. What merely follows from another finding goes with it, but for a first boot,
 /// which is over: a machine that had no network did not reach the API server either, and its successor may. What events alone
 /// tell counts for nothing here: without the reboot, the next step is a deletion.
-pub fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
+pub fn useless(repair_step: RepairStep, findings: &[Finding]) -> Option<Arc<str>> {
     let is_likely = |finding: &&Finding| finding.confidence >= Confidence::Likely;
     let over = |finding: &&Finding| finding.cause.entry().is_some_and(|entry| entry.first_boot);
     let first = findings.first().into_iter();
     let roots = findings.iter().filter(is_likely);
     let over = findings.iter().flat_map(|finding| &finding.follows).filter(is_likely).filter(over);
     let mut told = first.chain(roots).chain(over).filter(|finding| !finding.is_of_events_alone());
-    told.find_map(|finding| ladder::no_use(rung, &finding.cause))
+    told.find_map(|finding| escalation::no_use(repair_step, &finding.cause))
 }
 
 /// A machine without its group, rules or route cannot join: the controller repairs those first, and they explain the rest.
@@ -394,8 +398,8 @@ fn is_in_vain(context: &PlanContext<'_>, root: &Case) -> bool {
 
 /// Something is under way for it, it looks mended, or there is a call that may help.
 fn may_be_mended(context: &PlanContext<'_>, root: &Case) -> bool {
-    let rungs = ladder(root.incident.key.kind).iter().skip(usize::from(root.incident.rung));
-    let has_call = || rungs.copied().any(|rung| rung.call(context, root).is_ok());
+    let repair_steps = escalation(root.incident.key.kind).iter().skip(usize::from(root.incident.repair_step));
+    let has_call = || repair_steps.copied().any(|repair_step| repair_step.call(context, root).is_ok());
     let under_way = context.book.operation_of(root.incident.id).is_some();
     under_way || root.incident.well_since.is_some() || (root.due_after.is_some() && has_call())
 }

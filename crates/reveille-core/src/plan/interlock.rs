@@ -26,7 +26,7 @@ use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::source::Trust;
 use crate::record::Domain;
-use crate::remedies::{NudgeGroup, Rung};
+use crate::remedies::{NudgeGroup, RepairStep};
 use crate::safeguard::{Safeguard, stands};
 
 use super::annotations;
@@ -45,9 +45,14 @@ pub use released::reboot_never_ends;
 const UNLISTED_LASTS: Span = Span::from_min(6 * 60);
 
 /// Everything that stands against this act now. Empty: it may happen.
-pub fn blockers(context: &PlanContext<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Blocker> {
+pub fn blockers(
+    context: &PlanContext<'_>,
+    case: &Case,
+    repair_step: RepairStep,
+    call: Option<&Call>,
+) -> Vec<Blocker> {
     let mut blockers = Vec::new();
-    let class = rung.class();
+    let class = repair_step.class();
     let pools = pools_of(context, case, call);
     mode(context, case, class, &mut blockers);
     paused(context, case, &pools, &mut blockers);
@@ -55,21 +60,21 @@ pub fn blockers(context: &PlanContext<'_>, case: &Case, rung: Rung, call: Option
     sight(context, case, class, &mut blockers);
     if class.is_destructive() {
         if let Some((cloud, seen)) = context.seen_of(&case.incident.key.subject) {
-            machine(context, case, seen, rung, &mut blockers);
-            correlated(context, seen, rung, &mut blockers);
-            (rung.remedy().blocks)(context, case, call, &mut blockers);
-            budget(context, case, cloud, seen, rung, &mut blockers);
+            machine(context, case, seen, repair_step, &mut blockers);
+            correlated(context, seen, repair_step, &mut blockers);
+            (repair_step.remedy().blocks)(context, case, call, &mut blockers);
+            budget(context, case, cloud, seen, repair_step, &mut blockers);
         } else {
             blockers.push(Blocker::NotOwned);
         }
     } else if matches!(class, Class::Network | Class::Access) {
-        network(context, case, rung, &mut blockers);
-        (rung.remedy().blocks)(context, case, call, &mut blockers);
+        network(context, case, repair_step, &mut blockers);
+        (repair_step.remedy().blocks)(context, case, call, &mut blockers);
     } else {
-        (rung.remedy().blocks)(context, case, call, &mut blockers);
+        (repair_step.remedy().blocks)(context, case, call, &mut blockers);
     }
     // Looked for only where nothing else stands against it: this asks every machine.
-    if class.is_destructive() && rung != Rung::Cleanup && blockers.is_empty() {
+    if class.is_destructive() && repair_step != RepairStep::Cleanup && blockers.is_empty() {
         fates(context, case, &mut blockers);
     }
     blockers.retain(|hold| hold.safeguard().is_none_or(stands));
@@ -258,18 +263,26 @@ fn sight(context: &PlanContext<'_>, case: &Case, class: Class, blockers: &mut Ve
 }
 
 /// What the machine itself says against it.
-fn machine(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
+fn machine(
+    context: &PlanContext<'_>,
+    case: &Case,
+    seen: &Seen,
+    repair_step: RepairStep,
+    blockers: &mut Vec<Blocker>,
+) {
     if seen.pool().is_none() {
         blockers.push(Blocker::NotOwned);
     }
     // All that a machine left behind goes one after another.
-    if seen.nodes.len() > 1 && rung != Rung::Cleanup || case.incident.key.kind == FaultKind::Duplicate {
+    if seen.nodes.len() > 1 && repair_step != RepairStep::Cleanup
+        || case.incident.key.kind == FaultKind::Duplicate
+    {
         blockers.push(Blocker::Contested);
     }
     if seen.nodes.iter().any(|name| context.cluster.answers(name)) {
         blockers.push(Blocker::Ready);
     }
-    if rung != Rung::Cleanup {
+    if repair_step != RepairStep::Cleanup {
         shared_identity(context, case, seen, blockers);
     }
     let own = |name: &&NodeName| !context.cluster.is_anothers(name, &seen.instance.id);
@@ -278,10 +291,11 @@ fn machine(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung, bloc
             blockers.push(Blocker::AgentHeard(context.agents.silence(context.now, agent)));
         }
         // It may have one that has not come back to us yet.
-        let awaited = context.agents.awaited(context.now, key).filter(|_| rung.class().is_destructive());
+        let awaited =
+            context.agents.awaited(context.now, key).filter(|_| repair_step.class().is_destructive());
         blockers.extend(awaited.map(Blocker::AgentAwaited));
         // On the account of such a word alone nothing is deleted, however long ago it was said.
-        if let Some(hold) = context.agents.is_leaving(key).filter(|_| rung != Rung::Cleanup) {
+        if let Some(hold) = context.agents.is_leaving(key).filter(|_| repair_step != RepairStep::Cleanup) {
             blockers.push(Blocker::AgentLeaves(hold.text.clone()));
         }
     }
@@ -298,23 +312,23 @@ fn machine(context: &PlanContext<'_>, case: &Case, seen: &Seen, rung: Rung, bloc
     if seen.instance.locked && !seen.is_gone() {
         blockers.push(Blocker::Locked);
     }
-    if rung != Rung::Cleanup {
-        taken_out(seen, rung, blockers);
+    if repair_step != RepairStep::Cleanup {
+        taken_out(seen, repair_step, blockers);
     }
-    worked_on(context, case, seen, rung, blockers);
+    worked_on(context, case, seen, repair_step, blockers);
     let lost = &context.cluster.lost_together;
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
         blockers.push(Blocker::LostTogether { machines: lost.len() });
     }
     // The client that marked a left-over Node took its machine away, and may never come back for the Node.
-    if rung != Rung::Cleanup {
+    if repair_step != RepairStep::Cleanup {
         leaving(context, seen, blockers);
     }
-    if matches!(rung.class(), Class::Reboot | Class::Replace)
+    if matches!(repair_step.class(), Class::Reboot | Class::Replace)
         && let Some((cloud, _)) = context.seen_of(&case.incident.key.subject)
     {
         blockers.extend(just_released(context, case, cloud, seen));
-        blockers.extend(annotations::looked_at_for(context, case, seen, rung).map(Blocker::Kept));
+        blockers.extend(annotations::looked_at_for(context, case, seen, repair_step).map(Blocker::Kept));
     }
 }
 
@@ -339,7 +353,7 @@ pub(crate) fn worked_on(
     context: &PlanContext<'_>,
     case: &Case,
     seen: &Seen,
-    rung: Rung,
+    repair_step: RepairStep,
     blockers: &mut Vec<Blocker>,
 ) {
     // The task of a building instance is the build that hangs, and the last task of an instance that is gone is no work of
@@ -351,7 +365,9 @@ pub(crate) fn worked_on(
         blockers.push(Blocker::OtherActor(text.into()));
     }
     // A machine that a client rescues, resizes or starts has no task while it stays in that state.
-    if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup && !unended) {
+    if let Some(what) =
+        being_handled(seen.instance.state).filter(|_| repair_step != RepairStep::Cleanup && !unended)
+    {
         let text = format!("{what}, since {}", seen.state_since);
         blockers.push(Blocker::OtherActor(text.into()));
     }
@@ -393,15 +409,15 @@ pub(crate) fn leaving(context: &PlanContext<'_>, seen: &Seen, blockers: &mut Vec
 
 /// It was taken out on purpose, or is in the hands of its provider: who did that may use it for something else, with other
 /// security groups. Ends when it has a Node again, and when its provider lets go of it.
-fn taken_out(seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
+fn taken_out(seen: &Seen, repair_step: RepairStep, blockers: &mut Vec<Blocker>) {
     if let Some(left) = &seen.left {
         blockers.push(Blocker::OtherActor(format!("its Node was removed on purpose ({})", left.sign).into()));
     }
-    provider(seen, rung, blockers);
+    provider(seen, repair_step, blockers);
 }
 
 /// The provider and the groups that it keeps machines in are actors of their own.
-fn provider(seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
+fn provider(seen: &Seen, repair_step: RepairStep, blockers: &mut Vec<Blocker>) {
     if hosting::is_interrupted(seen) && stands(Safeguard::TakenBack) {
         blockers.push(Blocker::OtherActor(Arc::from("the provider takes the machine back")));
     }
@@ -410,7 +426,7 @@ fn provider(seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
         // What it keeps may be repaired, and is ended through it alone.
         GroupPhase::Kept | GroupPhase::Unknown => {}
         // It comes into service once it has joined.
-        GroupPhase::Coming if matches!(rung.class(), Class::Network | Class::Rejoin) => {}
+        GroupPhase::Coming if matches!(repair_step.class(), Class::Network | Class::Rejoin) => {}
         GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart | GroupPhase::Reserve => {
             if stands(Safeguard::GroupHands) {
                 blockers.push(Blocker::OtherActor(format!("group {}: {}", group.name, group.word).into()));
@@ -435,7 +451,7 @@ fn budget(
     case: &Case,
     cloud: &CloudView,
     seen: &Seen,
-    rung: Rung,
+    repair_step: RepairStep,
     blockers: &mut Vec<Blocker>,
 ) {
     let limits = context.roster.limits;
@@ -443,7 +459,7 @@ fn budget(
     if used >= limits.at_once {
         blockers.push(Blocker::AtOnce { used, limit: limits.at_once });
     }
-    if let Some(UsedUp { used, limit, free_at }) = context.book.used_up(context.now, &limits, rung) {
+    if let Some(UsedUp { used, limit, free_at }) = context.book.used_up(context.now, &limits, repair_step) {
         let free_in = free_at.map_or(Span::ZERO, |at| at.since(context.now));
         blockers.push(Blocker::PerHour { used, limit, free_in });
     }
@@ -467,18 +483,23 @@ pub fn domain(context: &PlanContext<'_>, case: &Case, seen: &Seen) -> Option<Dom
 }
 
 /// What stands against a step that interrupts nothing: others who have the machine in hand, and how many run at once.
-pub(crate) fn network(context: &PlanContext<'_>, case: &Case, rung: Rung, blockers: &mut Vec<Blocker>) {
+pub(crate) fn network(
+    context: &PlanContext<'_>,
+    case: &Case,
+    repair_step: RepairStep,
+    blockers: &mut Vec<Blocker>,
+) {
     if let Some((_, seen)) = context.seen_of(&case.incident.key.subject) {
         if seen.pool().is_none() {
             blockers.push(Blocker::NotOwned);
         }
-        taken_out(seen, rung, blockers);
+        taken_out(seen, repair_step, blockers);
         // A person may have drained it, and have put other groups on its port. Until it has a Node again the two are not told
         // apart. What only adds goes on: nothing of theirs is lost by it.
         let lost = &context.cluster.lost_together;
         let is_lost =
             matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine));
-        if is_lost && rung == Rung::SetGroups {
+        if is_lost && repair_step == RepairStep::SetGroups {
             blockers.push(Blocker::LostTogether { machines: lost.len() });
         }
     }

@@ -39,7 +39,8 @@ impl Case {
 impl Operation {
     /// Its times go over a jump.
     pub fn over(&mut self, jump: Jump) {
-        let Self { phase, incident: _, key: _, rung: _, call: _, before: _, domain: _, counted: _ } = self;
+        let Self { phase, incident: _, key: _, repair_step: _, call: _, before: _, domain: _, counted: _ } =
+            self;
         match phase {
             Phase::Recording => {}
             Phase::Calling { since } => jump.counts([since]),

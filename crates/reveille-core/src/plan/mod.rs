@@ -1,7 +1,7 @@
 //! Stage three: what to do about an incident, what blocks it, and what it waits for.
 //!
 //! ```text
-//!  Incident ─▶ remedies::ladder(kind) ─▶ rung.call(..) ─▶ interlock::blockers(..) ─▶ decide::Decision
+//!  Incident ─▶ remedies::escalation(kind) ─▶ repair_step.call(..) ─▶ interlock::blockers(..) ─▶ decide::Decision
 //!                                                    budget::Book ──┘
 //! ```
 //!
@@ -12,10 +12,10 @@ pub mod annotations;
 pub mod budget;
 pub mod context;
 pub mod decide;
+pub mod escalation;
 pub mod freeze;
 pub mod interlock;
 mod jump;
-pub mod ladder;
 pub mod let_go;
 pub mod others;
 pub mod places;

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_hops_are_doubted_and_proved_again_a_single_one_much_later() {
+    fn refused_route_hops_are_doubted_and_single_hop_waits_longer() {
         let (mut routes, now, long) = (RouteMemory::default(), Time::from_ms(5000), Span::from_min(30));
         routes.doubt(now, &hops(&[1, 2]), long);
         routes.doubt(now, &hops(&[3]), long);

@@ -180,8 +180,8 @@ pub(super) fn may_hurt(
     })?;
     let count = context.counts.pool(&pool.name);
     let tolerated = context.roster.limits.tolerated(count.total());
-    ensure(count.amiss <= tolerated, 5, || {
-        format!("{what}: {} of {} have a problem", count.amiss, count.total())
+    ensure(count.unhealthy <= tolerated, 5, || {
+        format!("{what}: {} of {} have a problem", count.unhealthy, count.total())
     })?;
     ensure(mode(pool) == Mode::Act, 8, || format!("{what}: the roster does not allow it"))
 }

@@ -1,7 +1,7 @@
-//! The list of repairs: each call and each step (rung) once, and which faults escalate through which steps.
+//! The list of repairs: each call and each step (repair step) once, and which faults escalate through which steps.
 //!
-//! A new repair is its file, its call in `model::call`, a line in `for_each_call`, in [`Rung`] and in [`Rung::remedy`], and its
-//! place in [`ladder`]; then the compiler names the adapters that have to perform it.
+//! A new repair is its file, its call in `model::call`, a line in `for_each_call`, in [`RepairStep`] and in
+//! [`RepairStep::remedy`], and its place in [`escalation`]; then the compiler names the adapters that have to perform it.
 
 use std::fmt;
 
@@ -127,9 +127,9 @@ impl fmt::Display for Call {
     }
 }
 
-/// One step that can be tried: what may follow what is in [`ladder`].
+/// One step that can be tried: what may follow what is in [`escalation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rung {
+pub enum RepairStep {
     /// Put the missing groups on a port.
     SetGroups,
     /// Put the missing pod rules into the group.
@@ -160,8 +160,8 @@ pub enum Rung {
     Cleanup,
 }
 
-impl Rung {
-    /// Every rung.
+impl RepairStep {
+    /// Every repair step.
     pub const ALL: [Self; 14] = [
         Self::SetGroups,
         Self::AddRules,
@@ -199,9 +199,9 @@ impl Rung {
         }
     }
 
-    /// The rung of that name.
+    /// The repair step of that name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rung| rung.name() == name)
+        Self::ALL.into_iter().find(|repair_step| repair_step.name() == name)
     }
 
     /// What switches it in the roster.
@@ -219,35 +219,35 @@ impl Rung {
         self.remedy().says
     }
 
-    /// How often it is tried before the next rung: what interrupts a machine's pods is tried softly once and hard once.
+    /// How often it is tried before the next repair step: what interrupts a machine's pods is tried softly once and hard once.
     pub const fn tries(self, allowed: u32) -> u32 {
         if self.class().is_destructive() && allowed > 2 { 2 } else { allowed }
     }
 
-    /// The call that this rung means for this case now; else why there is nothing to call.
+    /// The call that this repair step means for this case now; else why there is nothing to call.
     pub fn call(self, context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
         (self.remedy().plan)(context, case)
     }
 }
 
-/// The rungs of a fault, cheapest first; deletion is the last rung of each (docs/SAFETY.md, invariant 8). Empty: it
+/// The repair steps of a fault, cheapest first; deletion is the last repair step of each (docs/SAFETY.md, invariant 8). Empty: it
 /// is reported and nothing is tried.
-pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
+pub const fn escalation(kind: FaultKind) -> &'static [RepairStep] {
     match kind {
         FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady => {
-            &[Rung::Rejoin, Rung::Reboot, Rung::Replace]
+            &[RepairStep::Rejoin, RepairStep::Reboot, RepairStep::Replace]
         }
-        FaultKind::Ghost => &[Rung::Cleanup],
-        FaultKind::Errored | FaultKind::StuckBuilding => &[Rung::Replace],
-        FaultKind::Stopped => &[Rung::Start],
-        FaultKind::GroupMissing => &[Rung::SetGroups],
-        FaultKind::RulesMissing => &[Rung::AddRules],
-        FaultKind::Unreachable => &[Rung::NudgeGroup, Rung::NudgeRouter],
-        FaultKind::DuplicateRoute => &[Rung::RemoveRoutes],
-        FaultKind::MissingRoute => &[Rung::AddRoutes, Rung::NudgeRouter],
-        FaultKind::PairMissing => &[Rung::AddPairs],
-        FaultKind::NudgeLeftover => &[Rung::DropLeftover],
-        FaultKind::RolesMissing => &[Rung::AssignRoles],
+        FaultKind::Ghost => &[RepairStep::Cleanup],
+        FaultKind::Errored | FaultKind::StuckBuilding => &[RepairStep::Replace],
+        FaultKind::Stopped => &[RepairStep::Start],
+        FaultKind::GroupMissing => &[RepairStep::SetGroups],
+        FaultKind::RulesMissing => &[RepairStep::AddRules],
+        FaultKind::Unreachable => &[RepairStep::NudgeGroup, RepairStep::NudgeRouter],
+        FaultKind::DuplicateRoute => &[RepairStep::RemoveRoutes],
+        FaultKind::MissingRoute => &[RepairStep::AddRoutes, RepairStep::NudgeRouter],
+        FaultKind::PairMissing => &[RepairStep::AddPairs],
+        FaultKind::NudgeLeftover => &[RepairStep::DropLeftover],
+        FaultKind::RolesMissing => &[RepairStep::AssignRoles],
         FaultKind::Stray
         | FaultKind::Duplicate
         | FaultKind::StuckDeleting

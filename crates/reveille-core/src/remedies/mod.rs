@@ -2,10 +2,10 @@
 //!
 //! A file holds all that is true of its repair alone: the exact call for a case from what the views say at this moment
 //! ([`Remedy::plan`]), what blocks it besides the common blockers, which fresh reads tell whether it took effect ([`Act`]), its
-//! invariant, and how it is described. [`list`] names them all: the rungs, and which faults climb which rungs.
+//! invariant, and how it is described. [`list`] names them all: the repair steps, and which faults take which repair steps.
 //!
 //! ```text
-//!  fault ─▶ list::ladder ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
+//!  fault ─▶ list::escalation ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
 //! ```
 //!
 //! What holds for many of them is elsewhere: who may act and when (`plan::interlock`), slots and rates (`plan::budget`), waiting
@@ -47,7 +47,7 @@ pub use crate::model::call::{
     AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, Call, DeleteInstance, DeleteNode, DropRule,
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
-pub use list::{Rung, ladder};
+pub use list::{RepairStep, escalation};
 
 /// Why there is nothing to call.
 pub type NoCall = Arc<str>;
@@ -56,7 +56,7 @@ fn no_call<T>(why: &str) -> Result<T, NoCall> {
     Err(Arc::from(why))
 }
 
-/// One rung of a ladder: a repair as it is planned.
+/// One repair step of a escalation: a repair as it is planned.
 pub struct Remedy {
     /// A word for it where it is counted.
     pub name: &'static str,

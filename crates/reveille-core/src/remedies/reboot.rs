@@ -20,7 +20,7 @@ use crate::safeguard::{Safeguard, stands};
 
 use super::invariants::{self, Checked};
 use super::{
-    Act, Call, Effectiveness, NoCall, Remedy, Rung, Target, facts, gone, ladder, no_call, not_seen,
+    Act, Call, Effectiveness, NoCall, Remedy, RepairStep, Target, escalation, facts, gone, no_call, not_seen,
     nothing_more, seen, unseen,
 };
 
@@ -57,8 +57,8 @@ fn is_hard(context: &PlanContext<'_>, case: &Case, seen: &Seen) -> Result<bool, 
     let said = hosting::of(seen);
     let host = said.is_some_and(|said| said.checks.host == Check::Impaired);
     // Tries of the step before, a rejoin that was in vain, are none of it.
-    let rung = ladder(case.incident.key.kind).get(usize::from(case.incident.rung));
-    let hard = host || rung == Some(&Rung::Reboot) && case.incident.tries > 0;
+    let repair_step = escalation(case.incident.key.kind).get(usize::from(case.incident.repair_step));
+    let hard = host || repair_step == Some(&RepairStep::Reboot) && case.incident.tries > 0;
     if hard && hosting::group(seen).is_some() && stands(Safeguard::GroupKeeps) {
         return no_call("only a stop is left, and its Auto Scaling group replaces machines that stop");
     }

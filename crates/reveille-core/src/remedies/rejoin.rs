@@ -20,7 +20,7 @@ use crate::plan::interlock;
 
 use super::invariants::{self, Checked};
 use super::reboot::stands_for;
-use super::{Act, Call, Effectiveness, NoCall, Remedy, Rung, Target, gone, not_seen, seen};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, RepairStep, Target, gone, not_seen, seen};
 
 pub(super) const REMEDY: Remedy =
     Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan, blocks };
@@ -63,7 +63,7 @@ pub fn ask(context: &PlanContext<'_>, case: &Case) -> Result<Call, Blocker> {
 /// pool is what it is for. What others want with the machine does count, what its agent says of it, and whose it is.
 fn blocks(context: &PlanContext<'_>, case: &Case, call: Option<&Call>, blockers: &mut Vec<Blocker>) {
     let Some(Call::AskAgent(AskAgent { agent, .. })) = call else { return };
-    interlock::network(context, case, Rung::Rejoin, blockers);
+    interlock::network(context, case, RepairStep::Rejoin, blockers);
     let Some((_, seen)) = context.seen_of(&case.incident.key.subject) else {
         blockers.push(Blocker::NotOwned);
         return;
@@ -82,7 +82,7 @@ fn blocks(context: &PlanContext<'_>, case: &Case, call: Option<&Call>, blockers:
     // A person resizes it, and its kubelet does not start there: the agent would take its state away beside them. A copy of its
     // disk leaves it in the hands in which it was.
     if !seen.instance.is_copied() {
-        interlock::worked_on(context, case, seen, Rung::Rejoin, blockers);
+        interlock::worked_on(context, case, seen, RepairStep::Rejoin, blockers);
     }
     if let Some(pool) = context.pool(seen)
         && context.rolling.get(&pool.name).is_some_and(|until| context.now < *until)

@@ -52,9 +52,9 @@ fn roles_that_are_held_are_read_once_an_hour_and_leave_no_trace() {
     field.run(Span::from_min(130));
     assert_eq!(field.role_reads, 3);
     assert_eq!((opened(&field), field.calls.len()), (0, 0));
-    let mut nobody = Field::new(roster()).populate(5);
-    nobody.run(Span::from_min(120));
-    assert_eq!(nobody.role_reads, 0);
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(120));
+    assert_eq!(field.role_reads, 0);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_missing_role_is_only_told_unless_the_roster_says_act() {
 }
 
 #[test]
-fn a_role_that_somebody_gives_is_noticed_within_minutes() {
+fn granted_role_closes_the_incident_within_minutes() {
     let mut field = field(Mode::Propose, &[]);
     field.run(Span::from_min(3));
     field.held = Some(vec![role("member"), role("network_admin")]);
@@ -102,7 +102,7 @@ fn a_role_that_somebody_gives_is_noticed_within_minutes() {
 }
 
 #[test]
-fn what_nobody_may_tell_is_said_once_and_never_acted_upon() {
+fn unreadable_roles_are_reported_once_without_any_call() {
     let mut field = field(Mode::Act, &[]);
     field.held = None;
     field.run(Span::from_min(180));
@@ -144,7 +144,7 @@ fn a_role_that_does_not_stick_is_backed_off_and_given_up() {
 }
 
 #[test]
-fn a_restart_neither_forgets_nor_closes_what_nobody_has_read_since() {
+fn restart_keeps_role_incident_open_until_roles_are_read() {
     let mut field = field(Mode::Propose, &["member"]);
     field.run(Span::from_min(3));
     let id = case(&field, FaultKind::RolesMissing).expect("it is open").incident.id;
@@ -192,7 +192,7 @@ fn the_invariants_refuse_what_the_roster_does_not_say() {
             at: field.now,
             intent,
             incident: IncidentId(900),
-            rung: 0,
+            repair_step: 0,
             fence: Fence(1),
             call: call.clone(),
             before: None,

@@ -50,7 +50,7 @@ fn soft_reboots(field: &Field) -> usize {
 }
 
 #[test]
-fn ec2_soft_reboot_that_helps_late_is_not_followed_by_a_deletion() {
+fn late_success_of_ec2_soft_reboot_prevents_deletion() {
     let mut field = silent_on_ec2(true);
     until_calls(&mut field, 1).expect("it is rebooted");
     field.run(s(360));
@@ -102,7 +102,7 @@ fn openstack_reboot_with_unreadable_log_gets_its_patience() {
 
 /// A call that Nova carries out minutes late: judged in vain, and in the action log before the next step.
 #[test]
-fn openstack_reboot_that_happens_after_its_verdict_gets_its_whole_patience() {
+fn openstack_reboot_after_its_verdict_gets_full_patience() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
@@ -123,7 +123,7 @@ fn openstack_reboot_that_happens_after_its_verdict_gets_its_whole_patience() {
 /// EC2 answers the first reboot with 504 and carries it out all the same; the same is made once more, is seen, and the machine is
 /// well. Then the first one comes: it is on its way up, whatever was tried before. Seed 3232452.
 #[test]
-fn ec2_reboot_answered_with_504_may_come_after_the_one_that_was_seen() {
+fn ec2_reboot_answered_504_may_come_after_its_retry() {
     let mut field = silent_on_ec2(true);
     field.refuses = Some(Outcome::Failed { text: "504 Gateway Timeout".into(), retry_after: None });
     until_calls(&mut field, 1).expect("it is rebooted");
@@ -142,7 +142,7 @@ fn ec2_reboot_answered_with_504_may_come_after_the_one_that_was_seen() {
 /// The call is answered with 504, and Nova reboots the machine all the same. Nova's action log says so, but the controller
 /// did not read it before it made the same call again.
 #[test]
-fn reboot_that_was_answered_as_failed_and_happened_is_given_time_to_boot() {
+fn reboot_answered_as_failed_but_executed_gets_time_to_boot() {
     for restarts in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
@@ -251,7 +251,7 @@ fn newcomers_do_not_hide_that_others_come_back() {
 /// While they come back, the watch begins to show an old state: only their leases tell, which are listed apart. Those that are
 /// still away would have come back a moment later.
 #[test]
-fn leases_tell_that_others_come_back_while_the_watch_shows_an_old_state() {
+fn renewed_leases_show_recovery_while_the_watch_is_stale() {
     let (mut field, silent) = silent_together();
     let (shown, hidden) = silent.split_at(silent.len() / 2);
     for id in shown {
@@ -303,7 +303,7 @@ fn denied_reboot_is_no_reason_to_delete() {
 /// EC2 shows nothing of a soft reboot. Half a minute after it a person deletes the Node: another fault of the same machine, which
 /// is on its way up all the same.
 #[test]
-fn reboot_under_way_keeps_its_patience_when_the_fault_gets_another_name() {
+fn reboot_under_way_keeps_patience_when_its_fault_changes() {
     let mut field = silent_on_ec2(false);
     let rebooted = until_calls(&mut field, 1).expect("it is rebooted");
     field.nodes.remove(ONE);
@@ -333,7 +333,7 @@ fn ec2_machine_whose_stop_took_long_is_started_soon() {
 /// The result of a command "might not be immediately visible to all subsequent commands" (Amazon EC2 Developer Guide, "Eventual
 /// consistency in the Amazon EC2 API"). The first reads after the start show `stopped`; the machine boots.
 #[test]
-fn ec2_machine_that_reads_show_as_stopped_after_its_start_has_no_new_incident() {
+fn stale_stopped_read_after_ec2_start_opens_no_new_incident() {
     let mut field = silent_on_ec2(false);
     until_calls(&mut field, 2).expect("it is rebooted, then stopped and started");
     assert!(matches!(field.calls[1], Call::Reboot(Reboot { hard: true, .. })), "{:?}", field.calls);
@@ -355,7 +355,7 @@ fn ec2_machine_that_reads_show_as_stopped_after_its_start_has_no_new_incident() 
 
 /// A person who stops the machine just after our start of it: it is off when the cloud agrees with itself.
 #[test]
-fn ec2_machine_that_stays_stopped_after_its_start_is_told_as_stopped() {
+fn ec2_machine_staying_stopped_after_start_is_reported_stopped() {
     let mut field = silent_on_ec2(false);
     until_calls(&mut field, 2).expect("it is rebooted, then stopped and started");
     field.run(s(60));
@@ -364,9 +364,9 @@ fn ec2_machine_that_stays_stopped_after_its_start_is_told_as_stopped() {
     assert!(field.case(ONE, FaultKind::Stopped).is_some(), "{:?}", field.calls);
 }
 
-/// What stop and start does not cure goes on up its ladder, although the machine had another fault in between: it was off.
+/// What stop and start does not cure goes on up its escalation, although the machine had another fault in between: it was off.
 #[test]
-fn ec2_machine_that_no_stop_and_start_cures_is_not_rebooted_for_ever() {
+fn ec2_machine_not_cured_by_stop_and_start_is_deleted_at_last() {
     let mut field = silent_on_ec2(false);
     let end = field.now + Span::from_min(600);
     let mut seen = 0;
@@ -390,7 +390,7 @@ fn ec2_machine_that_no_stop_and_start_cures_is_not_rebooted_for_ever() {
 
 /// Joins may take for ever there; one that had joined before this process began has no such time.
 #[test]
-fn machine_that_had_joined_before_a_restart_is_not_waited_for_without_an_end() {
+fn machine_joined_before_restart_is_repaired_without_join_limit() {
     let mut roster = roster();
     roster.pools.values_mut().for_each(|pool| pool.deadlines.join_within = None);
     let mut field = Field::new(roster.clone()).populate(10);

@@ -51,7 +51,7 @@ fn hold(kind: HoldKind) -> Option<AgentHold> {
 }
 
 #[test]
-fn a_node_that_was_deleted_comes_back_by_a_word_to_its_agent_and_by_no_cloud_call() {
+fn deleted_node_returns_by_agent_request_without_cloud_call() {
     let mut field = fleet(&[OLD]);
     field.nodes.remove(OLD);
     field.run(Span::from_min(30));
@@ -72,7 +72,7 @@ fn an_intent_stands_in_the_ledger_before_an_agent_is_asked() {
 }
 
 #[test]
-fn an_agent_that_says_done_and_brings_nothing_back_is_asked_again_later_and_then_not_at_all() {
+fn agent_that_restores_no_node_is_asked_later_then_no_more() {
     let mut field = fleet(&[OLD]);
     field.nodes.remove(OLD);
     field.answers_ask.1 = false;
@@ -112,7 +112,7 @@ fn agent_has_its_whole_time_to_come_back_after_a_restart() {
 }
 
 #[test]
-fn a_machine_whose_agent_fell_silent_goes_the_way_of_one_without() {
+fn machine_with_silent_agent_is_repaired_like_agentless_machine() {
     let calls = |agents: &[&str]| {
         let mut field = fleet(agents);
         field.agents.clear();
@@ -127,7 +127,7 @@ fn a_machine_whose_agent_fell_silent_goes_the_way_of_one_without() {
 }
 
 #[test]
-fn what_its_agent_leaves_alone_is_not_rejoined_and_nothing_is_deleted_on_that_account() {
+fn machine_held_by_its_agent_is_neither_rejoined_nor_deleted() {
     for kind in HoldKind::ALL {
         let mut field = fleet(&[OLD]);
         field.agents.get_mut(OLD).unwrap().hold = hold(kind);
@@ -139,7 +139,7 @@ fn what_its_agent_leaves_alone_is_not_rejoined_and_nothing_is_deleted_on_that_ac
 
 /// The word stands until it is taken back, also when the machine is silent since, and over a restart of ours.
 #[test]
-fn a_machine_that_said_that_it_is_to_go_is_left_alone_also_when_it_is_silent_since() {
+fn leaving_machine_is_left_alone_after_its_agent_falls_silent() {
     let mut field = fleet(&[OLD]);
     field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
     field.nodes.remove(OLD);
@@ -186,7 +186,7 @@ fn a_name_alone_permits_nothing_and_protects_all_the_same() {
 
 /// A machine that knows no instance is called as one of another machine, and says what would stop its repair.
 #[test]
-fn whoever_is_only_called_like_a_machine_is_not_heard_beside_the_agent_that_is_on_it() {
+fn agent_sharing_only_the_node_name_is_ignored() {
     let run = |liar: bool| {
         let mut field = fleet(&[OLD]);
         if liar {
@@ -210,7 +210,7 @@ fn a_node_that_comes_back_for_another_machine_is_no_success() {
     let mut field = fleet(&[OLD]);
     field.answers_ask.1 = false;
     let mut foreign = field.nodes.remove(OLD).unwrap();
-    foreign.provider = Provider::Instance("somebody-else".into());
+    foreign.provider = Provider::Instance("another-name".into());
     foreign.uid = "another".into();
     field.run(Span::from_min(2));
     field.nodes.insert("foreign".into(), foreign);
@@ -222,7 +222,7 @@ fn a_node_that_comes_back_for_another_machine_is_no_success() {
 /// The API server is gone for the machines and not for us, as when it listens on two networks. Without agents their nodes
 /// would be dead for all that we see.
 #[test]
-fn agents_that_all_lost_the_api_server_keep_an_outage_from_looking_like_dead_nodes() {
+fn agents_without_api_server_turn_dead_nodes_into_an_outage() {
     let run = |agents: bool| {
         let mut field = fleet(&[]);
         // Four of ten have agents; the one that dies has none.
@@ -242,7 +242,7 @@ fn agents_that_all_lost_the_api_server_keep_an_outage_from_looking_like_dead_nod
 }
 
 #[test]
-fn a_roster_that_switches_rejoin_off_asks_nobody() {
+fn roster_with_rejoin_off_asks_no_agent() {
     let mut roster = roster();
     roster.pools.values_mut().for_each(|pool| pool.repair.rejoin = Mode::Off);
     let mut field = Field::new(roster).populate(10).with_agents(&[OLD]);
@@ -253,7 +253,7 @@ fn a_roster_that_switches_rejoin_off_asks_nobody() {
 }
 
 #[test]
-fn one_that_never_joined_is_asked_to_join_and_not_to_restart_what_has_nothing_to_come_back_to() {
+fn never_joined_machine_is_asked_to_join_not_to_restart() {
     let mut field = fleet(&[]);
     field.add_machine("new", false);
     field = field.with_agents(&["new"]);
@@ -282,7 +282,7 @@ fn a_restart_between_the_ask_and_its_answer_asks_no_second_time() {
 }
 
 #[test]
-fn how_far_a_machine_came_by_both_sides_outlives_a_restart_and_a_checkpoint() {
+fn join_trace_of_both_sides_survives_restart_and_checkpoint() {
     let mut field = fleet(&[]);
     field.add_machine("new", false);
     field = field.with_agents(&["new"]);
@@ -304,7 +304,7 @@ fn how_far_a_machine_came_by_both_sides_outlives_a_restart_and_a_checkpoint() {
 }
 
 #[test]
-fn a_healthy_fleet_with_agents_leaves_no_trace_in_the_ledger_and_heartbeats_cost_none() {
+fn healthy_fleet_with_agents_writes_no_ledger_record() {
     let mut field = fleet(&["i001", "i002", OLD]);
     let before = field.records.len();
     field.run(Span::from_min(60));
@@ -325,7 +325,7 @@ fn arrival(life: &str) -> Arc<AgentReport> {
 }
 
 #[test]
-fn a_machine_that_said_that_it_is_to_go_and_began_one_more_session_is_left_alone() {
+fn leaving_machine_with_new_agent_session_is_left_alone() {
     for restarts in [false, true] {
         let mut field = fleet(&[OLD]);
         field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
@@ -359,7 +359,7 @@ fn what_an_agent_holds_is_taken_back_by_its_word() {
 
 /// Its agent was asked to bring its Node back, in vain, and is silent since.
 #[test]
-fn machine_whose_agent_was_asked_in_vain_is_rebooted_softly_first() {
+fn machine_of_unhelpful_silent_agent_is_soft_rebooted_first() {
     for asked in [false, true] {
         let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
         field.answers_ask = (Outcome::Accepted { request: None }, false);
@@ -393,7 +393,7 @@ fn machine_that_its_agent_brought_back_is_rebooted_softly_first() {
 /// Two agents of a hundred machines have lost their way to the API server. What most of the fleet says of it there counts more,
 /// as long as that is heard.
 #[test]
-fn two_agents_that_reach_nobody_stop_no_work_for_a_fleet_that_does() {
+fn two_agents_without_api_server_stop_no_healthy_fleet() {
     for (agents, renewing, stops) in
         [(0, 99, false), (2, 99, false), (2, 45, true), (19, 99, false), (20, 99, true)]
     {
@@ -416,7 +416,7 @@ fn two_agents_that_reach_nobody_stop_no_work_for_a_fleet_that_does() {
 /// The registration server stops hearing agents two milliseconds before this agent would have been silent. So the agent
 /// does not count as silent while that lasts.
 #[test]
-fn agent_that_nobody_hears_is_not_looked_at_each_few_milliseconds() {
+fn unheard_agent_does_not_wake_controller_every_millisecond() {
     let mut field = fleet(&[OLD]);
     field.nodes.get_mut(OLD).unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(2));
@@ -446,7 +446,7 @@ fn agent_that_nobody_hears_is_not_looked_at_each_few_milliseconds() {
 /// An agent says that its machine is to go, and takes that back a minute later; the machine serves all the time. An hour later it
 /// dies while we are restarted.
 #[test]
-fn word_of_an_agent_that_was_taken_back_holds_no_machine_after_a_restart() {
+fn withdrawn_agent_hold_is_void_after_restart() {
     for (says, restarts, rotated) in
         [(false, true, false), (true, false, false), (true, true, false), (true, true, true)]
     {
@@ -474,7 +474,7 @@ fn word_of_an_agent_that_was_taken_back_holds_no_machine_after_a_restart() {
 
 /// It takes that back while it speaks to the process after a restart.
 #[test]
-fn word_of_an_agent_that_was_taken_back_after_a_restart_holds_no_machine_after_the_next_one() {
+fn agent_hold_withdrawn_after_restart_is_void_in_next_process() {
     let mut field = fleet(&[OLD]);
     let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
     field.agents.get_mut(OLD).unwrap().hold = Some(hold);
@@ -494,7 +494,7 @@ fn word_of_an_agent_that_was_taken_back_after_a_restart_holds_no_machine_after_t
 /// A machine whose agent is heard has a dead kubelet. We are restarted, and the registration server cannot listen: no agent is
 /// heard, and that says nothing of the machine. In one process it holds for as long as that lasts.
 #[test]
-fn machine_whose_agent_was_heard_is_left_alone_by_a_process_that_cannot_listen() {
+fn deaf_process_leaves_machine_with_heard_agent_alone() {
     let mut acted = Vec::new();
     for (restart, listens) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(roster()).populate(10).with_agents(&["i004", "i005"]);

@@ -18,7 +18,7 @@ const ONE: &str = "i004";
 /// Half of the fleet is silent, and its cloud denies three of them for a while. Our clock is set ahead, or another host takes
 /// over, whose clock is ahead.
 #[test]
-fn what_was_away_and_is_denied_now_ends_no_freeze_although_the_clock_is_set_ahead() {
+fn denied_away_machines_end_no_freeze_after_clock_jump() {
     for how in ["nothing", "jump", "takeover"] {
         let mut field = Field::new(roster()).populate(12);
         field.run(min(5));
@@ -46,7 +46,7 @@ fn what_was_away_and_is_denied_now_ends_no_freeze_although_the_clock_is_set_ahea
 /// A person asks for a repair of a machine that is locked, reboots it from inside and unlocks it. Then our clock is set back,
 /// while we run or while no process does.
 #[test]
-fn machine_that_was_unlocked_after_a_request_has_the_time_of_a_boot_although_the_clock_goes_back() {
+fn unlocked_machine_gets_time_to_boot_after_clock_set_back() {
     for (back, restarts) in [(0, false), (30, false), (30, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         if back > 0 {
@@ -77,7 +77,7 @@ fn machine_that_was_unlocked_after_a_request_has_the_time_of_a_boot_although_the
 /// EC2 answers our first reboot with 504; the same is made once more, is seen, and the machine is well. Our clock is set ahead
 /// by 70 minutes, and two minutes later the first one comes. We may be restarted meanwhile.
 #[test]
-fn reboot_that_may_come_late_is_expected_although_the_clock_is_set_ahead() {
+fn possible_late_reboot_is_expected_after_clock_jump() {
     for how in ["nothing", "jump", "takeover", "jump, restart", "jump, rotation, restart"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         for instance in field.instances.values_mut() {
@@ -114,7 +114,7 @@ fn reboot_that_may_come_late_is_expected_although_the_clock_is_set_ahead() {
 /// Two deletions of a machine are answered with 504. Our clock is set ahead by half an hour, and a second machine of the pool is
 /// due: the deletion of the first comes seven minutes late, and both are gone.
 #[test]
-fn deletion_that_comes_late_counts_against_the_minimum_although_the_clock_is_set_ahead() {
+fn late_deletion_counts_against_minimum_after_clock_jump() {
     for ahead in [0, 30] {
         let roster = roster_with(|pool| {
             pool.min = 9;
@@ -152,7 +152,7 @@ fn deletion_that_comes_late_counts_against_the_minimum_although_the_clock_is_set
 /// another machine of the pool, which is silent, is due a moment later. The list may have lacked the first one since this
 /// process began.
 #[test]
-fn fate_that_is_open_holds_its_pool_although_the_clock_is_set_ahead() {
+fn open_machine_fate_holds_its_pool_after_clock_jump() {
     for (restarts, ahead) in [(false, 0), (false, 70), (true, 0), (true, 70)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));

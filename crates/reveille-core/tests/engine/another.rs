@@ -85,7 +85,7 @@ fn another_cluster_after_restart_is_refused() {
 }
 
 #[test]
-fn another_cluster_while_running_is_refused_and_ours_is_taken_back() {
+fn foreign_cluster_is_refused_and_own_cluster_is_accepted_again() {
     let mut field = ten();
     let ours = std::mem::take(&mut field.nodes);
     field.nodes.insert("elsewhere".into(), node("elsewhere", Ready::True));

@@ -197,7 +197,7 @@ fn machine_that_an_operator_saves_was_not_replaced() {
 
 /// Three hundred others are scaled down and gone for good, while one has no marks that was drained on purpose.
 #[test]
-fn machines_that_are_gone_for_good_push_out_none_that_is_only_unmarked() {
+fn many_removed_machines_evict_no_unmarked_machine_from_memory() {
     let mut field = Field::new(roster()).populate(700);
     field.run(Span::from_min(2));
     field.nodes.get_mut("i004").unwrap().cordoned = true;

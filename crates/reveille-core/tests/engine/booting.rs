@@ -28,7 +28,7 @@ fn bare_metal_in_parallel() -> Roster {
 /// We start a machine of bare metal that was off. It boots for an hour; ten minutes after the start its old Node, which is not
 /// Ready, is deleted, and not on purpose.
 #[test]
-fn machine_that_we_started_has_the_time_of_a_boot_although_its_node_is_deleted_meanwhile() {
+fn started_machine_gets_time_to_boot_after_node_deletion() {
     let ways = [
         (0, false, ""),
         (0, true, ""),
@@ -70,7 +70,7 @@ fn machine_that_we_started_has_the_time_of_a_boot_although_its_node_is_deleted_m
 /// The same of one that we rebooted, where three repairs may run at the same time: its Node is deleted, made again by its
 /// kubelet, which falls silent at once, and deleted again.
 #[test]
-fn machine_that_we_rebooted_has_the_time_of_a_boot_although_its_node_comes_and_goes() {
+fn rebooted_machine_gets_time_to_boot_while_its_node_flaps() {
     for times in [0, 1, 2, 3] {
         let mut field = Field::new(bare_metal_in_parallel()).populate(10);
         field.run(min(20));
@@ -98,7 +98,7 @@ fn machine_that_we_rebooted_has_the_time_of_a_boot_although_its_node_comes_and_g
 /// We start a machine of bare metal that was off, and see that it runs. Then the API server is away, and we restart. Its Node is
 /// deleted meanwhile. It comes up for an hour.
 #[test]
-fn machine_that_we_started_before_a_restart_has_the_time_of_a_boot() {
+fn machine_started_before_restart_gets_time_to_boot() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(bare_metal()).populate(10);
         field.run(min(20));
@@ -138,7 +138,7 @@ fn machine_that_we_started_before_a_restart_has_the_time_of_a_boot() {
 /// A failed machine was rebooted twice in vain and is kept for a look. The person who looks deletes its Node, so that its kubelet
 /// registers again, which it does, and is not Ready; or they shut the machine off. We are restarted meanwhile, or not.
 #[test]
-fn machine_that_is_kept_is_not_rebooted_again_because_its_node_was_deleted() {
+fn kept_machine_is_not_rebooted_again_after_node_deletion() {
     let keeping = || {
         roster_with(|pool| {
             pool.keep = Some(Keep { within: min(120), at_most: 1, failed: true });

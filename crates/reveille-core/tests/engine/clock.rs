@@ -9,7 +9,7 @@ use super::steps::min;
 /// The disk was full for 15 s, and the clock was set back by 23 minutes meanwhile: for as long the ledger was not tried
 /// again, and nothing that happened meanwhile was kept (seed 4550315).
 #[test]
-fn ledger_that_refused_is_tried_again_in_time_although_the_clock_went_back() {
+fn refused_ledger_is_retried_in_time_after_clock_set_back() {
     let mut field = Field::new(roster()).populate(5);
     field.run(min(40));
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);

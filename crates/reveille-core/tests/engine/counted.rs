@@ -20,7 +20,7 @@ fn silence(field: &mut Field, ids: std::ops::Range<usize>) {
 
 /// The leases of five machines stand still, their Nodes are called Ready, and their cloud denies three of them, before or after.
 #[test]
-fn machine_whose_lease_is_silent_is_away_although_its_cloud_denies_it() {
+fn machine_with_silent_lease_is_away_when_its_cloud_denies_it() {
     for denied_first in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(12);
         field.run(min(20));
@@ -42,7 +42,7 @@ fn machine_whose_lease_is_silent_is_away_although_its_cloud_denies_it() {
 
 /// Half of a roster is silent by its leases alone, in a cloud that cannot be read any more, and we are restarted.
 #[test]
-fn restart_ends_no_freeze_by_silent_leases_in_a_cloud_that_cannot_be_read() {
+fn restart_in_unreadable_cloud_keeps_freeze_by_silent_leases() {
     for restart in [false, true] {
         let (beside, mut field) = Beside::new();
         beside.run_listed(&mut field, 20);
@@ -104,7 +104,7 @@ fn older_nodes_of_machines_that_serve_make_no_fleet_dark() {
 
 /// Two machines are all of a zone. The cloud has lost the record of one, which serves; the other one is dead.
 #[test]
-fn zone_with_a_machine_that_serves_and_that_its_cloud_denies_is_not_dark() {
+fn zone_with_serving_machine_denied_by_cloud_is_not_dark() {
     let mut field = Field::new(roster()).populate(12);
     for id in ["i008", "i009"] {
         field.instances.get_mut(id).unwrap().zone = Some("z2".into());
@@ -133,7 +133,7 @@ fn empty_list_of_leases_ends_no_freeze_by_silent_leases() {
 
 /// Five leases were silent at the last list of leases that could be read. All Nodes but one are Ready for hours since.
 #[test]
-fn leases_that_cannot_be_listed_any_more_freeze_nothing_for_good() {
+fn unlistable_leases_cause_no_permanent_freeze() {
     let mut field = Field::new(roster()).populate(12);
     field.run(min(5));
     silence(&mut field, 0..5);
@@ -149,7 +149,7 @@ fn leases_that_cannot_be_listed_any_more_freeze_nothing_for_good() {
 
 /// A kubelet may write the label of its own zone. Its cloud names none.
 #[test]
-fn zones_that_one_kubelet_names_one_after_another_are_not_all_remembered() {
+fn zones_renamed_by_one_kubelet_are_not_all_remembered() {
     let mut field = Field::new(roster()).populate(10);
     field.instances.get_mut("i000").unwrap().zone = None;
     field.run(min(2));
@@ -163,7 +163,7 @@ fn zones_that_one_kubelet_names_one_after_another_are_not_all_remembered() {
 
 /// The pool waits for no join: also machines whose Node is there and was never Ready are no loss.
 #[test]
-fn machines_that_need_not_join_freeze_nothing_although_they_have_a_node() {
+fn nodes_of_machines_without_join_deadline_cause_no_freeze() {
     let mut wanted = roster_with(|pool| pool.repair.rejoin = Mode::Off);
     let mut other = wanted.pools.values().next().unwrap().clone();
     other.name = "other".into();
@@ -193,7 +193,7 @@ fn take_marks_off(field: &mut Field, id: &str) {
 
 /// An operator hands machines over to another owner: takes our marks off, one after another. That owner shuts them down later.
 #[test]
-fn silent_nodes_of_machines_that_lost_their_marks_make_no_fleet_dark() {
+fn silent_nodes_of_unmarked_machines_make_no_fleet_dark() {
     let mut field = Field::new(roster()).populate(25);
     field.run(min(5));
     for n in 10..25 {
@@ -212,7 +212,7 @@ fn silent_nodes_of_machines_that_lost_their_marks_make_no_fleet_dark() {
 
 /// The same with all marks taken off at once, so that the list that lacks them is doubted for a while.
 #[test]
-fn machines_that_lose_their_marks_while_the_list_is_doubted_are_not_counted_for_good() {
+fn machines_unmarked_at_once_leave_the_count_after_the_doubt() {
     for silent in [false, true] {
         let mut field = Field::new(roster()).populate(12);
         field.run(min(5));
@@ -226,13 +226,13 @@ fn machines_that_lose_their_marks_while_the_list_is_doubted_are_not_counted_for_
         let context = field.state.context();
         assert!(context.clouds[&CLOUD.into()].source.trust(field.now).is_given(), "the doubt is over");
         let all = context.counts.all();
-        assert_eq!((all.total(), all.amiss), (7, 0), "silent: {silent}: {all:?}");
+        assert_eq!((all.total(), all.unhealthy), (7, 0), "silent: {silent}: {all:?}");
     }
 }
 
 /// The pool has its minimum, and not one more: nothing is deleted. Those that were given away do not count.
 #[test]
-fn machines_that_lost_their_marks_while_the_list_was_doubted_do_not_count_for_the_minimum() {
+fn machines_unmarked_in_doubt_do_not_count_for_the_minimum() {
     for at_once in [false, true] {
         let mut field = Field::new(roster_with(|pool| (pool.min, pool.repair.rejoin) = (7, Mode::Off)));
         field = field.populate(12);
@@ -252,7 +252,7 @@ fn machines_that_lost_their_marks_while_the_list_was_doubted_do_not_count_for_th
 
 /// The same while no process runs; their kubelets are stopped. The nodes are listed before the cloud.
 #[test]
-fn machines_that_lost_their_marks_while_no_process_ran_are_not_counted_for_good() {
+fn machines_unmarked_while_no_process_ran_leave_the_count() {
     let mut field = Field::new(roster()).populate(12);
     field.run(min(5));
     for id in (0..5).map(|n| format!("i{n:03}")) {
@@ -263,14 +263,14 @@ fn machines_that_lost_their_marks_while_no_process_ran_are_not_counted_for_good(
     field.sync_nodes();
     field.list_cloud();
     field.run(min(120));
-    assert_eq!(field.state.context().counts.all().amiss, 0);
+    assert_eq!(field.state.context().counts.all().unhealthy, 0);
     set(&mut field, "i011", Ready::Unknown);
     field.deaf = true;
     field.run(min(360));
     assert!(field.destructive_calls() > 0, "{}", field.held("i011", FaultKind::NotReady));
 }
 
-/// As `freezes::restart_ends_no_freeze_by_machines_of_a_cloud_that_cannot_be_read`, in a cluster whose Nodes have no provider ID.
+/// As `freezes::restart_in_unreadable_cloud_keeps_freeze_by_silent_machines`, in a cluster whose Nodes have no provider ID.
 #[test]
 fn restart_ends_no_freeze_where_nodes_have_no_provider_id() {
     for restart in [false, true] {
@@ -297,7 +297,7 @@ fn restart_ends_no_freeze_where_nodes_have_no_provider_id() {
 /// The kubelets of five machines live and cannot serve, as without a pod network. They come back one after another; the leases of
 /// all were renewed the whole time. A sixth is held as long as that goes on.
 #[test]
-fn machine_whose_lease_was_renewed_while_it_was_away_is_back_when_it_answers() {
+fn away_machine_with_renewed_lease_is_back_once_ready() {
     for renews in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(12);
         field.run(min(5));
@@ -321,7 +321,7 @@ fn machine_whose_lease_was_renewed_while_it_was_away_is_back_when_it_answers() {
 /// Each of ten machines that serve has an older Node of another name; then a list lacks the Nodes of four, which are not too
 /// many beside twenty (seed 5600763). So it is where ten machines beside them are shut down.
 #[test]
-fn nodes_of_machines_that_do_not_run_and_second_nodes_make_no_room_for_a_lost_store() {
+fn stopped_and_duplicate_nodes_do_not_mask_a_lost_store() {
     for shut_down in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(if shut_down { 20 } else { 10 });
         field.run(min(5));
@@ -351,7 +351,7 @@ fn nodes_of_machines_that_do_not_run_and_second_nodes_make_no_room_for_a_lost_st
 
 /// Most of a fleet falls silent, and a moment before the list of leases comes back empty: its Nodes tell (seed 5651788).
 #[test]
-fn fleet_whose_nodes_are_unknown_is_dark_although_no_lease_is_listed() {
+fn fleet_of_unknown_nodes_is_dark_without_any_listed_lease() {
     let mut wanted = without_rejoin();
     wanted.limits.freeze_above_pct = 100;
     let mut field = Field::new(wanted).populate(10);

@@ -50,7 +50,7 @@ fn in_vain(field: &Field) -> u32 {
 }
 
 #[test]
-fn a_deletion_that_was_answered_as_failed_counts_when_the_machine_goes() {
+fn deletion_answered_as_failed_counts_when_machine_goes() {
     let mut field = answered_as_failed();
     field.run(Span::from_min(2));
     assert_eq!(field.state.context().book.destructive_under_way(), 1, "it keeps its slot until it is proved");
@@ -79,7 +79,7 @@ fn it_counts_for_the_next_process_too() {
 
 /// A call that the cloud carries out minutes later: by then its read has said that nothing came of it.
 #[test]
-fn a_deletion_that_was_not_seen_to_be_done_counts_when_the_machine_goes() {
+fn unobserved_deletion_counts_when_machine_goes() {
     let same: fn(Field) -> Field = |field| field;
     let again: fn(Field) -> Field = |field| {
         let records = field.records.clone();
@@ -138,7 +138,7 @@ fn one_that_gets_well_first_was_not_replaced() {
 }
 
 #[test]
-fn who_goes_after_our_deletion_came_to_nothing_went_through_somebody_else() {
+fn machine_going_after_our_failed_deletion_is_blamed_on_others() {
     for failed in [false, true] {
         let mut field = Field::new(roster()).populate(7);
         field.run(Span::from_min(2));
@@ -174,7 +174,7 @@ fn is_in_error(field: &mut Field, id: &str, text: &str) {
 /// Two machines are in ERROR. The deletion of the first is answered with 504, and takes effect all the same: that shows within a
 /// minute. One at once: the second waits for it, and then for the successor.
 #[test]
-fn second_machine_is_not_deleted_while_it_is_unknown_what_became_of_the_first() {
+fn second_machine_is_not_deleted_while_first_fate_is_unknown() {
     for how in ["nothing", "restart", "rotation, restart"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -201,7 +201,7 @@ fn second_machine_is_not_deleted_while_it_is_unknown_what_became_of_the_first() 
 
 /// The same of reboots: that the first one was made shows in the log of actions, and its machine has the time of a boot.
 #[test]
-fn second_machine_is_not_rebooted_while_it_is_unknown_what_became_of_the_first() {
+fn second_machine_is_not_rebooted_while_first_fate_is_unknown() {
     for how in ["nothing", "restart"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -226,7 +226,7 @@ fn second_machine_is_not_rebooted_while_it_is_unknown_what_became_of_the_first()
 
 /// What was answered with 504 and was not made keeps its place for a moment only.
 #[test]
-fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
+fn finally_failed_call_blocks_no_other_machine() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     for id in ["i004", "i006"] {
@@ -246,7 +246,7 @@ fn call_that_was_answered_as_failed_for_good_keeps_no_other_machine_waiting() {
 
 /// A service may say "in two hours", and the machine is down for as long: half an hour is the longest wait between two tries.
 #[test]
-fn call_that_is_put_off_for_hours_is_made_again_after_the_longest_wait() {
+fn call_deferred_for_hours_is_retried_after_longest_wait() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     set(&mut field, "i004", Ready::Unknown);
@@ -262,7 +262,7 @@ fn call_that_is_put_off_for_hours_is_made_again_after_the_longest_wait() {
 /// A deletion is answered with 504, and may come for ten minutes. Our clock is set ahead by half an hour meanwhile, the ledger is
 /// rotated and we are restarted; a second machine has the same fault, of which one deletion is allowed.
 #[test]
-fn deletion_that_may_come_late_counts_for_its_fault_after_a_jump_and_a_rotation() {
+fn possible_late_deletion_counts_for_its_fault_after_rotation() {
     let mut acted = Vec::new();
     for how in ["nothing", "jump", "restart", "jump, restart", "rotation, restart", "jump, rotation, restart"]
     {

@@ -22,7 +22,7 @@ const SILENT: [&str; 5] = ["i003", "i004", "i005", "i006", "i007"];
 
 /// Half of a fleet is silent, and its cloud denies a part of it, before or after.
 #[test]
-fn what_is_denied_before_it_falls_silent_is_away_as_what_is_denied_after() {
+fn machine_denied_before_or_after_silence_counts_as_away() {
     for denied_for in [-3, 0, 2, 20] {
         for restart in [false, true] {
             let mut field = Field::new(roster()).populate(12);
@@ -75,7 +75,7 @@ fn scale_down_that_is_seen_to_be_one_freezes_nothing() {
 
 /// Half of a roster is silent, in a cloud that cannot be read any more.
 #[test]
-fn restart_ends_no_freeze_by_machines_of_a_cloud_that_cannot_be_read() {
+fn restart_in_unreadable_cloud_keeps_freeze_by_silent_machines() {
     for restart in [false, true] {
         let (beside, mut field) = Beside::new();
         beside.run_listed(&mut field, 20);
@@ -184,7 +184,7 @@ fn machines_that_need_not_join_freeze_nothing() {
 /// The list of nodes was old, so that every Node was Ready, while the leases of half of a fleet stood still: the one machine that
 /// was known to be broken before was rebooted in the middle of that (seed 5305304).
 #[test]
-fn machines_whose_leases_are_silent_count_as_away_although_their_nodes_are_called_ready() {
+fn machines_with_silent_leases_are_away_despite_ready_nodes() {
     for many in [2, 6] {
         let mut field = Field::new(roster()).populate(12);
         field.run(min(5));

@@ -54,7 +54,7 @@ fn disk_is_full_for_a_moment(field: &mut Field, checkpoint: bool) {
 /// A person takes the marks off a machine, drains its Node and deletes it. The disk is full for a moment. We are restarted, and
 /// the marks are put back a while later.
 #[test]
-fn machine_without_marks_that_left_is_left_alone_although_the_disk_was_full() {
+fn unmarked_departed_machine_is_left_alone_after_full_disk() {
     for full in [None, Some(false), Some(true)] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -114,7 +114,7 @@ fn node_that_was_uncordoned_while_the_disk_was_full_is_missed() {
 
 /// The same with the word of an agent that its machine is to go: it is refused, and taken back in a record that is kept.
 #[test]
-fn word_of_an_agent_that_was_taken_back_while_the_disk_was_full_holds_no_machine() {
+fn agent_hold_withdrawn_during_full_disk_is_void() {
     let mut field = Field::new(roster()).populate(10).with_agents(&[ONE]);
     field.run(min(20));
     let mut out = Vec::new();

@@ -19,7 +19,7 @@ const ONE: &str = "i004";
 /// is over. A minute later our clock is set three hours ahead, and a minute after that we are upgraded. (Or another host, whose
 /// clock is ahead, takes over, and is restarted itself.)
 #[test]
-fn successor_keeps_its_time_although_the_clock_was_set_ahead_before_a_restart() {
+fn successor_keeps_its_time_after_clock_jump_and_restart() {
     for how in ["restart", "jump", "takeover", "jump, restart", "takeover, restart"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -55,7 +55,7 @@ fn successor_keeps_its_time_although_the_clock_was_set_ahead_before_a_restart() 
 /// A person's resize, which took 20 minutes, failed: the machine is in ERROR, and they are at work. Our clock is set an hour
 /// ahead and we are restarted; or another host, whose clock is an hour ahead, takes over.
 #[test]
-fn machine_that_was_given_back_has_the_time_of_a_boot_by_a_clock_that_is_ahead() {
+fn returned_machine_gets_time_to_boot_by_a_fast_clock() {
     for how in ["nothing", "restart", "jump", "takeover", "jump, restart", "jump, rotation, restart"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -100,7 +100,7 @@ fn machine_that_was_given_back_has_the_time_of_a_boot_by_a_clock_that_is_ahead()
 /// A person drains a machine of the pool and deletes its Node. Our clock is set two hours ahead (or no process runs for two
 /// hours), and we are restarted a minute later.
 #[test]
-fn pool_of_others_is_left_alone_for_as_long_although_we_are_restarted_after_a_gap() {
+fn pool_changed_by_operator_rests_as_long_after_gap_and_restart() {
     for how in ["jump", "gap", "jump, restart", "gap, restart"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -130,7 +130,7 @@ fn pool_of_others_is_left_alone_for_as_long_although_we_are_restarted_after_a_ga
 /// Another controller of this roster hands over a pool of bare metal: what it rebooted has two hours to come up. Our clock is set
 /// ahead, and we are restarted.
 #[test]
-fn handover_keeps_its_time_although_the_clock_was_set_ahead_before_a_restart() {
+fn handover_keeps_its_time_after_clock_jump_and_restart() {
     for how in ["jump", "restart", "jump, restart", "jump, rotation, restart"] {
         let slow = || {
             roster_with(|pool| {
@@ -167,7 +167,7 @@ fn handover_keeps_its_time_although_the_clock_was_set_ahead_before_a_restart() {
 /// A failed machine is kept for two hours, so that a person can look at it. Half an hour later our clock is set three hours
 /// ahead, and we may be restarted; or another host takes over whose clock is ahead.
 #[test]
-fn kept_machine_is_kept_for_its_time_although_the_clock_is_set_ahead() {
+fn kept_machine_keeps_its_time_after_clock_jump() {
     for how in ["nothing", "jump", "takeover", "jump, restart", "jump, rotation, restart"] {
         let keeping = || {
             roster_with(|pool| {
@@ -202,7 +202,7 @@ fn kept_machine_is_kept_for_its_time_although_the_clock_is_set_ahead() {
 /// A machine is rebooted, and has the time of a boot to come back. Our clock is set three hours ahead meanwhile, the ledger is
 /// rotated, and we are restarted: one at once still.
 #[test]
-fn reboot_keeps_its_place_although_the_clock_was_set_ahead_before_a_restart() {
+fn reboot_keeps_its_slot_after_clock_jump_and_restart() {
     for how in ["restart", "jump", "jump, restart", "jump, rotation, restart"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -225,7 +225,7 @@ fn reboot_keeps_its_place_although_the_clock_was_set_ahead_before_a_restart() {
 /// A pool is rolled. Our clock, which was five hours ahead, is set right while no process runs: the pool is left alone for its
 /// half hour, and no longer.
 #[test]
-fn rollout_is_waited_for_no_longer_although_the_clock_went_back_before_a_restart() {
+fn rollout_wait_is_not_extended_by_clock_set_back() {
     for is_known in [true, false] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.now = field.now + min(300);

@@ -24,7 +24,7 @@ fn went_unseen(ready: Ready, change: impl FnOnce(&mut Field)) -> Field {
 }
 
 #[test]
-fn the_node_of_an_instance_that_went_unseen_is_cleaned_up_for_its_pool() {
+fn node_of_unseen_gone_instance_is_deleted_for_its_pool() {
     let mut field = went_unseen(Ready::Unknown, |_| {});
     field.run(Span::from_min(15));
     assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
@@ -44,7 +44,7 @@ fn a_ready_node_of_an_instance_that_went_unseen_stays() {
 }
 
 #[test]
-fn a_ledger_that_did_not_keep_the_pool_leaves_the_node_to_a_person() {
+fn node_without_pool_in_ledger_is_left_to_an_operator() {
     let mut field = went_unseen(Ready::Unknown, |field| {
         for record in &mut field.records {
             if let Record::Joined { machines, .. } = record {
@@ -58,7 +58,7 @@ fn a_ledger_that_did_not_keep_the_pool_leaves_the_node_to_a_person() {
 
 /// Its name was given to a new machine, whose node has it now: that one is not touched.
 #[test]
-fn a_node_that_names_another_instance_by_now_is_not_taken_for_what_is_left() {
+fn node_now_naming_another_instance_is_not_deleted() {
     let mut field = went_unseen(Ready::Unknown, |field| {
         let node = field.nodes.get_mut("i004").unwrap();
         node.provider = reveille_core::model::node::Provider::Unset;
@@ -69,7 +69,7 @@ fn a_node_that_names_another_instance_by_now_is_not_taken_for_what_is_left() {
 
 /// Parts of a cloud may not know a young one yet, and after a restart everybody is young; one that says "ended" knows it.
 #[test]
-fn the_node_of_one_that_its_cloud_says_has_ended_does_not_wait_for_it_to_be_old() {
+fn node_of_instance_reported_ended_is_ghost_without_settling() {
     let mut settling = roster();
     settling.settles.insert(CLOUD.into(), Span::from_min(5));
     let mut field = Field::new(settling.clone()).populate(10);
@@ -95,7 +95,7 @@ fn a_second_restart_between_two_denials_changes_nothing() {
 
 /// The answer says what was so when it was asked for, and that may have been a cell that was down.
 #[test]
-fn a_denial_that_comes_late_is_asked_for_again_before_a_node_goes() {
+fn late_denial_is_repeated_before_node_deletion() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.delete_machine("i004");
@@ -119,7 +119,7 @@ fn a_denial_that_comes_late_is_asked_for_again_before_a_node_goes() {
 /// A second node named an instance that is gone, and a new machine has the name that it had joined under: the new one's lease
 /// says nothing of what is left.
 #[test]
-fn the_lease_of_a_namesake_keeps_no_node_of_a_machine_that_is_gone() {
+fn lease_of_a_namesake_keeps_no_node_of_a_gone_machine() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     let mut twin = node("i004", Ready::Unknown);

@@ -59,7 +59,7 @@ fn not_ready_for(time: Span) -> Field {
 /// It is shut down for what the person wants, and the driver fails within seconds: the lists show it running, and then in ERROR.
 /// It was deleted 60 s later.
 #[test]
-fn serving_machine_whose_rescue_failed_between_two_lists_is_left_alone_for_the_time_of_a_boot() {
+fn failed_rescue_leaves_serving_machine_alone_for_boot_time() {
     for action in ["resize", "rescue", "migrate", "live-migration", "suspend", "shelve"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -73,7 +73,7 @@ fn serving_machine_whose_rescue_failed_between_two_lists_is_left_alone_for_the_t
 
 /// Volumes are attached to it and detached from it all day, by the storage driver of the cluster: no person is at work on it.
 #[test]
-fn machine_in_error_whose_volumes_are_detached_is_replaced_at_once() {
+fn errored_machine_with_detached_volumes_is_replaced_at_once() {
     for action in ["create", "delete", "attach_volume", "detach_volume"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -88,7 +88,7 @@ fn machine_in_error_whose_volumes_are_detached_is_replaced_at_once() {
 
 /// A crash dump, and migrations, that no list shows.
 #[test]
-fn machine_that_a_person_lets_dump_its_core_or_moves_has_the_time_of_a_boot() {
+fn crash_dumped_or_migrated_machine_gets_time_to_boot() {
     for action in ["trigger_crash_dump", "migrate", "live-migration"] {
         let mut field = not_ready_for(min(9));
         person_does(&mut field, action);
@@ -107,7 +107,7 @@ fn machine_that_a_person_lets_dump_its_core_or_moves_has_the_time_of_a_boot() {
 /// A person's hard reboot or start hangs, as its volumes cannot be attached, and ends in ERROR; or an administrator ends it
 /// (`nova reset-state`), to evacuate the machine next.
 #[test]
-fn machine_whose_reboot_by_a_person_ended_in_error_is_left_alone_for_the_time_of_a_boot() {
+fn failed_operator_reboot_leaves_machine_alone_for_boot_time() {
     let (rebooting, stopped) = (InstanceState::Rebooting, InstanceState::Stopped);
     for (action, before, task) in [("reboot", rebooting, "rebooting_hard"), ("start", stopped, "powering-on")]
     {
@@ -136,7 +136,7 @@ fn machine_whose_reboot_by_us_ended_in_error_is_replaced() {
 /// No list showed our reboot, or our power cycle. Two minutes later a person takes the machine in hand for 13 minutes, and it
 /// boots when they give it back: also where the log calls what they did by a word that we do not know.
 #[test]
-fn machine_that_a_person_moved_after_our_reboot_has_the_time_of_a_boot() {
+fn machine_moved_by_operator_after_our_reboot_gets_time_to_boot() {
     for tries in [1, 2] {
         for action in ["resize", "evacuate", "rebuild", "migrate", "a_later_word"] {
             let mut field = Field::new(without_rejoin()).populate(10);
@@ -157,7 +157,7 @@ fn machine_that_a_person_moved_after_our_reboot_has_the_time_of_a_boot() {
 /// Our stop and start was over between two lists. Twelve minutes later a person stops and starts the machine, which a list shows
 /// as `pending`: it has another `LaunchTime` than after ours.
 #[test]
-fn machine_that_a_person_started_on_ec2_after_our_power_cycle_has_the_time_of_a_boot() {
+fn ec2_start_by_operator_after_power_cycle_gets_time_to_boot() {
     let mut field = Field::new(without_rejoin()).populate(10);
     for instance in field.instances.values_mut() {
         instance.hosting = Some(Arc::new(Hosting::default()));
@@ -179,7 +179,7 @@ fn machine_that_a_person_started_on_ec2_after_our_power_cycle_has_the_time_of_a_
 /// No answer came to a reboot of ours, which may never have been made, and in that minute a reboot is logged that never ends. Of
 /// a person's we keep away as long as it lasts, also where no log has told yet who we are. The next step follows on our own.
 #[test]
-fn reboot_in_the_minute_of_ours_without_an_answer_is_ours_where_it_is_by_our_user() {
+fn unanswered_reboot_is_ours_only_when_logged_by_our_user() {
     for (user, answered_before) in [("erin", false), ("erin", true), ("reveille", true)] {
         let mut field = not_ready_for(min(4));
         field.mute = Some(Vec::new());
@@ -204,7 +204,7 @@ fn reboot_in_the_minute_of_ours_without_an_answer_is_ours_where_it_is_by_our_use
 /// Twelve minutes after our power cycle a person reboots the machine. The log cannot be read, and the lists show it running, then
 /// in its reboot for as long, and running again.
 #[test]
-fn machine_that_a_person_rebooted_while_the_log_cannot_be_read_has_the_time_of_a_boot() {
+fn machine_rebooted_with_unreadable_log_gets_time_to_boot() {
     for lasts in [2, 40] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -223,7 +223,7 @@ fn machine_that_a_person_rebooted_while_the_log_cannot_be_read_has_the_time_of_a
 
 /// A dead machine is snapshotted by a backup each quarter of an hour.
 #[test]
-fn dead_machine_that_a_backup_copies_each_quarter_of_an_hour_is_repaired() {
+fn dead_machine_with_frequent_snapshots_is_repaired() {
     for snapshots in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -246,7 +246,7 @@ fn dead_machine_that_a_backup_copies_each_quarter_of_an_hour_is_repaired() {
 
 /// A driver without live snapshots holds the guest still while it copies the disk: the guest is back some seconds later.
 #[test]
-fn machine_that_stood_still_while_its_disk_was_copied_is_not_rebooted_before_it_can_be_back() {
+fn machine_paused_by_disk_copy_is_not_rebooted_too_early() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     state(&mut field, InstanceState::Active, Some("image_snapshot"));
@@ -265,7 +265,7 @@ fn machine_that_stood_still_while_its_disk_was_copied_is_not_rebooted_before_it_
 /// A person migrates a silent machine to another host, which takes 40 minutes. We restart meanwhile; the cell of the machine is
 /// down by then, and it is listed again only once the migration is over.
 #[test]
-fn machine_that_is_listed_late_after_a_restart_has_the_time_of_a_boot() {
+fn machine_listed_late_after_restart_gets_time_to_boot() {
     for (is_listed_late, restarts) in [(false, 1), (true, 1), (true, 2)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -298,7 +298,7 @@ fn machine_that_is_listed_late_after_a_restart_has_the_time_of_a_boot() {
 
 /// A machine is dead, and we are restarted again and again: by an update, or for want of memory.
 #[test]
-fn dead_machine_is_repaired_although_we_are_restarted_every_few_minutes() {
+fn dead_machine_is_repaired_despite_frequent_restarts() {
     for rotated in [false, true] {
         for every in [60, 30, 14, 10] {
             let mut field = Field::new(without_rejoin()).populate(10);

@@ -47,7 +47,7 @@ fn lists_six(field: &mut Field) {
 }
 
 #[test]
-fn nodes_that_were_deleted_while_no_watch_ran_are_believed_after_each_was_denied_twice() {
+fn nodes_deleted_without_watch_are_believed_after_two_denials() {
     let mut field = ten();
     lose(&mut field, &FOUR);
     field.watch_for(Span::from_min(9));
@@ -81,7 +81,7 @@ fn list_that_lacks_nodes_which_are_there_is_never_believed() {
 }
 
 #[test]
-fn nodes_that_went_while_no_process_ran_are_believed_in_the_same_way() {
+fn nodes_lost_while_no_process_ran_are_confirmed_likewise() {
     let mut next = ten().restarted(roster());
     lose(&mut next, &FOUR);
     next.watch_for(Span::from_min(9));
@@ -93,7 +93,7 @@ fn nodes_that_went_while_no_process_ran_are_believed_in_the_same_way() {
 }
 
 #[test]
-fn ports_that_were_deleted_are_missing_from_two_services_and_believed() {
+fn ports_missing_from_two_services_are_believed_deleted() {
     let mut field = ten();
     FOUR.iter().for_each(|id| drop(field.ports.remove(*id)));
     field.run(Span::from_min(2));
@@ -101,7 +101,7 @@ fn ports_that_were_deleted_are_missing_from_two_services_and_believed() {
 }
 
 #[test]
-fn ports_that_only_one_service_lacks_are_not_believed_to_be_gone() {
+fn ports_missing_from_one_service_are_not_believed_gone() {
     let mut field = ten();
     for id in FOUR {
         let port = field.ports.remove(id).unwrap();
@@ -132,7 +132,7 @@ fn one_that_is_back_does_not_make_the_others_less_lost_together() {
 
 /// A store that is restored twice: each list lacks too few to be doubted by itself, with the Nodes that went before too many.
 #[test]
-fn nodes_that_go_in_two_lists_are_held_against_the_fleet_together() {
+fn nodes_lost_in_two_lists_count_together_against_the_fleet() {
     for restarts in [false, true] {
         let mut field = ten();
         lose(&mut field, &["i001", "i002", "i003"]);
@@ -210,7 +210,7 @@ fn nodes_that_went_a_while_before_many_others_went_with_them() {
 
 /// The store is restored once more, and one more Node is gone.
 #[test]
-fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
+fn node_lost_during_a_mass_loss_joins_that_loss() {
     let mut field = ten();
     lose(&mut field, &FOUR);
     field.watch_for(Span::from_min(80));
@@ -224,7 +224,7 @@ fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
 /// The store is restored once more when one of the lost machines is back: three of ten are lost still, two more Nodes go, and
 /// neither number is too many by itself (seed 5450350).
 #[test]
-fn nodes_that_go_in_one_list_while_some_are_lost_together_are_lost_with_them() {
+fn nodes_lost_in_one_list_during_a_mass_loss_join_that_loss() {
     for back in [1, 3] {
         let mut field = ten();
         lose(&mut field, &FOUR);
@@ -247,7 +247,7 @@ fn nodes_that_go_in_one_list_while_some_are_lost_together_are_lost_with_them() {
 /// Two clouds. A backup that is older than some machines is restored while no process runs, and the next process does not reach
 /// one of the clouds: what its ledger knows of that one counts against the list all the same.
 #[test]
-fn machines_of_a_cloud_that_is_away_count_against_a_restored_list() {
+fn machines_of_unreachable_cloud_count_against_restored_list() {
     const SECOND: &str = "os-b";
     let wanted = || {
         let mut wanted = roster();
@@ -287,7 +287,7 @@ fn machines_of_a_cloud_that_is_away_count_against_a_restored_list() {
 
 /// The credential leads to another project for a while: the list of servers is empty, and each id is denied.
 #[test]
-fn empty_list_is_not_believed_of_an_only_machine_whose_node_is_there() {
+fn empty_list_is_not_believed_for_single_machine_with_node() {
     for machines in [1, 2] {
         let mut field = Field::new(roster()).populate(machines);
         field.run(Span::from_min(5));
@@ -333,7 +333,7 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
 /// Eight machines were rebuilt under their old names while no process ran: the Nodes of those names belong to their
 /// successors.
 #[test]
-fn machines_of_the_ledger_are_gone_although_successors_have_their_names() {
+fn ledger_machines_are_gone_although_successors_reuse_names() {
     let mut next = ten().restarted(roster());
     for number in 1..9 {
         let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
@@ -353,7 +353,7 @@ fn machines_of_the_ledger_are_gone_although_successors_have_their_names() {
 /// A migration of one machine failed and left it in an error state, in which it serves. Its Node goes in a list that lacks too
 /// few to be doubted, and many others go after it, or went before it (4400021).
 #[test]
-fn node_of_a_machine_in_error_goes_with_the_others_before_or_after_it() {
+fn node_of_errored_machine_is_lost_together_with_the_others() {
     for first in [true, false] {
         let mut field = ten();
         let instance = field.instances.get_mut("i000").unwrap();

@@ -56,7 +56,7 @@ fn until_recorded(field: &mut Field, is_it: impl Fn(&Record) -> bool) {
 }
 
 #[test]
-fn pool_in_which_somebody_else_deletes_is_left_alone_by_the_next_process_too() {
+fn pool_with_foreign_deletions_is_left_alone_after_restart() {
     for rotated in [false, true] {
         let mut field = ten();
         // Drained and deleted, as an autoscaler does before it takes the machine.
@@ -98,7 +98,7 @@ fn reboot_that_may_only_be_late_is_known_to_the_next_process() {
 
 /// Another controller acts, and lets go. What it began a moment ago may go on: a machine that it rebooted is booting.
 #[test]
-fn machines_of_another_controller_have_time_to_come_up_after_the_handover() {
+fn machines_of_other_controller_get_boot_time_after_handover() {
     let mut field = Field::new(roster()).populate(10);
     let others = Pause {
         scope: PauseScope::OtherController,
@@ -125,7 +125,7 @@ fn machines_of_another_controller_have_time_to_come_up_after_the_handover() {
 
 /// Where a join may take for ever, a reboot may not: the same patience as for our own.
 #[test]
-fn handover_waits_for_a_boot_also_where_a_join_may_take_for_ever() {
+fn handover_waits_for_a_boot_when_joins_have_no_deadline() {
     let mut wanted = roster();
     wanted.pools.get_mut(&"workers".into()).unwrap().deadlines.join_within = None;
     let mut field = Field::new(wanted).populate(10);
@@ -174,7 +174,7 @@ fn reboot_under_way_keeps_its_patience_in_the_next_process() {
 
 /// Drained and deleted; then its marks go and come back, and with them the machine is said to have joined. It left all the same.
 #[test]
-fn machine_that_left_is_left_alone_by_the_next_process_although_its_marks_came_back() {
+fn departed_machine_is_left_alone_after_restart_with_marks_back() {
     for rotated in [false, true] {
         let mut field = ten();
         field.nodes.get_mut(ONE).unwrap().cordoned = true;
@@ -194,7 +194,7 @@ fn machine_that_left_is_left_alone_by_the_next_process_although_its_marks_came_b
 /// Others were at work at ten; the clock of that process went back by an hour; others were at work again. The next process has
 /// the right clock, and waits as long as ever after what was noticed last.
 #[test]
-fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one() {
+fn others_noticed_by_slow_clock_are_heeded_by_next_process() {
     let field = ten();
     let slow = field.now;
     let acted = |at: Time| Record::OthersActed {
@@ -223,7 +223,7 @@ fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one()
 /// An autoscaler takes one machine of the pool away and brings another each eight minutes, all day: a dead machine beside it was
 /// never repaired. An hour after it was due it is.
 #[test]
-fn dead_machine_of_a_pool_that_others_scale_all_day_is_held_for_an_hour() {
+fn dead_machine_in_constantly_scaled_pool_is_held_for_an_hour() {
     let mut field = Field::new(roster()).populate(20);
     field.run(Span::from_min(20));
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;

@@ -18,7 +18,7 @@ use super::steps::{made, min, without_rejoin};
 /// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted
 /// half a minute after the unrescue, because its time had been over for long.
 #[test]
-fn machine_that_left_a_rescue_has_the_time_of_a_boot_before_it_is_deleted() {
+fn unrescued_machine_gets_time_to_boot_before_deletion() {
     let mut roster = roster();
     let pool = roster.pools.values_mut().next().unwrap();
     (pool.repair.rejoin, pool.repair.reboot) = (Mode::Off, Mode::Off);
@@ -39,7 +39,7 @@ fn machine_that_left_a_rescue_has_the_time_of_a_boot_before_it_is_deleted() {
 
 /// Nova reboots in ten seconds, which no list of every half minute shows: its log of actions does, by its own clock.
 #[test]
-fn machine_that_a_person_rebooted_between_two_lists_has_the_time_of_a_boot() {
+fn operator_reboot_between_two_lists_gets_time_to_boot() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(20));
     let started = field.cloud_time();
@@ -55,7 +55,7 @@ fn machine_that_a_person_rebooted_between_two_lists_has_the_time_of_a_boot() {
 
 /// What is being proved is not forgotten by a rotation, however many incidents have closed since.
 #[test]
-fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
+fn checkpoint_keeps_unproven_replacement_among_many_closed() {
     let mut field = Field::new(roster()).populate(320);
     field.run(Span::from_min(5));
     field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
@@ -98,7 +98,7 @@ pub fn rebooted_by_a_person(field: &mut Field, id: &str) {
 
 /// The log of actions was read five minutes ago, and a person has rebooted the machine since.
 #[test]
-fn machine_that_a_person_rebooted_after_the_evidence_was_read_has_the_time_of_a_boot() {
+fn operator_reboot_after_evidence_read_gets_time_to_boot() {
     for reboot in [Mode::Act, Mode::Off] {
         let mut roster = roster();
         roster.pools.values_mut().next().unwrap().repair.reboot = reboot;
@@ -114,7 +114,7 @@ fn machine_that_a_person_rebooted_after_the_evidence_was_read_has_the_time_of_a_
 
 /// The roster is paused for a person's work, and the pause ends while the machine boots.
 #[test]
-fn machine_that_a_person_rebooted_during_a_pause_has_the_time_of_a_boot() {
+fn operator_reboot_during_a_pause_gets_time_to_boot() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -142,7 +142,7 @@ fn rebooted_after_us() -> Field {
 
 /// We rebooted it softly, in vain; a person looks at it and reboots it once more.
 #[test]
-fn machine_that_a_person_rebooted_after_we_did_has_the_time_of_a_boot() {
+fn operator_reboot_after_our_reboot_gets_time_to_boot() {
     let mut field = rebooted_after_us();
     field.run(Span::from_min(14));
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls.iter().map(Call::to_string).collect::<Vec<_>>());
@@ -150,7 +150,7 @@ fn machine_that_a_person_rebooted_after_we_did_has_the_time_of_a_boot() {
 
 /// The same, where a list shows the person's reboot while it lasts.
 #[test]
-fn machine_that_a_person_was_seen_to_reboot_after_we_did_has_the_time_of_a_boot() {
+fn listed_operator_reboot_after_our_reboot_gets_time_to_boot() {
     let mut field = rebooted_after_us();
     field.instances.get_mut("i004").unwrap().state = InstanceState::Rebooting;
     field.run(Span::from_min(1));
@@ -162,7 +162,7 @@ fn machine_that_a_person_was_seen_to_reboot_after_we_did_has_the_time_of_a_boot(
 /// The agent was asked to bring the machine back, and died with it. Then a person reboots the machine, which the log tells, and
 /// the list as well where it was made meanwhile.
 #[test]
-fn machine_that_a_person_rebooted_after_an_ask_has_the_time_of_a_boot() {
+fn operator_reboot_after_agent_request_gets_time_to_boot() {
     for listed in [false, true] {
         let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
         field.answers_ask = (Outcome::Accepted { request: None }, false);
@@ -187,7 +187,7 @@ fn machine_that_a_person_rebooted_after_an_ask_has_the_time_of_a_boot() {
 
 /// Each deletion was answered with 503. None of them is a reboot.
 #[test]
-fn machine_that_a_person_rebooted_after_deletions_that_failed_has_the_time_of_a_boot() {
+fn operator_reboot_after_failed_deletions_gets_time_to_boot() {
     let mut roster = without_rejoin();
     roster.pools.values_mut().next().unwrap().repair.reboot = Mode::Off;
     roster.limits.per_hour = 20;
@@ -208,7 +208,7 @@ fn machine_that_a_person_rebooted_after_deletions_that_failed_has_the_time_of_a_
 
 /// Two reboots were answered with 503 and never made; a third was, half an hour ago.
 #[test]
-fn machine_that_a_person_rebooted_after_reboots_that_failed_has_the_time_of_a_boot() {
+fn operator_reboot_after_failed_reboots_gets_time_to_boot() {
     for failed in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -233,7 +233,7 @@ fn machine_that_a_person_rebooted_after_reboots_that_failed_has_the_time_of_a_bo
 /// A person's resize failed: the machine was in their hands for three minutes, and is in ERROR. It was deleted half a minute
 /// later.
 #[test]
-fn machine_whose_resize_by_a_person_failed_is_left_alone_for_the_time_of_a_boot() {
+fn failed_operator_resize_leaves_machine_alone_for_boot_time() {
     for logged in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -256,7 +256,7 @@ fn machine_whose_resize_by_a_person_failed_is_left_alone_for_the_time_of_a_boot(
 
 /// A request for a repair was denied with 403. Ten minutes later a person reboots the machine instead.
 #[test]
-fn machine_that_a_person_rebooted_after_a_request_that_was_denied_has_the_time_of_a_boot() {
+fn operator_reboot_after_denied_request_gets_time_to_boot() {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -288,7 +288,7 @@ fn on_ec2() -> Field {
 /// Our soft reboot, which EC2 shows nothing of, was seen by the boot id. Then a person stops and starts the machine, and a list
 /// shows it `pending`.
 #[test]
-fn machine_that_a_person_started_on_ec2_after_a_soft_reboot_of_ours_has_the_time_of_a_boot() {
+fn ec2_start_by_operator_after_our_soft_reboot_gets_boot_time() {
     let mut field = on_ec2();
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run_until(min(20), |field| !field.calls.is_empty());
@@ -308,7 +308,7 @@ fn machine_that_a_person_started_on_ec2_after_a_soft_reboot_of_ours_has_the_time
 
 /// A person deletes the machine's Node, stops and starts it. The process that saw that ends a minute later.
 #[test]
-fn machine_that_a_person_started_on_ec2_before_a_restart_has_the_time_of_a_boot() {
+fn ec2_start_by_operator_before_restart_gets_time_to_boot() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = on_ec2();
         field.instances.get_mut("i004").unwrap().state = InstanceState::Stopped;
@@ -331,7 +331,7 @@ fn machine_that_a_person_started_on_ec2_before_a_restart_has_the_time_of_a_boot(
 
 /// A person takes the marks off, stops and starts the machine, and puts the marks back while it boots.
 #[test]
-fn machine_whose_marks_are_put_back_while_it_boots_has_the_time_of_a_boot() {
+fn machine_marked_again_while_booting_gets_time_to_boot() {
     for marked in [true, false] {
         let mut field = on_ec2();
         let marks = field.instances["i004"].marks.clone();

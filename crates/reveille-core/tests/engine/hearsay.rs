@@ -27,7 +27,7 @@ fn told_by_an_event(change: impl FnOnce(&mut Entry)) -> Told {
         no_lease: false,
         proof: vec![Quote {
             source: Source::Events,
-            text: "Note pod-of-somebody reveille doctor: check boot failed".into(),
+            text: "Note pod-of-another reveille doctor: check boot failed".into(),
             line: Line { number: 0, times: 1, sign: "doctor-found".into() },
         }],
         against: Vec::new(),

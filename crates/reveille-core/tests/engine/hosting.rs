@@ -82,7 +82,7 @@ fn controller_deletes(field: &mut Field, id: &str) {
 }
 
 #[test]
-fn the_node_of_a_machine_that_the_provider_took_is_tidied_up_and_nothing_else_is_done() {
+fn node_of_reclaimed_spot_machine_is_deleted_and_nothing_else() {
     let mut field = fleet(settling(), Hosting { spot: true, ..Hosting::default() });
     let taken = field.instances.get_mut(ONE).unwrap();
     taken.state = InstanceState::Gone;
@@ -115,7 +115,7 @@ fn denied_young(field: &mut Field) {
 }
 
 #[test]
-fn a_young_machine_that_its_cloud_denies_is_asked_back_through_its_agent_and_not_replaced() {
+fn young_denied_machine_is_rejoined_by_agent_not_replaced() {
     let mut field = Field::new(settling()).populate(10).with_agents(&[NEW]);
     field.run(Span::from_min(5));
     denied_young(&mut field);
@@ -136,7 +136,7 @@ fn a_young_machine_that_its_cloud_denies_is_asked_back_through_its_agent_and_not
 }
 
 #[test]
-fn without_an_agent_the_word_is_to_restart_its_kubelet_and_nothing_is_destroyed() {
+fn young_denied_machine_without_agent_gets_restart_advice_only() {
     let mut field = Field::new(settling()).populate(10);
     field.run(Span::from_min(5));
     denied_young(&mut field);
@@ -154,7 +154,7 @@ fn without_an_agent_the_word_is_to_restart_its_kubelet_and_nothing_is_destroyed(
 
 /// It was listed once, as being built, and joined while its cloud did not list it any more.
 #[test]
-fn who_joined_while_its_cloud_did_not_list_it_is_not_being_built() {
+fn machine_joined_while_unlisted_is_not_being_built() {
     let mut field = Field::new(settling()).populate(10);
     field.run(Span::from_min(5));
     let building = Instance { state: InstanceState::Building, ..instance(NEW) };
@@ -183,7 +183,7 @@ fn a_denial_that_outlasts_youth_is_believed() {
 }
 
 #[test]
-fn a_machine_whose_node_went_before_it_was_ever_listed_has_joined_all_the_same() {
+fn machine_whose_node_went_before_its_listing_has_joined() {
     let mut field = Field::new(settling()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.insert(NEW.into(), node(NEW, Ready::True));
@@ -198,7 +198,7 @@ fn a_machine_whose_node_went_before_it_was_ever_listed_has_joined_all_the_same()
 }
 
 #[test]
-fn a_young_node_whose_machine_nobody_knows_yet_is_no_ghost() {
+fn young_node_of_unknown_machine_is_no_ghost() {
     let mut field = Field::new(settling()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.insert(NEW.into(), node(NEW, Ready::False));
@@ -228,7 +228,7 @@ fn a_machine_without_the_clusters_mark_is_told_and_left_alone() {
 /// The roster's marks are its own: the machine may be another roster's. It is asked for now and then, and not without end, which
 /// would be the end of this test's stack.
 #[test]
-fn a_machine_without_a_mark_that_is_this_rosters_own_may_be_anothers() {
+fn unmarked_machine_in_roster_with_own_marks_may_be_foreign() {
     let field = with_an_unmarked_machine(settling());
     assert!(!field.state.context().cases.contains_key(&stray()));
 }
@@ -286,7 +286,7 @@ fn what_a_group_or_the_provider_has_in_its_hands_is_not_touched() {
 
 /// A warm pool: machines that were made ready, joined or not, and wait until their group needs them.
 #[test]
-fn what_a_group_keeps_in_reserve_is_neither_missed_nor_counted_nor_touched() {
+fn reserve_machine_is_not_missed_counted_or_touched() {
     for state in [InstanceState::Active, InstanceState::Stopped] {
         let mut field = fleet(roster(), group(GroupPhase::Reserve, "Warmed:Stopped"));
         field.instances.get_mut(ONE).unwrap().state = state;
@@ -307,7 +307,7 @@ fn a_group_starts_what_it_wants_started() {
 }
 
 #[test]
-fn a_machine_on_an_impaired_host_is_stopped_and_started_and_not_rebooted_where_it_is() {
+fn machine_on_impaired_host_is_stopped_and_started() {
     let field = silent(fleet(roster(), checks(Check::Impaired, Check::Impaired)));
     assert_eq!(hard_reboots(&field).first(), Some(&true), "{:?}", field.calls);
     let field = silent(fleet(roster(), checks(Check::Passed, Check::Impaired)));
@@ -318,7 +318,7 @@ fn a_machine_on_an_impaired_host_is_stopped_and_started_and_not_rebooted_where_i
 
 /// Who lets a pool's machines be replaced loses these disks as well, and reads it before.
 #[test]
-fn that_disks_are_lost_with_the_machine_is_said_before_it_is_replaced() {
+fn disk_loss_is_reported_before_replacement() {
     let mut field = fleet(roster(), Hosting { loses_disks: true, ..Hosting::default() });
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(8));
@@ -348,7 +348,7 @@ fn failed_checks_name_the_cause_of_a_silence() {
 }
 
 #[test]
-fn what_the_provider_announced_is_told_once_and_ends_with_the_announcement() {
+fn provider_notice_is_reported_once_and_ends_when_withdrawn() {
     let notice = Notice {
         kind: NoticeKind::Retire,
         not_before: Some("2026-12-01".into()),
@@ -367,7 +367,7 @@ fn what_the_provider_announced_is_told_once_and_ends_with_the_announcement() {
 }
 
 #[test]
-fn a_machine_that_never_joins_and_has_no_identity_where_its_siblings_have_one_is_told_so() {
+fn unjoined_machine_lacking_siblings_identity_is_diagnosed() {
     let mut field = fleet(settling(), Hosting::default());
     field.add_machine(NEW, false);
     let none = Hosting { no_identity: true, ..Hosting::default() };
@@ -378,7 +378,7 @@ fn a_machine_that_never_joins_and_has_no_identity_where_its_siblings_have_one_is
 }
 
 #[test]
-fn a_node_is_found_by_the_name_that_its_machine_has_inside_the_cloud() {
+fn node_is_found_by_the_cloud_hostname_of_its_machine() {
     let mut field = Field::new(roster()).populate(3);
     let hostname = "ip-10-0-0-9.eu-central-1.compute.internal";
     field.add_machine(NEW, false);
@@ -393,7 +393,7 @@ fn a_node_is_found_by_the_name_that_its_machine_has_inside_the_cloud() {
 
 /// EC2 sends a rebalance recommendation only to the machine itself: its agent passes it on.
 #[test]
-fn what_a_machine_is_told_by_its_provider_is_told_by_its_agent_and_nothing_is_done() {
+fn provider_notice_from_agent_is_reported_without_action() {
     let mut field = fleet(roster(), Hosting::default()).with_agents(&[ONE]);
     field.run(Span::from_min(2));
     assert!(field.case(ONE, FaultKind::ProviderNotice).is_none());

@@ -143,7 +143,7 @@ fn node_that_another_listed_machine_writes_answers_for_neither() {
 
 /// The same Node, and its writer's kubelet hangs: the machine that it names was rebooted for that (seed 3701832).
 #[test]
-fn node_that_its_namesake_writes_and_that_falls_silent_is_no_fault_of_the_machine_that_it_names() {
+fn silent_node_written_by_namesake_is_no_fault_of_named_machine() {
     let mut field = with_a_node_of_two();
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -154,7 +154,7 @@ fn node_that_its_namesake_writes_and_that_falls_silent_is_no_fault_of_the_machin
 
 /// A Node was removed, and a machine of the same name registered as it: a reboot of the first would have both write it.
 #[test]
-fn machine_whose_node_stands_for_its_namesake_now_is_not_rebooted() {
+fn machine_whose_node_belongs_to_a_namesake_is_not_rebooted() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.nodes.remove("i004");

@@ -9,7 +9,7 @@ use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, node, roster};
 
-/// Ten machines, one of which is silent. What is done to it has no effect, so that every rung is climbed.
+/// Ten machines, one of which is silent. What is done to it has no effect, so that every repair step is taken.
 fn one_is_dead() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(30));
@@ -25,7 +25,7 @@ fn is_repaired(field: &Field) {
 
 /// A kubelet writes its own version. One that changes it every 13 minutes made its pool roll without end.
 #[test]
-fn version_that_one_kubelet_changes_again_and_again_is_no_rollout_without_end() {
+fn version_flapping_by_one_kubelet_is_no_endless_rollout() {
     let mut field = one_is_dead();
     for n in 0..28 {
         let version = if n % 2 == 0 { format!("v9.9.{n}") } else { "v1.36.3".to_owned() };
@@ -88,7 +88,7 @@ fn silent_nodes_that_stand_for_no_machine_make_no_fleet_dark() {
 
 /// A kubelet writes another machine's address into its own status.
 #[test]
-fn addresses_that_a_kubelet_adds_to_its_own_keep_no_other_machine_from_repair() {
+fn addresses_forged_by_a_kubelet_block_no_repair_of_others() {
     let mut field = one_is_dead();
     for (id, last) in [("i000", 1), ("i009", 9)] {
         field.instances.get_mut(id).unwrap().addresses = Box::new([[10, 1, 0, last].into()]);

@@ -49,7 +49,7 @@ fn feed_full(field: &mut Field, event: Event) {
 
 /// The next reboot is decided, and the disk is full: it is not made, and the first one may come yet.
 #[test]
-fn reboot_that_comes_after_an_intent_that_was_not_kept_has_its_time() {
+fn late_reboot_after_unrecorded_intent_gets_time_to_boot() {
     for full in [false, true] {
         let (mut field, reboot) = rebooted_with_504();
         field.run(Span::from_s(40));
@@ -88,7 +88,7 @@ fn never_ended(field: &mut Field) {
 }
 
 #[test]
-fn reboot_of_ours_that_the_cloud_never_ends_is_followed_by_the_next_step() {
+fn our_endless_reboot_is_followed_by_next_step() {
     for ends in [true, false] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -109,7 +109,7 @@ fn reboot_of_ours_that_the_cloud_never_ends_is_followed_by_the_next_step() {
 
 /// The same where a person asked for the reboot: they may know why it takes so long.
 #[test]
-fn reboot_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
+fn operator_reboot_that_never_ends_is_left_to_operators() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -132,7 +132,7 @@ fn reboot_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
 
 /// The same where the answer was lost: by the 504 of a gateway, or with the connection.
 #[test]
-fn reboot_of_ours_without_an_answer_that_the_cloud_never_ends_is_followed_by_the_next_step() {
+fn our_unanswered_endless_reboot_is_followed_by_next_step() {
     for answered in [true, false] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -158,7 +158,7 @@ fn reboot_of_ours_without_an_answer_that_the_cloud_never_ends_is_followed_by_the
 
 /// A person rebooted it in the moment of ours, whose answer was lost: the log does not tell which of the two never ends.
 #[test]
-fn reboot_without_an_answer_beside_one_of_a_person_that_the_cloud_never_ends_is_left_to_people() {
+fn endless_reboot_of_unclear_author_is_left_to_operators() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -188,7 +188,7 @@ fn is_followed_by_the_next_step(mut field: Field, restarts: bool, rotated: bool)
 
 /// A gateway answers our reboot with 504, Nova takes it 40 s later, and its host is dead: it never ends.
 #[test]
-fn reboot_of_ours_that_comes_late_and_never_ends_is_followed_by_the_next_step() {
+fn our_late_endless_reboot_is_followed_by_next_step() {
     for late in [0, 40] {
         let (mut field, reboot) = rebooted_with_504();
         field.run(Span::from_s(late));
@@ -203,7 +203,7 @@ fn reboot_of_ours_that_comes_late_and_never_ends_is_followed_by_the_next_step() 
 
 /// A reboot of ours whose answer was lost never ends on a dead host; meanwhile our clock is set right.
 #[test]
-fn reboot_of_ours_without_an_answer_that_never_ends_is_known_after_the_clock_was_set() {
+fn our_unanswered_endless_reboot_is_known_after_clock_change() {
     for how in ["nothing", "ahead", "back"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         if how == "back" {
@@ -235,7 +235,7 @@ fn reboot_of_ours_without_an_answer_that_never_ends_is_known_after_the_clock_was
 
 /// Our reboot is taken, and the gateway lost the header with its request id: it never ends.
 #[test]
-fn reboot_of_ours_without_a_request_id_that_never_ends_is_followed_by_the_next_step() {
+fn our_endless_reboot_without_request_id_leads_to_next_step() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     set(&mut field, "i004", Ready::Unknown);
@@ -252,7 +252,7 @@ fn reboot_of_ours_without_a_request_id_that_never_ends_is_followed_by_the_next_s
 
 /// A gateway answers our reboot with 504, Nova takes it 40 s later, and its host is dead: it never ends. We restart.
 #[test]
-fn reboot_of_ours_that_comes_late_and_never_ends_is_known_to_the_next_process() {
+fn our_late_endless_reboot_is_known_to_next_process() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
         let (mut field, reboot) = rebooted_with_504();
         field.run(Span::from_s(40));
@@ -266,7 +266,7 @@ fn reboot_of_ours_that_comes_late_and_never_ends_is_known_to_the_next_process() 
 
 /// The same where the connection was lost, and the log told of it at once.
 #[test]
-fn reboot_of_ours_without_a_request_id_that_never_ends_is_known_to_the_next_process() {
+fn our_endless_reboot_without_request_id_survives_restart() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -288,7 +288,7 @@ fn reboot_of_ours_without_a_request_id_that_never_ends_is_known_to_the_next_proc
 
 /// Its Node is deleted after the log has told of it: the machine has another fault, and the reboot is ours all the same.
 #[test]
-fn reboot_of_ours_that_comes_late_and_never_ends_is_known_after_the_node_was_deleted() {
+fn our_late_endless_reboot_is_known_after_node_deletion() {
     for restarts in [false, true] {
         let (mut field, reboot) = rebooted_with_504();
         field.run(Span::from_s(40));
@@ -313,7 +313,7 @@ fn reboot_of_ours_that_comes_late_and_never_ends_is_known_after_the_node_was_del
 
 /// Its reboot gets no answer and comes three minutes later, when the machine has been well again by itself for two.
 #[test]
-fn machine_that_our_late_reboot_took_away_after_it_was_well_has_the_time_of_a_boot() {
+fn machine_lost_to_our_late_reboot_gets_time_to_boot() {
     for restarts in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -355,7 +355,7 @@ fn boots_late(roster: Roster) -> Field {
 
 /// The same where bare metal boots for an hour, and time synchronisation sets our clock back by a minute meanwhile.
 #[test]
-fn reboot_that_came_late_keeps_its_place_although_the_clock_is_set_back() {
+fn late_reboot_keeps_its_slot_after_clock_set_back() {
     for back in [Span::ZERO, min(1)] {
         let mut slow = without_rejoin();
         slow.pools.values_mut().for_each(|pool| pool.deadlines.join_within = Some(min(60)));

@@ -43,7 +43,7 @@ fn silent_lease_that_a_list_lacks_lights_no_dark_zone() {
 /// Half of a roster is silent by its leases alone, as in `empty_list_of_leases_ends_no_freeze_by_silent_leases`. No list
 /// lacks more than it may beside the one before; with the second, all that are silent are out of the list.
 #[test]
-fn silent_leases_that_lists_lack_one_after_another_end_no_freeze() {
+fn silent_leases_vanishing_one_by_one_end_no_freeze() {
     let mut field = Field::new(without_rejoin()).populate(12);
     field.run(min(5));
     let ids = ["i000", "i001", "i002", "i003", "i004", "i005"];
@@ -58,7 +58,7 @@ fn silent_leases_that_lists_lack_one_after_another_end_no_freeze() {
 /// The watch shows a Node as silent, or lost it, and its lease is renewed every ten seconds: the machine serves, and is left
 /// alone. Then lists of leases lack that one, each or every second one: no list says that it is silent.
 #[test]
-fn machine_whose_lease_was_just_renewed_is_alive_although_lists_lack_it() {
+fn machine_with_renewed_lease_is_alive_when_lists_lack_it() {
     let mut touched = Vec::new();
     for is_node_there in [true, false] {
         for every in [1, 2] {
@@ -85,7 +85,7 @@ fn machine_whose_lease_was_just_renewed_is_alive_although_lists_lack_it() {
 /// The same right after a restart: the first lists of leases are empty, from a wrong endpoint or a cache that is not filled,
 /// while eleven of twelve Nodes are Ready, which no Node is for long without a lease.
 #[test]
-fn empty_list_of_leases_is_not_believed_beside_ready_nodes_after_a_restart() {
+fn empty_lease_list_is_refused_for_ready_nodes_after_restart() {
     let mut field = Field::new(without_rejoin()).populate(12);
     field.run(min(20));
     set(&mut field, "i011", Ready::Unknown);
@@ -100,10 +100,10 @@ fn empty_list_of_leases_is_not_believed_beside_ready_nodes_after_a_restart() {
     assert_eq!(field.calls, [], "{:?}", made(&field));
 }
 
-/// As `counted::leases_that_cannot_be_listed_any_more_freeze_nothing_for_good`, with nine of twelve leases that were silent
+/// As `counted::unlistable_leases_cause_no_permanent_freeze`, with nine of twelve leases that were silent
 /// at the last list, and not five: all Nodes but one are Ready for hours since, and the fleet stayed dark for good.
 #[test]
-fn leases_that_cannot_be_listed_any_more_make_no_fleet_dark_for_good() {
+fn unlistable_leases_make_no_fleet_dark_for_good() {
     for silent in [5, 9] {
         let mut field = Field::new(roster()).populate(12);
         field.run(min(5));
@@ -147,7 +147,7 @@ fn empty_list_of_leases_is_believed_after_half_an_hour() {
 /// Nodes of most others, and their leases are collected: no list of leases is believed, and the last one that was knows
 /// nothing of the new machine. It serves, and was rebooted (seed 5809872).
 #[test]
-fn lease_that_only_lists_show_that_are_not_believed_is_looked_for() {
+fn lease_seen_only_in_doubted_lists_protects_its_machine() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(5));
     field.add_machine("new", false);
@@ -190,7 +190,7 @@ fn doubt_about_a_list_of_leases_does_not_last_while_none_comes() {
 /// A process begins, and lists of leases are empty. The cloud that is listed first has one machine, and one lease may be lacking:
 /// with that the list counted as held against Ready Nodes, and no later one was.
 #[test]
-fn empty_list_of_leases_is_not_proved_by_the_one_ready_node_of_the_first_cloud() {
+fn empty_lease_list_is_not_proved_by_one_node_of_first_cloud() {
     for first in [false, true] {
         let mut wanted = without_rejoin();
         let mut pool = wanted.pools.values().next().unwrap().clone();
@@ -246,7 +246,7 @@ fn empty_list_of_leases_is_not_proved_by_the_one_ready_node_of_the_first_cloud()
 /// As `leases::silent_lease_that_a_list_lacks_lights_no_dark_zone`, and our clock is set back by an hour meanwhile: the lease
 /// that lists lack had just been renewed then, for half an hour.
 #[test]
-fn silent_lease_that_lists_lack_lights_no_dark_zone_although_the_clock_is_set_back() {
+fn unlisted_silent_lease_keeps_zone_dark_after_clock_set_back() {
     for back in [0, 60] {
         let mut field = Field::new(without_rejoin()).populate(12);
         for id in ["i010", "i011"] {
@@ -278,7 +278,7 @@ fn alternating(field: &mut Field, id: &str, shows: [u64; 2]) -> Option<Leases> {
 /// A person drained a Node, deleted it and keeps the machine. A store is restored from a backup, and of two API servers one
 /// has an older cache than the other: each second list shows the lease as it was a moment before. No kubelet renews it.
 #[test]
-fn lease_that_lists_show_in_turn_as_two_old_ones_proves_no_kubelet() {
+fn alternating_stale_lease_proves_no_live_kubelet() {
     for shows in [[7, 7], [7, 8]] {
         let mut field = Field::new(without_rejoin()).populate(12);
         field.run(min(20));
@@ -301,7 +301,7 @@ fn lease_that_lists_show_in_turn_as_two_old_ones_proves_no_kubelet() {
 /// A kubelet is dead, and each second list comes from an older cache: its lease is another one at each list, for as long as that
 /// lasts.
 #[test]
-fn lease_that_lists_show_in_turn_as_two_old_ones_keeps_no_dead_machine() {
+fn alternating_stale_lease_keeps_no_dead_machine_from_repair() {
     for shows in [[7, 7], [7, 8]] {
         let mut field = Field::new(without_rejoin()).populate(12);
         field.run(min(20));
@@ -311,10 +311,10 @@ fn lease_that_lists_show_in_turn_as_two_old_ones_keeps_no_dead_machine() {
     }
 }
 
-/// As `leases::empty_list_of_leases_is_not_believed_beside_ready_nodes_after_a_restart`, in a cluster of two: one lease may be
+/// As `leases::empty_lease_list_is_refused_for_ready_nodes_after_restart`, in a cluster of two: one lease may be
 /// lacking of one Ready Node.
 #[test]
-fn empty_list_of_leases_is_not_believed_beside_one_ready_node_after_a_restart() {
+fn empty_lease_list_is_refused_for_one_ready_node_after_restart() {
     let wanted = || {
         let mut roster = without_rejoin();
         roster.limits.freeze_above_pct = 100;

@@ -18,7 +18,7 @@ use super::steps::{min, roster_with, set, without_rejoin};
 
 /// A machine boots after its reboot, and its Node is deleted meanwhile.
 #[test]
-fn machine_that_boots_keeps_its_slot_although_its_node_is_deleted() {
+fn booting_machine_keeps_its_slot_after_node_deletion() {
     for (restart, comes_back) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -93,7 +93,7 @@ fn cleanups_take_half_of_the_hour_also_after_a_rotation() {
 }
 
 #[test]
-fn shared_group_rests_while_a_pool_that_uses_it_is_paused_or_off() {
+fn shared_group_is_untouched_while_one_pool_is_paused_or_off() {
     for (paused, network) in
         [(false, Mode::Act), (true, Mode::Act), (false, Mode::Off), (false, Mode::Propose)]
     {

@@ -76,7 +76,7 @@ fn link_by_address_follows_the_addresses_of_instances() {
 /// An instance that no pool's mark shows is Ready under the name of one that never joined: neither its UUID nor its address is
 /// that one's. Seed 3000077.
 #[test]
-fn ready_node_of_another_machine_does_not_vouch_for_its_namesake() {
+fn ready_node_of_another_machine_does_not_vouch_for_namesake() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.add_machine("new", false);

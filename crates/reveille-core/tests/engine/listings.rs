@@ -58,7 +58,7 @@ fn of_an_id_that_stands_there_twice_the_later_entry_counts() {
 }
 
 #[test]
-fn the_same_again_touches_nobody_and_who_is_gone_from_it_is_asked_for() {
+fn equal_listing_touches_no_machine_and_missing_machine_is_read() {
     let (view, change) = second(listed());
     let edition = view.edition();
     assert!(change.touched.is_empty() && change.ask.is_empty());

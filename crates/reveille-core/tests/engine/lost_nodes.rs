@@ -46,7 +46,7 @@ fn judgements_of_lost(count: usize) -> u64 {
 }
 
 #[test]
-fn answers_about_lost_nodes_judge_the_list_only_when_it_can_mean_more() {
+fn lost_node_answers_trigger_at_most_one_list_judgement() {
     for count in [20, 200] {
         let judged = judgements_of_lost(count);
         assert!(judged <= 1, "{count} nodes lost: judged {judged} times");
@@ -94,7 +94,7 @@ fn nodes_that_come_back_one_by_one_end_the_doubt_with_the_last() {
 /// A person drained a Node and deleted it during a night without us, and keeps the machine: its events are gone by the morning.
 /// It was rebooted, power-cycled and deleted 39 minutes after we woke.
 #[test]
-fn machine_whose_node_went_in_a_night_without_us_is_told_and_held_until_it_has_a_node() {
+fn node_lost_in_a_long_absence_is_held_until_the_node_returns() {
     for sleeps in [true, false] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));
@@ -129,7 +129,7 @@ fn machine_whose_node_went_in_a_night_without_us_is_told_and_held_until_it_has_a
 
 /// A Node that is there after such a night, and one that went in a gap that events outlive, are no such Nodes.
 #[test]
-fn node_that_goes_after_a_night_without_us_or_in_a_short_gap_is_missed_as_any_other() {
+fn node_lost_after_long_absence_or_in_short_gap_is_repaired() {
     for gap in [8 * 60, 20] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));
@@ -147,7 +147,7 @@ fn node_that_goes_after_a_night_without_us_or_in_a_short_gap_is_missed_as_any_ot
 /// denied twice by their names; the seventh is back, as the next list (a relist or an audit) shows. We are restarted, and four
 /// more come back.
 #[test]
-fn machines_that_were_lost_together_are_held_after_a_restart_although_a_list_ended_the_doubt() {
+fn nodes_lost_together_are_held_after_restart_and_ended_doubt() {
     for how in ["nothing", "restart", "rotation, restart"] {
         let mut field = Field::new(without_rejoin()).populate(12);
         field.run(min(20));
@@ -181,7 +181,7 @@ fn machines_that_were_lost_together_are_held_after_a_restart_although_a_list_end
 /// A list, as an audit reads it beside the watch, lacks five of twelve Nodes. The watch, which lags, tells two of the five
 /// one by one while the list is doubted; the other three are denied by their names, twice. All five went in one moment.
 #[test]
-fn nodes_that_the_watch_tells_while_a_list_is_doubted_went_with_those_that_it_lacks() {
+fn nodes_deleted_by_watch_during_doubt_join_the_mass_loss() {
     let mut touched = Vec::new();
     for told in 0..=5 {
         for after in [1, 6] {

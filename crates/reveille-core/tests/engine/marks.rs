@@ -44,7 +44,7 @@ fn old_machine_that_is_tagged_late_is_no_newborn() {
 
 /// What its console says of a first boot may be of years ago, and only a proof is enough to delete what may hold data.
 #[test]
-fn old_machine_is_replaced_only_when_it_is_sure_that_its_first_boot_failed() {
+fn old_machine_is_replaced_only_on_proven_first_boot_failure() {
     let mut entry = Entry::named("RV901".into(), "ignition-failed".into(), Stage::FetchConfig);
     (entry.first_boot, entry.no_reboot) = (true, Some("a first boot is not repeated".into()));
     for (confidence, gone) in [(Confidence::Likely, false), (Confidence::Sure, true)] {
@@ -80,7 +80,7 @@ fn machines_without_marks_end_no_sight_of_the_others() {
 
 /// A third and more of a fleet is given to another cluster in one command, and their Nodes stay Ready.
 #[test]
-fn many_machines_that_lose_their_marks_at_once_are_asked_for_and_let_go_of() {
+fn many_machines_unmarked_at_once_are_verified_and_released() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(30));
     for id in ["i000", "i001", "i002", "i003", "i005"] {
@@ -153,7 +153,7 @@ fn moments_of_services_are_read_as_they_write_them() {
 
 /// A machine that is built while one process gives way to the next, and never joins.
 #[test]
-fn machine_that_was_built_over_a_restart_is_replaced_as_any_other() {
+fn machine_built_across_a_restart_is_replaced_normally() {
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Restart {
         Never,

@@ -123,7 +123,7 @@ fn machine_that_is_kept_by_its_node_is_kept_without_it() {
 
 /// A silent machine is moved to a pool of machines that boot for an hour. It was power-cycled and deleted while it booted.
 #[test]
-fn machine_that_was_moved_to_a_slow_pool_has_the_time_of_that_pool() {
+fn machine_moved_to_slow_pool_gets_that_pools_boot_time() {
     for restarts in [false, true] {
         let mut wanted = roster();
         let mut slow = wanted.pools.values().next().unwrap().clone();

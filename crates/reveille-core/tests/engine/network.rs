@@ -32,7 +32,7 @@ fn a_lost_group_is_put_back_and_read_back() {
 }
 
 #[test]
-fn a_listing_that_is_quicker_than_the_fresh_read_does_not_make_a_repair_a_recovery() {
+fn listing_ahead_of_fresh_read_does_not_make_repair_a_recovery() {
     let mut patient = roster();
     patient.timing.verify_within = Span::from_min(10);
     let mut field = Field::new(patient).populate(5);
@@ -71,7 +71,7 @@ fn calls_around_a_slow_listing(field: &mut Field, fault: impl Fn(&mut Field)) ->
 }
 
 #[test]
-fn a_listing_that_began_before_a_fresh_read_does_not_unsay_what_it_read() {
+fn listing_begun_before_a_fresh_read_does_not_override_it() {
     let lose_group = |field: &mut Field| field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     let mut field = Field::new(roster()).populate(5);
     assert_eq!(calls_around_a_slow_listing(&mut field, lose_group), (1, 1), "{:?}", field.calls);
@@ -121,7 +121,7 @@ fn the_listing_after_a_fresh_read_is_believed_again() {
 }
 
 #[test]
-fn a_group_that_does_not_stick_is_backed_off_and_given_up_with_an_incident() {
+fn group_that_does_not_stick_is_given_up_after_four_tries() {
     let mut field = Field::new(roster()).populate(5);
     field.deaf = true;
     field.run(Span::from_min(2));
@@ -273,7 +273,7 @@ fn machine_that_its_group_or_provider_has_in_hand_is_left_to_it() {
 /// Port security is off, so that its port can carry no group, and the machine served so for two hours. Its kubelet dies, and just
 /// after that the API server is away for a minute and a half, or we are restarted.
 #[test]
-fn sight_that_broke_after_the_machine_went_unsays_no_service_before_that() {
+fn service_without_group_still_counts_after_loss_of_sight() {
     for how in ["nothing", "blind", "restart", "rotated"] {
         let mut field = Field::new(roster()).populate(10);
         let port = field.ports.get_mut("i004").unwrap();
@@ -310,7 +310,7 @@ fn away_without_its_group() -> Field {
 /// Its group slips off, and it is away with it, until nothing more is tried for the group. It is Ready for three minutes, and
 /// away again (4303138): that it lacked its group long before says nothing of how long it served without one.
 #[test]
-fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
+fn machine_without_group_is_kept_after_a_moment_of_ready() {
     let mut field = away_without_its_group();
     let group = field.case("i004", FaultKind::GroupMissing).expect("its group is missing");
     assert!(group.incident.given_up, "{:?}", field.calls);
@@ -326,7 +326,7 @@ fn machine_that_was_ready_for_a_moment_has_not_served_without_its_group() {
 /// Its group slips off, and it is away with it, until nothing more is tried for the group. Hours later its Node is deleted: the
 /// new incident knows since when the machine has been away, also in a ledger that was rotated since (hunt, seed 4600008).
 #[test]
-fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group() {
+fn away_machine_without_group_is_kept_when_its_node_is_deleted() {
     for how in ["nothing", "restart", "rotated"] {
         let mut field = away_without_its_group();
         field.nodes.remove("i004");
@@ -348,7 +348,7 @@ fn machine_that_lost_its_node_while_it_was_away_has_not_served_without_its_group
 /// A machine is away, our clock is set back by hours, perhaps while no process runs, and then the machine loses its group, which
 /// we may not put back. It did not serve without the group; later processes know it, too (hunt, seed 5102007).
 #[test]
-fn machine_that_lost_its_group_after_our_clock_went_back_has_not_served_without_it() {
+fn away_machine_losing_group_after_clock_set_back_is_kept() {
     for how in ["nothing", "restart", "rotated", "set back between two processes", "the same, rotated"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.now = field.now + min(150);
@@ -382,7 +382,7 @@ fn machine_that_lost_its_group_after_our_clock_went_back_has_not_served_without_
 /// A machine serves without its group for hours, which we may not put back, or cannot. Then its kubelet dies. One that lost its
 /// group a moment before is another matter.
 #[test]
-fn machine_whose_group_we_may_not_put_back_is_repaired_all_the_same() {
+fn machine_that_served_for_hours_without_group_is_rebooted() {
     let outcomes = [
         Outcome::Denied { text: "403: policy".into() },
         Outcome::Refused { text: "409".into() },

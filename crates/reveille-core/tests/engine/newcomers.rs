@@ -13,7 +13,7 @@ use super::steps::{made, min, roster_with, set};
 
 /// The Node of a successor registers, and is not Ready before its network is there. Meanwhile we are restarted.
 #[test]
-fn successor_whose_node_was_not_ready_yet_at_a_restart_proves_its_replacement() {
+fn successor_unready_at_restart_proves_its_replacement() {
     for (restart, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -38,7 +38,7 @@ fn successor_whose_node_was_not_ready_yet_at_a_restart_proves_its_replacement() 
 
 /// The same, where three replacements are counted against the pool. The machine that was made since is well for hours.
 #[test]
-fn pool_whose_successor_was_not_ready_yet_at_a_restart_is_repaired_again() {
+fn successor_unready_at_restart_clears_failures_of_its_pool() {
     for restart in [false, true] {
         let mut field = three_failed_replacements();
         is_made(&mut field, "new1");
@@ -57,7 +57,7 @@ fn pool_whose_successor_was_not_ready_yet_at_a_restart_is_repaired_again() {
 /// A machine that was made in our sight has served for hours before anything was counted. A person takes its marks off and puts
 /// them back: it proves nothing of the pool's template.
 #[test]
-fn machine_that_had_joined_and_comes_back_into_sight_is_no_newcomer() {
+fn remarked_machine_that_had_joined_clears_no_pool_failures() {
     for restart in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(5));
@@ -78,7 +78,7 @@ fn machine_that_had_joined_and_comes_back_into_sight_is_no_newcomer() {
 
 /// The same of one replacement that waits for its successor.
 #[test]
-fn machine_that_had_joined_and_comes_back_into_sight_proves_no_replacement() {
+fn remarked_machine_that_had_joined_proves_no_replacement() {
     for restart in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(5));
@@ -102,7 +102,7 @@ fn machine_that_had_joined_and_comes_back_into_sight_proves_no_replacement() {
 /// Joining may take for ever. A machine that was made in our sight has served for an hour. A person takes its marks off, its
 /// kubelet stops, and the marks are put back: it had joined, and is not joining still.
 #[test]
-fn machine_that_was_made_in_sight_and_comes_back_silent_is_repaired() {
+fn joined_machine_remarked_while_silent_is_repaired() {
     let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));
     for (id, restart) in [("i001", false), ("old", true), ("old", false)] {
         let mut field = Field::new(wanted()).populate(10);
@@ -126,7 +126,7 @@ fn machine_that_was_made_in_sight_and_comes_back_silent_is_repaired() {
 /// Joining may take for ever. The Node of a new machine is not Ready yet, which it may be for as long as it takes; we are
 /// restarted, and it counts as one that had served.
 #[test]
-fn machine_that_joins_for_as_long_as_it_takes_is_not_rebooted_after_a_restart() {
+fn machine_joining_without_deadline_is_kept_after_restart() {
     let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));
     for restart in [false, true] {
         let mut field = Field::new(wanted()).populate(10);
@@ -143,7 +143,7 @@ fn machine_that_joins_for_as_long_as_it_takes_is_not_rebooted_after_a_restart() 
     }
 }
 
-/// As `machine_that_had_joined_and_comes_back_into_sight_is_no_newcomer`: its cell denies it, its Node goes, and both come back.
+/// As `remarked_machine_that_had_joined_clears_no_pool_failures`: its cell denies it, its Node goes, and both come back.
 #[test]
 fn machine_that_its_cell_denied_for_a_while_is_no_newcomer() {
     for id in ["i005", "old"] {

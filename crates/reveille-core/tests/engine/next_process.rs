@@ -135,9 +135,11 @@ fn facts(record: &Record) -> Vec<String> {
         Record::Closed { incident, verdict, .. } => vec![format!("{incident:?} is closed: {verdict:?}")],
         Record::Kept { incident, until, .. } => vec![format!("{incident:?} is kept until {until:?}")],
         Record::GivenUp { incident, .. } => vec![format!("{incident:?} is given up")],
-        Record::CarriedOver { incident, rung, tries, outlasted, .. } => {
+        Record::CarriedOver { incident, repair_step, tries, outlasted, .. } => {
             let outlasted = outlasted.is_some();
-            vec![format!("{incident:?} is at step {rung}, try {tries}, well for its dwell: {outlasted}")]
+            vec![format!(
+                "{incident:?} is at step {repair_step}, try {tries}, well for its dwell: {outlasted}"
+            )]
         }
         Record::FaultSeen { pool, instance, fault, .. } => {
             vec![format!("{pool:?} had {fault:?} at {instance:?}")]

@@ -203,7 +203,7 @@ fn doubt_that_begins_with_cloud_listing_asks_nothing() {
 /// An operator deletes a machine while no process runs. The next one asks the cloud for it before its first list of nodes has
 /// come, and cannot use the answer: it asks again as soon as that list is there, and not at the next full listing.
 #[test]
-fn machine_that_went_meanwhile_is_asked_for_again_with_the_first_nodes() {
+fn machine_deleted_before_start_is_read_again_with_first_nodes() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.delete_machine("i003");

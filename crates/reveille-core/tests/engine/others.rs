@@ -120,7 +120,7 @@ fn pool_of_others_is_left_alone_for_as_long_again_after_a_sleep() {
 
 /// The same over the time between two processes.
 #[test]
-fn pool_of_others_is_left_alone_for_as_long_again_after_a_gap_between_two_processes() {
+fn pool_changed_by_others_rests_as_long_after_process_gap() {
     for gap in [30, 120] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -141,7 +141,7 @@ fn pool_of_others_is_left_alone_for_as_long_again_after_a_gap_between_two_proces
 
 /// Others scale the pool all day, and we sleep for an hour each two hours: a dead machine of it is repaired all the same.
 #[test]
-fn dead_machine_of_a_pool_that_others_scale_all_day_is_repaired_although_we_sleep() {
+fn dead_machine_is_repaired_in_scaled_pool_despite_our_sleeps() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     set(&mut field, ONE, Ready::Unknown);
@@ -167,7 +167,7 @@ fn dead_machine_of_a_pool_that_others_scale_all_day_is_repaired_although_we_slee
 /// Others delete a machine of the pool each five minutes. That blocks the repair of a dead one for an hour at most, also where
 /// the ledger is rotated in that hour and the controller restarted.
 #[test]
-fn deletions_by_others_hold_a_pool_for_an_hour_at_most_over_a_rotation() {
+fn foreign_deletions_hold_pool_at_most_an_hour_over_rotation() {
     for how in ["nothing", "restart", "rotated"] {
         let mut field = Field::new(without_rejoin()).populate(30);
         field.run(min(20));
@@ -209,7 +209,7 @@ fn in_a_crash_loop(mut field: Field, lives: Span, rotated: bool) -> (Vec<String>
 /// Another controller let go of the roster, and a machine is dead. We are restarted each twenty minutes: the pool is left to that
 /// controller's last acts for ever.
 #[test]
-fn dead_machine_is_repaired_after_a_handover_although_we_crash_each_twenty_minutes() {
+fn dead_machine_is_repaired_in_crash_loop_after_handover() {
     for (handover, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -229,7 +229,7 @@ fn dead_machine_is_repaired_after_a_handover_although_we_crash_each_twenty_minut
 
 /// The same after a rollout that ended long ago.
 #[test]
-fn dead_machine_is_repaired_after_a_rollout_although_we_crash_each_twenty_minutes() {
+fn dead_machine_is_repaired_in_crash_loop_after_rollout() {
     for (rolled, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -247,7 +247,7 @@ fn dead_machine_is_repaired_after_a_rollout_although_we_crash_each_twenty_minute
 /// One node of the pool has had another version for years. A dead machine was never repaired where we are restarted each 25
 /// minutes: each process took that for a rollout, and waited for half an hour.
 #[test]
-fn dead_machine_of_a_pool_with_two_versions_is_repaired_although_we_are_restarted() {
+fn dead_machine_in_two_version_pool_is_repaired_over_restarts() {
     for (two, every, rotated) in [(false, 25, false), (true, 60, false), (true, 25, false), (true, 25, true)]
     {
         let mut field = Field::new(without_rejoin()).populate(10);
@@ -275,7 +275,7 @@ fn dead_machine_of_a_pool_with_two_versions_is_repaired_although_we_are_restarte
 /// no later one names it. Its log of actions, which is read before a reboot, tells; then the machine itself is asked for (seed
 /// 5701372). One whose deletion the cloud gave up runs, and is repaired.
 #[test]
-fn machine_whose_log_names_a_deletion_is_read_before_it_is_rebooted() {
+fn machine_with_logged_deletion_is_read_before_its_reboot() {
     for goes in [true, false] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -294,10 +294,10 @@ fn machine_whose_log_names_a_deletion_is_read_before_it_is_rebooted() {
     }
 }
 
-/// As `machine_whose_log_names_a_deletion_is_read_before_it_is_rebooted`, and the read of the machine fails, as everything of
+/// As `machine_with_logged_deletion_is_read_before_its_reboot`, and the read of the machine fails, as everything of
 /// the part of its cloud that is away: three reads that failed were evidence enough.
 #[test]
-fn machine_whose_log_names_a_deletion_and_that_cannot_be_read_is_not_rebooted() {
+fn unreadable_machine_with_logged_deletion_is_not_rebooted() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     field.unnamed.push("i004".to_owned());

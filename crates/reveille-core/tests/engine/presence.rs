@@ -49,7 +49,7 @@ fn a_machine_that_joins_late_is_left_alone() {
 }
 
 #[test]
-fn a_node_deleted_beside_a_living_instance_is_vanished_and_never_replaced_first() {
+fn node_deleted_beside_live_instance_is_vanished_not_replaced() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.nodes.remove("i003");
@@ -73,7 +73,7 @@ fn a_ghost_is_cleaned_up_only_when_its_instance_is_denied_twice() {
 }
 
 #[test]
-fn an_errored_instance_is_replaced_once_with_its_fault_as_evidence() {
+fn errored_instance_with_a_fault_is_deleted_once() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.add_machine("bad", false);
@@ -96,7 +96,7 @@ fn stuck_deleting_is_told_once_and_not_deleted_again() {
 }
 
 #[test]
-fn a_machine_that_lost_its_marks_and_got_them_back_is_no_newcomer() {
+fn machine_that_lost_and_regained_its_marks_is_no_newcomer() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     let marks = field.instances["i005"].marks.clone();
@@ -111,7 +111,7 @@ fn a_machine_that_lost_its_marks_and_got_them_back_is_no_newcomer() {
 
 /// The registration server forgets a machine a day after it was told that it is gone; its certificate is worth nothing then.
 #[test]
-fn a_machine_that_never_joined_and_was_denied_is_said_to_be_back_as_soon_as_it_is_listed() {
+fn denied_new_machine_is_recorded_as_back_once_listed() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.add_machine("new", false);
@@ -148,7 +148,7 @@ fn a_bare_record_of_a_cell_that_is_down_unsays_nothing() {
 }
 
 #[test]
-fn the_first_of_an_allowance_of_one_is_not_counted_against_itself() {
+fn fault_limit_of_one_allows_exactly_one_deletion() {
     let mut roster = roster();
     roster.limits.same_fault_stops_at = 1;
     let mut field = Field::new(roster).populate(10);
@@ -167,7 +167,7 @@ fn the_first_of_an_allowance_of_one_is_not_counted_against_itself() {
 }
 
 #[test]
-fn a_reboot_after_which_the_machine_registers_mended_its_not_joining() {
+fn registration_after_reboot_closes_never_joined_as_mended() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     field.add_machine("new", false);
@@ -183,7 +183,7 @@ fn a_reboot_after_which_the_machine_registers_mended_its_not_joining() {
 
 /// Whether a node that is not Ready at first sight is joining or was Ready once, a new process does not know.
 #[test]
-fn a_node_that_was_never_seen_ready_gets_the_wider_of_both_deadlines() {
+fn node_never_seen_ready_gets_the_longer_deadline() {
     for (not_ready_min, join_min) in [(5, 15), (40, 15)] {
         let mut roster = roster();
         let deadlines = &mut roster.pools.values_mut().next().unwrap().deadlines;
@@ -202,7 +202,7 @@ fn a_node_that_was_never_seen_ready_gets_the_wider_of_both_deadlines() {
 /// The lists of nodes are old, and those of leases are not: a machine that joined meanwhile seems to have no Node. Nodes are
 /// often called by the qualified name of their host.
 #[test]
-fn machine_whose_lease_is_renewed_has_a_kubelet_whatever_the_node_list_says() {
+fn machine_with_renewed_lease_is_kept_though_node_is_unlisted() {
     for name in ["node-new", "node-new.prod.example.internal"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
@@ -226,8 +226,7 @@ fn lease_of_a_name_that_no_node_has_holds_no_machine_for_ever() {
         field.run(Span::from_min(5));
         field.add_machine("new", false);
         for number in 0..24 * 6 {
-            field.unlisted_leases =
-                vec![format!("node-new.of-somebody-else-{}", number % names).as_str().into()];
+            field.unlisted_leases = vec![format!("node-new.of-another-{}", number % names).as_str().into()];
             field.run(Span::from_min(10));
         }
         assert!(field.destructive_calls() > 0, "held for a day by a lease that belongs to no Node");
@@ -236,7 +235,7 @@ fn lease_of_a_name_that_no_node_has_holds_no_machine_for_ever() {
 
 /// It serves for a day although its cloud shows it in ERROR (a live migration that failed), and is rebooted from within.
 #[test]
-fn machine_in_error_that_served_for_a_day_has_the_time_of_a_reboot_from_within() {
+fn errored_machine_that_served_gets_time_for_its_own_reboot() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
@@ -260,7 +259,7 @@ fn serves_in_error() -> Field {
 /// It reboots by itself, and was deleted meanwhile: a process that began a moment ago, or slept, took its ERROR for new, and so
 /// did one that saw its Node go.
 #[test]
-fn machine_that_served_in_error_has_the_time_of_any_other_when_it_reboots() {
+fn errored_serving_machine_gets_normal_time_when_it_reboots() {
     for how in ["it goes on", "another process", "a pause of ours"] {
         for gone in [false, true] {
             let mut field = serves_in_error();
@@ -289,7 +288,7 @@ fn machine_that_served_in_error_has_the_time_of_any_other_when_it_reboots() {
 /// The machine's Node went while no process ran: the controller does not know when, nor whether the machine served until
 /// then.
 #[test]
-fn machine_in_error_whose_node_went_unseen_has_the_time_of_any_other() {
+fn errored_machine_with_unseen_node_loss_gets_normal_time() {
     let mut field = serves_in_error();
     field.nodes.remove("i004");
     let mut field = field.restarted(roster());

@@ -114,7 +114,7 @@ fn evidence_of_a_cloud_that_is_not_believed_is_read_when_it_is() {
 /// A client that may create Nodes lets one name an instance of which the cloud's answer cannot be read (`openstack:///detail`).
 /// It was asked for each ten seconds for as long as its Node was there: 2,160 times in six hours, for each such Node.
 #[test]
-fn instance_of_a_made_up_node_is_asked_for_less_and_less_while_its_reads_fail() {
+fn failing_reads_of_a_made_up_nodes_instance_back_off() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     let mut node = node("detail", Ready::Unknown);

@@ -68,7 +68,7 @@ fn reboot_that_was_in_vain_is_counted_once_by_the_next_process() {
 /// A reboot brings the Node back for half a minute, and then it is not Ready again: that was its one try, and the power cycle is
 /// next. The ledger is rotated, the first reboot is judged to have been in vain, and we are restarted.
 #[test]
-fn reboot_that_lapsed_before_a_rotation_is_counted_once_by_the_next_process() {
+fn reboot_lapsed_before_rotation_is_counted_once_after_restart() {
     for how in ["nothing", "restart", "rotation, restart"] {
         let mut field = rebooted(how);
         field.run(min(2));

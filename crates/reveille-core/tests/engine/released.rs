@@ -41,7 +41,7 @@ fn has_the_time_of_a_boot(mut field: Field, what: &str) {
 /// A person's resize, or their rebuild of a machine whose Node is gone, took 20 minutes. We restart a moment after it, or our
 /// clock is set ahead.
 #[test]
-fn machine_that_was_given_back_before_a_restart_or_a_jump_has_the_time_of_a_boot() {
+fn machine_returned_before_restart_or_jump_gets_time_to_boot() {
     for (action, fails) in [("resize", true), ("rebuild", false)] {
         for how in ["nothing", "restart", "rotated", "jump"] {
             let mut field = Field::new(roster()).populate(10);
@@ -142,7 +142,7 @@ fn keep(field: &mut Field, way: &str, on: bool) {
 /// A person has it to themselves for an hour, and it is off, or a reboot of ours never ended on its dead host. When they let go
 /// of it they work on. It was started, or deleted, 20 s later.
 #[test]
-fn machine_that_a_person_lets_go_of_in_any_state_has_the_time_of_a_boot() {
+fn machine_released_in_any_state_gets_time_to_boot() {
     for way in ["annotation", "lock", "command", "marks"] {
         for is in [InstanceState::Stopped, InstanceState::Rebooting] {
             let mut field = Field::new(without_rejoin()).populate(10);
@@ -169,7 +169,7 @@ fn machine_that_a_person_lets_go_of_in_any_state_has_the_time_of_a_boot() {
 
 /// The same for one that is stuck in its build.
 #[test]
-fn machine_that_is_unlocked_while_it_is_built_has_the_time_of_a_boot() {
+fn machine_unlocked_while_building_gets_time_to_boot() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     field.add_machine("new", false);
@@ -186,7 +186,7 @@ fn machine_that_is_unlocked_while_it_is_built_has_the_time_of_a_boot() {
 /// restarted, or our clock is set ahead; its Node is silent only then. A command may be over while no process runs, as a pause in
 /// the roster is by a restart.
 #[test]
-fn machine_that_a_person_let_go_of_before_a_restart_has_the_time_of_a_boot() {
+fn machine_released_just_before_restart_gets_time_to_boot() {
     for way in ["annotation", "lock", "command", "command while no process ran", "roster", "marks"] {
         for how in ["nothing", "restart", "restart twice", "rotated", "jump"] {
             let needs_restart = matches!(way, "command while no process ran" | "roster");
@@ -231,7 +231,7 @@ fn machine_that_a_person_let_go_of_before_a_restart_has_the_time_of_a_boot() {
 /// A pause or a lock that stands over many restarts is over once: its machines are not left alone for as long as we are
 /// restarted.
 #[test]
-fn machine_whose_pause_or_lock_is_over_is_repaired_although_we_are_restarted_each_five_minutes() {
+fn ended_pause_or_lock_allows_repair_despite_frequent_restarts() {
     for way in ["command", "annotation", "lock"] {
         let mut field = Field::new(without_rejoin()).populate(10);
         keep(&mut field, way, true);
@@ -261,7 +261,7 @@ fn machine_whose_pause_or_lock_is_over_is_repaired_although_we_are_restarted_eac
 /// A person asks for a repair of a machine that is locked, reboots it from inside and unlocks it, and we are restarted then:
 /// their request was before that.
 #[test]
-fn machine_that_was_unlocked_after_a_request_has_the_time_of_a_boot_over_a_restart() {
+fn machine_unlocked_after_request_gets_boot_time_over_restart() {
     for restarts in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -316,18 +316,18 @@ fn is_let_go_of_while_no_process_runs(ways: &[&str]) {
 }
 
 #[test]
-fn machine_whose_marks_are_put_back_while_no_process_runs_has_the_time_of_a_boot() {
+fn machine_remarked_while_no_process_runs_gets_time_to_boot() {
     is_let_go_of_while_no_process_runs(&["marks"]);
 }
 
 #[test]
-fn machine_whose_pause_or_lock_ends_while_no_process_runs_has_the_time_of_a_boot() {
+fn pause_or_lock_ending_while_no_process_runs_gives_boot_time() {
     is_let_go_of_while_no_process_runs(&["annotation", "lock"]);
 }
 
 /// They unlock it after our start, and its cloud cannot be read in the hour after that: they may have done so a moment ago.
 #[test]
-fn machine_that_is_unlocked_before_its_cloud_is_read_has_the_time_of_a_boot() {
+fn machine_unlocked_before_its_cloud_is_read_gets_time_to_boot() {
     let mut field = Field::new(without_rejoin()).populate(10);
     field.run(min(20));
     keep(&mut field, "lock", true);
@@ -348,7 +348,7 @@ fn machine_that_is_unlocked_before_its_cloud_is_read_has_the_time_of_a_boot() {
 /// A program drains a Node for a person, who pauses it as well. Both end, at once or the pause first, while we look or while no
 /// process runs.
 #[test]
-fn machine_whose_pause_ends_beside_another_sign_has_the_time_of_a_boot() {
+fn pause_ending_beside_another_sign_gives_time_to_boot() {
     for stays in [false, true] {
         for how in ["nothing", "restart", "rotated"] {
             let mut field = Field::new(without_rejoin()).populate(10);
@@ -379,7 +379,7 @@ fn machine_whose_pause_ends_beside_another_sign_has_the_time_of_a_boot() {
 /// A person takes the pool's tag alone off a machine to save it (the cluster's stays), works on it, and puts the tag back: it
 /// boots then, or is off. They do so while we run, or while no process runs.
 #[test]
-fn machine_whose_tag_of_the_pool_is_put_back_has_the_time_of_a_boot() {
+fn machine_with_restored_pool_tag_gets_time_to_boot() {
     let mut early = Vec::new();
     for is in [InstanceState::Active, InstanceState::Stopped] {
         for how in
@@ -420,7 +420,7 @@ fn machine_whose_tag_of_the_pool_is_put_back_has_the_time_of_a_boot() {
 /// A person puts a machine of an Auto Scaling group into standby, reboots it from inside, and takes it out of standby while it
 /// boots: at once, by way of the phase that new machines have as well, or while no process runs.
 #[test]
-fn machine_that_leaves_standby_while_it_boots_has_the_time_of_a_boot() {
+fn machine_leaving_standby_during_boot_gets_time_to_boot() {
     for how in ["at once", "by way of Pending", "while no process runs", "rotated, while no process runs"] {
         let is = |field: &mut Field, phase: GroupPhase, word: &str| {
             let group = OwnerGroup { name: "asg".into(), phase, word: word.into(), protected: false };
@@ -453,7 +453,7 @@ fn machine_that_leaves_standby_while_it_boots_has_the_time_of_a_boot() {
 /// A person has a Node drained by the Node Maintenance Operator, works on the machine, and ends the maintenance while it boots:
 /// it was silent by then, or reboots a moment later.
 #[test]
-fn machine_whose_maintenance_ends_while_it_boots_has_the_time_of_a_boot() {
+fn machine_leaving_maintenance_during_boot_gets_time_to_boot() {
     for is_silent in [true, false] {
         for how in ["while we run", "while no process runs", "rotated, while no process runs"] {
             let mut field = Field::new(without_rejoin()).populate(10);

@@ -61,7 +61,7 @@ fn no_event_unsays_that_a_node_was_cordoned_when_it_was_deleted() {
     let told = [
         ("DeletingNode", "cloud-node-lifecycle-controller"),
         ("NodeSchedulable", "kubelet"),
-        ("NodeSchedulable", "anybody"),
+        ("NodeSchedulable", "other-client"),
     ];
     for (reason, reporter) in told {
         for minutes in [None, Some(0), Some(60)] {
@@ -116,7 +116,7 @@ fn node_uncordoned_before_its_deletion_is_vanished() {
 
 /// The watch was away while a person drained the node and deleted it: no list showed it cordoned.
 #[test]
-fn drain_that_fell_into_a_gap_of_the_watch_is_known_by_what_the_kubelet_said() {
+fn kubelet_event_proves_drain_missed_in_a_watch_gap() {
     for uncordoned in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
@@ -139,7 +139,7 @@ fn drain_that_fell_into_a_gap_of_the_watch_is_known_by_what_the_kubelet_said() {
 
 /// The same for a machine in ERROR: the operator who drained it is at work on it (seed 3600191).
 #[test]
-fn drain_of_a_machine_in_error_is_known_by_what_the_kubelet_said() {
+fn kubelet_event_proves_drain_of_an_errored_machine() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.instances.get_mut("i003").unwrap().state = InstanceState::Errored;
@@ -165,7 +165,7 @@ fn node_that_never_answered_does_not_unsay_a_drain() {
 
 /// It is drained and deleted while its marks are off for a while: known when they are back.
 #[test]
-fn cordoned_node_that_is_deleted_while_its_machine_has_no_marks_was_removed_on_purpose() {
+fn cordoned_node_of_unmarked_machine_was_removed_on_purpose() {
     for restarts in [false, true] {
         let mut field = cordoned();
         let marks = std::mem::take(&mut field.instances.get_mut("i003").unwrap().marks);
@@ -184,7 +184,7 @@ fn cordoned_node_that_is_deleted_while_its_machine_has_no_marks_was_removed_on_p
 }
 
 /// Machines that people took away on purpose are in this state then.
-fn freeze_nobody(state: InstanceState) {
+fn freeze_none(state: InstanceState) {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     for id in ["i005", "i006", "i007", "i008"] {
@@ -203,18 +203,18 @@ fn freeze_nobody(state: InstanceState) {
 
 /// They are not expected, and keep no other from its repair.
 #[test]
-fn machines_that_left_and_are_stopped_freeze_nobody() {
-    [InstanceState::Active, InstanceState::Stopped].into_iter().for_each(freeze_nobody);
+fn departed_machines_that_are_stopped_freeze_no_repair() {
+    [InstanceState::Active, InstanceState::Stopped].into_iter().for_each(freeze_none);
 }
 
 #[test]
-fn machines_that_left_and_are_in_error_freeze_nobody() {
-    freeze_nobody(InstanceState::Errored);
+fn departed_machines_in_error_freeze_no_repair() {
+    freeze_none(InstanceState::Errored);
 }
 
 /// A Node was drained and deleted once, and came back. Months later it vanishes while no process runs.
 #[test]
-fn machine_that_came_back_after_a_drain_is_repaired_by_the_next_process_too() {
+fn machine_back_after_drain_is_repaired_after_restart_too() {
     for (restarts, rotated) in [(false, false), (true, true), (true, false)] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
@@ -261,7 +261,7 @@ fn node_whose_deletion_does_not_end_is_told() {
 /// A person drains a Node, deletes it and keeps the machine. Later etcd is restored from a backup from before that: the same
 /// object, uid and all, is there again, as it was before the cordon. Its kubelet is stopped, so that it falls silent.
 #[test]
-fn machine_that_was_drained_is_left_alone_although_a_restored_etcd_brings_its_node_back() {
+fn drained_machine_is_left_alone_when_etcd_restores_its_node() {
     for (backed_up_ready, restarts) in [(true, false), (false, false), (true, true), (false, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -289,7 +289,7 @@ fn machine_that_was_drained_is_left_alone_although_a_restored_etcd_brings_its_no
 /// the machine. Then etcd is restored from a backup from before the second registration: the first object is there again. It is
 /// another one than the one that went, and no kubelet wrote it.
 #[test]
-fn machine_that_was_drained_is_left_alone_although_a_backup_brings_back_an_older_object() {
+fn drained_machine_is_left_alone_when_backup_has_older_object() {
     for registered_twice in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -318,7 +318,7 @@ fn machine_that_was_drained_is_left_alone_although_a_backup_brings_back_an_older
 /// The same object comes back and falls silent. The restore did not satisfy, and the same backup is restored a second time: it is
 /// Ready once more, as it was then, and no kubelet wrote that. Its lease is not renewed; that of another backup is another one.
 #[test]
-fn machine_that_was_drained_is_left_alone_although_its_backup_is_restored_twice() {
+fn drained_machine_is_left_alone_when_backup_is_restored_twice() {
     for (twice, another) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -345,7 +345,7 @@ fn machine_that_was_drained_is_left_alone_although_its_backup_is_restored_twice(
 
 /// The Nodes of four machines go together, and a newer backup brings them back: that of a machine which has been off since, too.
 #[test]
-fn machine_whose_node_was_lost_with_others_is_left_alone_although_a_restored_etcd_brings_it_back() {
+fn machine_lost_with_others_is_left_alone_after_etcd_restore() {
     for restarts in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -368,7 +368,7 @@ fn machine_whose_node_was_lost_with_others_is_left_alone_although_a_restored_etc
 /// A machine that was drained comes back for good: its kubelet registers again, or goes on with the object of the backup. From
 /// then on it is repaired as any other.
 #[test]
-fn machine_that_was_drained_is_repaired_once_its_kubelet_was_seen_to_live_again() {
+fn drained_machine_is_repaired_once_its_kubelet_lives_again() {
     for (registers, serves, restarts) in [
         (true, true, false),
         (true, false, false),
@@ -404,7 +404,7 @@ fn machine_that_was_drained_is_repaired_once_its_kubelet_was_seen_to_live_again(
 /// A machine's marks are off, and its Node is lost. A machine of another owner has a Node of the same name for a while, which is
 /// drained and deleted. Then the marks are back: its own Node did not leave on purpose.
 #[test]
-fn node_of_another_machine_of_the_same_name_takes_no_machine_away_that_is_out_of_sight() {
+fn foreign_node_of_same_name_removes_no_unmarked_machine() {
     for cordoned in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(12);
         field.run(min(20));

@@ -44,7 +44,7 @@ fn three_late_successors() -> Field {
 
 /// Nothing but a proved replacement ended the count, and no replacement was made for it.
 #[test]
-fn pool_whose_successors_came_late_and_are_well_is_repaired_again() {
+fn pool_with_late_healthy_successors_is_repaired_again() {
     for restarts in [false, true] {
         let mut field = three_late_successors();
         if restarts {
@@ -65,7 +65,7 @@ fn pool_whose_successors_came_late_and_are_well_is_repaired_again() {
 /// A machine that was there before the count says nothing of what is made since, nor does one that has not answered for its
 /// dwell.
 #[test]
-fn what_is_counted_against_a_pool_stays_until_a_later_newcomer_is_well() {
+fn pool_failure_count_stays_until_a_later_newcomer_is_healthy() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     is_made(&mut field, "before");
@@ -114,7 +114,7 @@ fn one_newcomer_proves_one_replacement() {
 
 /// A deletion that was answered with 504 and did nothing; an operator took the marks off to save the machine.
 #[test]
-fn machine_that_an_operator_saved_was_not_replaced_whichever_process_looks() {
+fn machine_saved_by_operator_is_never_judged_as_replaced() {
     for rotations in [0, 1, 2] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
@@ -141,7 +141,7 @@ fn machine_that_an_operator_saved_was_not_replaced_whichever_process_looks() {
 
 /// More than are remembered close while a replacement is being proved.
 #[test]
-fn replay_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
+fn replay_keeps_unproved_replacement_among_many_closed_records() {
     let mut field = Field::new(roster()).populate(320);
     field.run(Span::from_min(5));
     fails(&mut field, "i004");
@@ -166,7 +166,7 @@ fn is_repaired_again(field: &mut Field, what: &str) {
 }
 
 #[test]
-fn pool_whose_successors_came_while_no_process_ran_is_repaired_again() {
+fn pool_with_successors_made_in_process_gap_is_repaired_again() {
     for restarts in [1, 2] {
         let mut field = three_failed_replacements();
         field.now = field.now + Span::from_min(1);
@@ -184,7 +184,7 @@ fn pool_whose_successors_came_while_no_process_ran_is_repaired_again() {
 }
 
 #[test]
-fn pool_whose_successors_joined_just_before_a_restart_is_repaired_again() {
+fn pool_with_successors_joined_at_restart_is_repaired_again() {
     for rotated in [false, true] {
         let mut field = three_failed_replacements();
         for id in ["new1", "new2", "new3"] {
@@ -251,7 +251,7 @@ fn replacement_that_helped_counts_as_such_beside_a_scale_down() {
 }
 
 #[test]
-fn successor_that_joined_just_before_a_restart_proves_its_replacement() {
+fn successor_joined_just_before_restart_proves_replacement() {
     for (restart, rotated) in [(false, false), (true, false), (true, true)] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));
@@ -279,7 +279,7 @@ fn successor_that_joined_just_before_a_restart_proves_its_replacement() {
 /// replaced, and a process begins. The one that came hours before was taken for the successor: nothing counted against the pool
 /// any more, and a fourth machine was deleted for one fault (seed 5809487).
 #[test]
-fn machine_that_joined_before_a_replacement_does_not_prove_it_to_the_next_process() {
+fn earlier_newcomer_proves_no_later_replacement_after_restart() {
     for rotated in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));

@@ -13,7 +13,7 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::budget::Phase;
 use reveille_core::record::{Domain, Record};
-use reveille_core::remedies::{DeleteInstance, Reboot, Rung, SetPortGroups, ladder};
+use reveille_core::remedies::{DeleteInstance, Reboot, RepairStep, SetPortGroups, escalation};
 
 use super::fixture::{Field, node, roster};
 use super::next_process::Ledger;
@@ -104,20 +104,20 @@ fn a_rotated_ledger_keeps_the_counts() {
         field.records = field.state.checkpoint();
         field = restarted(field);
     }
-    let tried = field.state.context().book.tried()[&Rung::SetGroups];
+    let tried = field.state.context().book.tried()[&RepairStep::SetGroups];
     assert_eq!((tried.requested, tried.verified), (3, 3));
     field.deaf = true;
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     field.run(Span::from_s(50));
     field.records = field.state.checkpoint();
-    let tried = restarted(field).state.context().book.tried()[&Rung::SetGroups];
+    let tried = restarted(field).state.context().book.tried()[&RepairStep::SetGroups];
     assert_eq!((tried.requested, tried.verified), (3, 3), "what is under way is counted when it is over");
 }
 
 /// The cloud has another name in the roster of the next process: what the ledger knows of its machines would protect no
 /// machine.
 #[test]
-fn cloud_that_the_roster_does_not_name_any_more_is_told_and_forgotten_on_demand() {
+fn cloud_missing_from_roster_is_reported_and_can_be_forgotten() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
@@ -185,7 +185,7 @@ fn a_fenced_engine_acts_no_more() {
 }
 
 #[test]
-fn a_whole_fleet_that_joins_at_once_is_spread_over_records_that_a_ledger_can_take() {
+fn joins_of_a_whole_fleet_are_split_into_bounded_records() {
     let mut field = Field::new(roster()).populate(2_500);
     field.run(Span::from_s(30));
     let joined = |records: &[Record]| -> Vec<usize> {
@@ -217,7 +217,7 @@ fn died_while_deleting(state: InstanceState) -> Field {
 
 /// The fresh read for the verdict came first and still saw it going, or nothing of it; the first listing lacks it.
 #[test]
-fn a_machine_that_went_before_the_first_listing_is_known_to_be_gone() {
+fn machine_gone_before_the_first_listing_has_no_open_incident() {
     for seen in [Some(InstanceState::Deleting), Some(InstanceState::Gone), None] {
         let mut field = died_while_deleting(seen.unwrap_or(InstanceState::Deleting));
         field.now = field.now + Span::from_s(1);
@@ -286,7 +286,7 @@ fn a_checkpoint_keeps_what_limits_the_next_step() {
     let begun = |field: &Field| field.state.context().book.begun().collect::<Vec<_>>();
     let stands = |field: &Field| {
         let case = field.case("i002", FaultKind::GroupMissing).unwrap();
-        (case.incident.rung, case.incident.tries, case.incident.not_before)
+        (case.incident.repair_step, case.incident.tries, case.incident.not_before)
     };
     assert!(!begun(&field).is_empty() && stands(&field).1 > 1, "{:?} {:?}", begun(&field), stands(&field));
     let how = field.next_begins();
@@ -339,7 +339,7 @@ fn away_after_a_deletion(away: Span, meanwhile: impl FnOnce(&mut Field)) -> Fiel
 }
 
 #[test]
-fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
+fn successor_made_while_no_process_ran_proves_replacement() {
     let vain = |field: &Field| {
         field.state.context().book.fault_count(
             Time::from_ms(0),
@@ -370,7 +370,7 @@ fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
 
 /// A call failed, and another process takes the lead whose clock is minutes ahead: by that clock the backoff would be over.
 #[test]
-fn a_backoff_is_not_over_because_the_next_process_has_a_clock_ahead() {
+fn backoff_is_kept_when_the_next_process_has_a_fast_clock() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
     (field.deaf, field.fails) = (true, true);
@@ -393,7 +393,7 @@ fn a_backoff_is_not_over_because_the_next_process_has_a_clock_ahead() {
 
 /// Names are given again: what is told of a node that went says nothing of a machine of its name that no ledger knows.
 #[test]
-fn a_machine_that_no_ledger_knows_is_not_the_one_that_events_speak_of() {
+fn event_of_a_gone_node_is_not_matched_to_unknown_namesake() {
     let mut field = Field::new(roster()).populate(5);
     field.run(Span::from_min(2));
     let how = Restored {
@@ -419,14 +419,14 @@ fn a_machine_that_no_ledger_knows_is_not_the_one_that_events_speak_of() {
 
 /// Two repairs were being proved in one domain, and the later one was: the earlier one's failure counts for the next process.
 #[test]
-fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
+fn proof_of_a_repair_does_not_hide_failure_of_an_earlier_one() {
     let at = Time::from_ms(1_000_000);
     let domain = Domain { pool: "workers".into(), zone: None, kind: FaultKind::NotReady };
     let key = |id: &str| IncidentKey {
         subject: Subject::Machine(MachineKey::Instance("os".into(), id.into())),
         kind: FaultKind::NotReady,
     };
-    let tried = |number: u64, id: &str, rung: u8, call: Call| {
+    let tried = |number: u64, id: &str, repair_step: u8, call: Call| {
         let (incident, intent) = (IncidentId(number), IntentId(number));
         let (pool, label) = (Some("workers".into()), id.into());
         let (before, domain) = (None, Some(domain.clone()));
@@ -442,7 +442,7 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
                 watched_from: None,
                 resumed_at: None,
             },
-            Record::Intended { at, intent, incident, rung, fence: Fence(1), call, before, domain },
+            Record::Intended { at, intent, incident, repair_step, fence: Fence(1), call, before, domain },
             Record::Ended { at, intent, outcome: Outcome::Accepted { request: None } },
             Record::Judged { at, intent, held: true, text: "it took effect".into() },
         ]
@@ -460,9 +460,11 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
         owned,
         rests_on: None,
     });
-    let rung = |rung| ladder(FaultKind::NotReady).iter().position(|known| *known == rung).unwrap() as u8;
-    let mut records = Vec::from(tried(1, "i001", rung(Rung::Reboot), reboot));
-    records.extend(tried(2, "i002", rung(Rung::Replace), delete));
+    let repair_step = |repair_step| {
+        escalation(FaultKind::NotReady).iter().position(|known| *known == repair_step).unwrap() as u8
+    };
+    let mut records = Vec::from(tried(1, "i001", repair_step(RepairStep::Reboot), reboot));
+    records.extend(tried(2, "i002", repair_step(RepairStep::Replace), delete));
     let (not_before, failures, proved) = (None, 0, Some(IntentId(2)));
     let successor = None;
     records.push(Record::Width { at, domain, width: 2, not_before, failures, proved, successor });
@@ -477,7 +479,7 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
 
 /// Only a successor that joined makes old faults forgotten, and so it is for the next process.
 #[test]
-fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
+fn node_cleanup_does_not_forgive_faults_after_restart() {
     let at = Time::from_ms(1_000_000);
     let fault = |instance: &str| Record::FaultSeen {
         at,
@@ -498,7 +500,7 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
 
 /// The instance ended while no process was looking, and its cloud still lists it as ended.
 #[test]
-fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else() {
+fn instance_ended_in_our_absence_was_deleted_by_other_client() {
     let mut field = Field::new(roster()).populate(5);
     field.run(Span::from_min(2));
     field.instances.get_mut("i001").unwrap().state = InstanceState::Gone;
@@ -612,7 +614,7 @@ fn reboot_that_was_no_try_is_no_step_in_the_next_process() {
     falls_silent(&mut field);
     let stands = |field: &Field| {
         let incident = &field.case("i004", FaultKind::NotReady).unwrap().incident;
-        (incident.rung, incident.tries)
+        (incident.repair_step, incident.tries)
     };
     let before = stands(&field);
     assert_eq!(stands(&field.restarted(roster)), before);
@@ -639,7 +641,7 @@ fn patience_of_a_slow_pool_outlives_a_restart() {
 /// The process died before it could say that its deletion took effect, and the successor is there when the next one looks: it is
 /// the proof, although the next process never saw it being made.
 #[test]
-fn successor_that_came_before_the_verdict_proves_the_replacement() {
+fn successor_made_before_the_verdict_proves_the_replacement() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
@@ -659,7 +661,7 @@ fn successor_that_came_before_the_verdict_proves_the_replacement() {
 /// A person cordons a Node, and deletes it hours later while no process runs: what kubelets said of the cordon is forgotten by
 /// then. The next process knows it by the ledger, and leaves the machine alone.
 #[test]
-fn node_that_was_cordoned_and_is_deleted_while_nobody_watches_was_drained() {
+fn cordoned_node_deleted_while_no_process_ran_was_drained() {
     for rotated in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));

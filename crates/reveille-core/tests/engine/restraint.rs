@@ -16,7 +16,7 @@ use super::fixture::{CLOUD, Field, instance, node, roster};
 use super::restart::restarted;
 
 #[test]
-fn an_empty_node_list_deletes_nobody() {
+fn empty_node_list_deletes_no_machine() {
     let mut field = Field::new(roster()).populate(100);
     field.run(Span::from_min(5));
     field.nodes.clear();
@@ -27,7 +27,7 @@ fn an_empty_node_list_deletes_nobody() {
 }
 
 #[test]
-fn an_empty_server_list_deletes_nobody() {
+fn empty_server_list_deletes_no_machine() {
     let mut field = Field::new(roster()).populate(100);
     field.run(Span::from_min(5));
     field.instances.clear();
@@ -131,7 +131,7 @@ fn while_most_machines_do_not_answer_yet_nothing_is_done() {
 /// In a small cluster that is new, most machines may be missing for days. A roster that tolerates problems of all machines
 /// at once is followed to the letter.
 #[test]
-fn a_roster_that_tolerates_everything_is_acted_on_while_most_do_not_answer() {
+fn roster_tolerating_all_problems_allows_repair_in_dark_fleet() {
     let mut brave = roster();
     brave.limits.freeze_above_pct = 100;
     let mut field = Field::new(brave).populate(1);
@@ -145,27 +145,27 @@ fn a_roster_that_tolerates_everything_is_acted_on_while_most_do_not_answer() {
 }
 
 #[test]
-fn who_is_late_counts_as_amiss_after_a_restart_and_a_blindness_too() {
+fn late_joiners_count_as_unhealthy_after_restart_and_sleep() {
     let mut field = Field::new(roster()).populate(8);
     field.run(Span::from_min(5));
     for number in 0..6 {
         field.add_machine(&format!("bad{number}"), false);
     }
     field.run(Span::from_min(20));
-    let amiss = |field: &Field| field.state.context().counts.pool(&"workers".into()).amiss;
-    assert_eq!((amiss(&field), field.calls.len()), (6, 0), "the breaker holds");
+    let unhealthy = |field: &Field| field.state.context().counts.pool(&"workers".into()).unhealthy;
+    assert_eq!((unhealthy(&field), field.calls.len()), (6, 0), "the breaker holds");
     let mut field = restarted(field);
     field.add_machine("errored", false);
     field.instances.get_mut("errored").unwrap().state = InstanceState::Errored;
     field.run(Span::from_min(10));
-    assert_eq!((amiss(&field), field.calls.len()), (7, 0), "after the restart, too");
+    assert_eq!((unhealthy(&field), field.calls.len()), (7, 0), "after the restart, too");
     field.now = field.now + Span::from_min(60);
     field.run(Span::from_min(10));
-    assert_eq!((amiss(&field), field.calls.len()), (7, 0), "and after a sleep");
+    assert_eq!((unhealthy(&field), field.calls.len()), (7, 0), "and after a sleep");
 }
 
 #[test]
-fn while_nobody_can_say_what_became_of_a_machine_its_pool_is_left_alone() {
+fn machine_with_unknown_fate_holds_its_pool_for_an_hour() {
     for marked in [true, false] {
         let mut field = Field::new(roster()).populate(8);
         if !marked {
@@ -196,7 +196,7 @@ fn while_nobody_can_say_what_became_of_a_machine_its_pool_is_left_alone() {
 /// A machine of the pool was deleted while no process ran, and the cloud does not answer for a while when it is asked for.
 /// The ledger alone knows it: by its having joined, or by its open incident.
 #[test]
-fn machine_that_went_while_no_process_ran_holds_its_pool_until_its_fate_is_known() {
+fn machine_lost_while_no_process_ran_holds_pool_until_known() {
     for joined in [true, false] {
         let mut field = Field::new(roster()).populate(8);
         field.run(Span::from_min(5));
@@ -247,7 +247,7 @@ fn deletions_under_way_count_against_the_minimum_of_the_pool() {
 /// A slow Nova behind a proxy: the first deletion is not answered, is not to be seen for a minute, and is carried out after
 /// three.
 #[test]
-fn deletion_that_comes_late_counts_against_the_minimum_of_the_pool() {
+fn late_deletion_counts_against_the_pool_minimum() {
     let mut roster = roster();
     let pool = roster.pools.values_mut().next().unwrap();
     pool.min = 9;
@@ -280,7 +280,7 @@ fn deletion_that_comes_late_counts_against_the_minimum_of_the_pool() {
 
 /// EC2 describes an instance for an hour after its end, and its Node stays until a client deletes it (hunt, seed 4000381).
 #[test]
-fn machine_that_is_described_as_ended_does_not_count_for_the_minimum_of_the_pool() {
+fn ended_machine_still_described_does_not_count_for_minimum() {
     let mut roster = roster();
     let pool = roster.pools.values_mut().next().unwrap();
     pool.min = 9;
@@ -377,7 +377,7 @@ fn run_both(field: &mut Field, second: &CloudSnapshot, minutes: i64) {
 
 /// Nova calls a zone "nova" when its operator gave it no name: two regions may both have one.
 #[test]
-fn dark_zone_is_dark_although_another_cloud_has_one_of_that_name() {
+fn dark_zone_is_dark_despite_same_zone_name_in_another_cloud() {
     for (silent, not_ready) in [(2, 2), (2, 1), (1, 1)] {
         let (mut field, second) = two_clouds(10);
         run_both(&mut field, &second, 20);

@@ -27,7 +27,7 @@ fn first_of_three_is_back(roster: Roster) -> Field {
 /// One machine came back by its reboot, a second one is rebooted, and a third one waits for it: one at once. The ledger is
 /// rotated, and we are restarted.
 #[test]
-fn reboot_under_way_keeps_its_place_over_a_rotation_although_another_one_was_proved_before() {
+fn reboot_keeps_its_place_over_rotation_after_earlier_proof() {
     for how in ["nothing", "restart", "rotation, restart"] {
         let mut field = first_of_three_is_back(without_rejoin());
         field.run_until(min(30), |field| field.calls.len() > 1);
@@ -51,7 +51,7 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_another_one_was_pro
 
 /// Two are rebooted at once, and one of them comes back after the other was rebooted.
 #[test]
-fn reboot_under_way_keeps_its_place_over_a_rotation_although_one_beside_it_was_proved() {
+fn reboot_keeps_its_place_over_rotation_after_parallel_proof() {
     let wide = || {
         let mut roster = without_rejoin();
         roster.limits.at_once = 2;
@@ -78,7 +78,7 @@ fn reboot_under_way_keeps_its_place_over_a_rotation_although_one_beside_it_was_p
 /// One deletion for a fault is allowed. It is answered with 504 and may come late. The ledger is rotated, and the next process
 /// has a second machine with the same fault before it.
 #[test]
-fn deletion_that_may_come_late_counts_for_its_fault_after_a_rotation() {
+fn possible_late_deletion_counts_for_its_fault_after_rotation() {
     for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
         let mut roster = roster();
         roster.limits.same_fault_stops_at = 1;

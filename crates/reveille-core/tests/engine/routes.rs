@@ -288,7 +288,7 @@ fn route_whose_hop_came_back_does_not_keep_the_other_dead_one() {
 /// A node registers with a range that is not the roster's, or is another node's: a kubelet may write both into its own object
 /// (kubernetes: NodeRestriction leaves podCIDRs alone until they are set).
 #[test]
-fn range_that_is_not_surely_the_nodes_own_is_neither_routed_nor_allowed() {
+fn doubtful_pod_range_of_a_node_is_neither_routed_nor_allowed() {
     for (range, others_is_mended) in
         [("0.0.0.0/0", true), ("10.0.0.0/8", true), ("198.19.2.0/24", false), ("198.19.2.128/25", false)]
     {
@@ -344,7 +344,7 @@ fn route_to_a_machine_that_lists_lack_for_a_while_stays() {
 /// The first list of a second project has the router's project judged as well, before that one was listed: it shows no group
 /// yet (seed 3200001).
 #[test]
-fn group_of_the_routers_project_is_not_unresolved_before_it_was_listed() {
+fn group_of_router_project_is_not_unresolved_before_listing() {
     let mut field = routed(&[CLOUD, SECOND], route("198.19.77.0/24", "10.8.0.250"));
     field.sync_nodes();
     second(&mut field, CloudSnapshot::default());
@@ -360,7 +360,7 @@ fn group_of_the_routers_project_is_not_unresolved_before_it_was_listed() {
 /// The router is in one project, the only machine of another one allows a VIP on its port. That project's list of ports is
 /// empty for a minute, and the machine is listed with its address as before.
 #[test]
-fn route_to_a_vip_stays_when_the_only_machine_of_its_project_lists_no_port() {
+fn route_to_vip_stays_when_only_machine_of_project_has_no_port() {
     let mut wanted = roster();
     wanted.network.router = Some((CLOUD.into(), "r-1".into()));
     wanted.clouds = vec![CLOUD.into(), SECOND.into()];
@@ -395,7 +395,7 @@ fn route_to_a_vip_stays_when_the_only_machine_of_its_project_lists_no_port() {
 
 /// A router is replaced by another, and the roster is changed to name that one, while an incident of the old one is open.
 #[test]
-fn incident_of_a_router_that_the_roster_does_not_name_any_more_ends() {
+fn incident_of_router_ends_when_roster_drops_the_router() {
     for now in [None, Some("r-2")] {
         let routed = |router: Option<&str>| {
             let mut wanted = roster();
@@ -423,7 +423,7 @@ fn incident_of_a_router_that_the_roster_does_not_name_any_more_ends() {
 
 /// The roster names a router that is full. The operator takes the router out of the roster, and starts us again.
 #[test]
-fn incident_of_a_full_router_that_the_roster_does_not_name_any_more_ends() {
+fn incident_of_full_router_ends_when_roster_drops_the_router() {
     let mut with_router = roster();
     with_router.network.router = Some((CLOUD.into(), "r-1".into()));
     let mut field = Field::new(with_router).populate(10);

@@ -28,7 +28,7 @@ fn write_on(node: &mut Node, sign: &str, stands: bool) {
 
 /// It is deleted while no process runs: only the ledger tells the next one what stood on it.
 #[test]
-fn node_that_carried_a_sign_and_goes_while_no_process_runs_was_removed_on_purpose() {
+fn marked_node_deleted_while_no_process_ran_left_on_purpose() {
     for sign in ["pause", "keep", "leaving", "cordon"] {
         for (stands, rotated) in [(true, false), (true, true), (false, false), (false, true)] {
             let mut field = Field::new(roster()).populate(10);
@@ -52,7 +52,7 @@ fn node_that_carried_a_sign_and_goes_while_no_process_runs_was_removed_on_purpos
 
 /// A successor's kubelet took over the Node of its name, which still names the machine before it.
 #[test]
-fn node_that_a_successor_took_over_and_that_is_removed_on_purpose_is_not_missed() {
+fn node_taken_over_by_successor_may_be_removed_on_purpose() {
     for sign in ["pause", "keep", "leaving", "cordon"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));
@@ -124,7 +124,7 @@ fn node_of_a_namesake_unsays_no_sign() {
 
 /// Who took it out uses it for something else, with another group. It gets the pool's when it is back.
 #[test]
-fn machine_that_was_taken_out_on_purpose_gets_its_group_back_when_it_is_back() {
+fn machine_taken_out_on_purpose_regains_group_on_return() {
     for sign in ["pause", "keep", "leaving", "cordon"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));
@@ -169,7 +169,7 @@ fn node_that_is_not_listed_yet_was_not_removed() {
 
 /// Parts of its cloud do not list it yet when its Node is there, carries a sign and goes.
 #[test]
-fn node_that_is_removed_on_purpose_before_its_machine_is_listed_is_not_missed() {
+fn node_removed_on_purpose_before_machine_listing_is_accepted() {
     for sign in ["none", "pause", "keep", "leaving", "cordon"] {
         let mut roster = roster();
         roster.settles.insert(CLOUD.into(), Span::from_min(5));
@@ -225,7 +225,7 @@ fn early_node_of_a_machine_in_the_ledger_keeps_its_signs() {
 /// An operator takes the marks off a machine, or its cloud cannot be read since our start, and something is written on its Node,
 /// which is deleted while no process runs. The marks are put back before or after the restart.
 #[test]
-fn sign_on_a_node_of_a_machine_out_of_sight_outlives_the_node_over_a_restart() {
+fn sign_on_node_of_unseen_machine_outlives_node_over_restart() {
     for sign in ["pause", "keep", "leaving", "cordon"] {
         for (way, stands, rotated) in [
             ("marks", true, false),
@@ -281,7 +281,7 @@ fn sign_on_a_node_of_a_machine_out_of_sight_outlives_the_node_over_a_restart() {
 
 /// A person pauses a machine by the annotation and takes a group off its port. We restart while no API server answers.
 #[test]
-fn port_of_a_machine_that_is_paused_on_its_node_is_left_alone_before_the_first_list_of_nodes() {
+fn port_of_paused_machine_is_left_alone_before_first_node_list() {
     for is_cordoned in [false, true] {
         for (restarts, rotated) in [(false, false), (true, false), (true, true)] {
             let mut field = Field::new(roster()).populate(10);

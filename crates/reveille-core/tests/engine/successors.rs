@@ -34,7 +34,7 @@ fn two_zones(roster: Roster) -> Field {
 /// Two machines are replaced at once. The deletion that was begun later takes effect first, and its successor joins; a moment
 /// later the other deletion takes effect, whose successor never comes.
 #[test]
-fn successor_is_not_taken_away_by_an_older_replacement_that_took_effect_later() {
+fn successor_is_not_claimed_by_older_later_replacement() {
     let mut field = two_zones(wide());
     field.mute = Some(Vec::new());
     fails(&mut field, "i001");
@@ -86,7 +86,7 @@ fn one_newcomer_proves_one_replacement_over_a_restart() {
 /// Two replacements wait. The first newcomer falls silent at once, and the second one proves one of them. It proves the other as
 /// well to the next process.
 #[test]
-fn newcomer_that_proved_one_replacement_proves_no_other_to_the_next_process() {
+fn newcomer_proves_only_one_replacement_after_restart_too() {
     for (restart, rotated) in [(false, false), (true, true), (true, false)] {
         let mut field = two_zones(wide());
         fails(&mut field, "i001");
@@ -118,7 +118,7 @@ fn newcomer_that_proved_one_replacement_proves_no_other_to_the_next_process() {
 /// A deletion is on its way when a machine joins that others made. Then it takes effect. To the process that called, that
 /// machine is no successor, and to the next one it is.
 #[test]
-fn machine_that_joined_before_the_deletion_took_effect_proves_it_to_no_process() {
+fn machine_joined_before_deletion_takes_effect_proves_nothing() {
     for restart in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(5));
@@ -142,7 +142,7 @@ fn machine_that_joined_before_the_deletion_took_effect_proves_it_to_no_process()
 /// What is made from the pool's template runs for less than its dwell, and falls. Two of them, one behind the other, look like
 /// one that answers for a minute.
 #[test]
-fn two_newcomers_each_of_which_falls_within_its_dwell_prove_nothing() {
+fn two_newcomers_failing_within_their_dwell_prove_nothing() {
     for restart in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));
@@ -169,7 +169,7 @@ fn two_newcomers_each_of_which_falls_within_its_dwell_prove_nothing() {
 /// Each of several replacements has a successor, and the process that began in the middle knows how many it may credit: as the
 /// one before it, rotated or not.
 #[test]
-fn three_replacements_of_one_pool_are_credited_to_three_newcomers_whichever_process_looks() {
+fn three_replacements_get_three_newcomers_over_restarts() {
     for (restarts, rotated) in [(0, false), (1, false), (1, true), (3, false), (3, true)] {
         let mut field = two_zones(wide());
         field.instances.get_mut("i006").unwrap().zone = Some("z3".into());
@@ -198,7 +198,7 @@ fn three_replacements_of_one_pool_are_credited_to_three_newcomers_whichever_proc
 /// As `one_newcomer_proves_one_replacement_over_a_restart`, and both replacements are of an earlier process. What was credited is
 /// among those that arrived still, in a checkpoint alone.
 #[test]
-fn newcomer_that_proved_an_inherited_replacement_proves_no_other_after_a_rotation() {
+fn newcomer_proves_only_one_inherited_replacement_on_rotation() {
     for rotated in [false, true] {
         let mut field = two_zones(wide());
         fails(&mut field, "i001");
@@ -224,7 +224,7 @@ fn newcomer_that_proved_an_inherited_replacement_proves_no_other_after_a_rotatio
 /// A successor is Ready for a moment and then not, until its replacement is counted as one that did not help. Then it is well for
 /// a day. It was made since, and joined before the count.
 #[test]
-fn successor_that_flapped_until_its_replacement_was_counted_and_is_well_ends_the_count() {
+fn flapping_successor_that_recovers_clears_pool_failure_count() {
     for flaps in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(5));
@@ -271,7 +271,7 @@ fn successor_of_a_deletion_that_came_late_in_a_gap_proves_it() {
 
 /// The same in the sight of one process: the machine goes while its cell denies nothing yet, and the successor is quick.
 #[test]
-fn successor_that_joins_before_a_late_deletion_is_proved_to_have_come_proves_it() {
+fn successor_joining_before_late_deletion_proves_replacement() {
     for answered in ["accepted", "504"] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));

@@ -27,7 +27,7 @@ fn hear(field: &mut Field, ids: &[String], hold: Option<HoldKind>) {
 
 /// 512 are kept, and a walk over all of them for each that comes costs the square of an outage.
 #[test]
-fn trace_that_stood_still_longest_gives_way_unless_its_machine_is_amiss_or_is_to_go() {
+fn oldest_trace_is_evicted_unless_its_machine_is_unhealthy() {
     let ids: Vec<String> = (0..518).map(|number| format!("i{number:03}")).collect();
     let mut field = Field::new(roster()).populate(ids.len());
     field.list_cloud();
@@ -52,7 +52,7 @@ fn trace_that_stood_still_longest_gives_way_unless_its_machine_is_amiss_or_is_to
 
 /// Whether it may give way is said nowhere in the ledger, and its age changes with the clock.
 #[test]
-fn trace_of_an_incident_that_is_over_may_give_way_after_a_restart_and_when_the_clock_went_back() {
+fn closed_incident_trace_is_evictable_after_restart_and_jump() {
     let mut field = Field::new(roster()).populate(10).with_agents(&["i004"]);
     field.run(Span::from_min(5));
     field.nodes.remove("i004");

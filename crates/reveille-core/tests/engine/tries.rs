@@ -43,7 +43,7 @@ const fn is_power_cycle(call: &Call) -> bool {
 
 /// It was deleted 18 minutes after a soft reboot, and never power-cycled: the relapse and the deadline counted one try each.
 #[test]
-fn machine_that_was_ready_for_a_moment_after_its_reboot_is_power_cycled_before_it_is_deleted() {
+fn machine_ready_briefly_after_reboot_is_power_cycled_next() {
     for moment in [false, true] {
         let mut field = rebooted(roster());
         if moment {
@@ -73,9 +73,9 @@ fn machine_that_relapses_after_each_reboot_is_power_cycled_once() {
     assert!(matches!(field.calls[2], Call::DeleteInstance(_)), "{made:?}");
 }
 
-/// Four flaps after one reboot used up two steps of the ladder.
+/// Four flaps after one reboot used up two steps of the escalation.
 #[test]
-fn machine_that_flapped_after_its_reboot_is_decided_about_as_any_other() {
+fn machine_flapping_after_reboot_is_power_cycled_next() {
     for rejoin in [Mode::Act, Mode::Off] {
         for times in [1, 4, 30] {
             let mut roster = roster();
@@ -119,7 +119,7 @@ fn accepted_reboot_that_is_not_seen_is_a_try_over_a_restart_too() {
 
 /// Ten hours without a repair, for a port without its group in a pool whose network is left to others.
 #[test]
-fn fault_that_the_roster_leaves_alone_keeps_no_machine_from_its_repair() {
+fn fault_ignored_by_roster_does_not_block_machine_repair() {
     let mut roster = roster();
     roster.pools.values_mut().next().unwrap().repair.network = Mode::Off;
     let mut field = Field::new(roster).populate(10);
@@ -186,7 +186,7 @@ fn lapse_is_known_to_the_next_process() {
 
 /// Softly once, hard once: each reboot is followed by a moment of health, a relapse and a restart.
 #[test]
-fn machine_that_relapses_after_each_reboot_is_power_cycled_once_over_restarts_too() {
+fn relapsing_machine_is_power_cycled_once_over_restarts() {
     for restarts in [false, true] {
         let mut wanted = roster();
         wanted.limits.per_hour = 100;
@@ -219,7 +219,7 @@ fn machine_that_relapses_after_each_reboot_is_power_cycled_once_over_restarts_to
 /// The machine fails every few hours, is rebooted and is well, and no person confirms that. The third time, the controller
 /// deleted it. It must decide as for any other machine that was well for hours.
 #[test]
-fn machine_that_was_well_for_hours_and_not_confirmed_is_rebooted_softly_first() {
+fn unconfirmed_machine_healthy_for_hours_is_soft_rebooted() {
     for (confirm, restarts) in [(false, false), (true, false), (true, true)] {
         let mut wanted = roster();
         let pool = wanted.pools.values_mut().next().unwrap();
@@ -251,7 +251,7 @@ fn machine_that_was_well_for_hours_and_not_confirmed_is_rebooted_softly_first() 
 /// The controller gave the machine up, and a person repaired it by hand without confirming that. Within the hour it stays
 /// given up; hours later the controller repairs it, also in the next process.
 #[test]
-fn machine_that_was_given_up_and_well_for_hours_is_repaired_again() {
+fn given_up_machine_healthy_for_hours_is_repaired_again() {
     for (confirm, rotated) in [(false, false), (true, false), (true, true)] {
         let mut wanted = roster();
         let pool = wanted.pools.values_mut().next().unwrap();
@@ -306,7 +306,7 @@ fn is_rebooted_from_inside(field: &mut Field, boots: usize, is_scaled_up: bool) 
 /// It was rebooted 70 seconds after a person had mended its kubelet, and at the last step deleted: nothing was left of its
 /// deadline.
 #[test]
-fn machine_that_comes_back_and_goes_again_has_its_whole_time_once_more() {
+fn machine_that_returns_and_fails_again_gets_its_full_time() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(20));
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
@@ -327,7 +327,7 @@ fn machine_that_comes_back_and_goes_again_has_its_whole_time_once_more() {
 
 /// That ends: what is never well for long is repaired, however often it is Ready for a moment.
 #[test]
-fn machine_that_is_ready_for_a_moment_again_and_again_is_repaired() {
+fn machine_that_is_ready_only_for_moments_is_repaired() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     for _ in 0..15 {
@@ -354,7 +354,7 @@ fn node_comes_and_goes(field: &mut Field) {
 /// A reboot is on its way to a cloud that cannot be reached, and the fault becomes another one and the same again meanwhile. Then
 /// the answer says that it was never sent: that was no try of it, and no reason for a harsher step.
 #[test]
-fn reboot_that_was_never_made_is_no_try_of_the_incident_after_it() {
+fn unsent_reboot_is_no_try_of_the_following_incident() {
     let not_sent = || Outcome::NotSent { text: "connection refused".into(), retry_after: None };
     let failed = || Outcome::Failed { text: "503".into(), retry_after: None };
     let denied = || Outcome::Denied { text: "403".into() };
@@ -393,8 +393,7 @@ fn reboot_that_was_never_made_is_no_try_of_the_incident_after_it() {
 /// EC2 shows nothing of a reboot in place, so that it has its whole patience, sixteen minutes. We are restarted each fourteen:
 /// it began from zero each time, and the next step was never tried.
 #[test]
-fn reboot_that_shows_nothing_is_followed_by_the_next_step_although_we_are_restarted_each_quarter_of_an_hour()
-{
+fn invisible_reboot_leads_to_next_step_despite_restarts() {
     for (every, rotated) in [(600, false), (30, false), (14, false), (14, true)] {
         let mut settling = without_rejoin();
         settling.settles.insert(CLOUD.into(), min(5));
@@ -421,7 +420,7 @@ fn reboot_that_shows_nothing_is_followed_by_the_next_step_although_we_are_restar
 /// Our clock is set ahead by an hour a minute after a reboot that shows nothing, the ledger is rotated and we are restarted.
 /// The hour is no part of its patience.
 #[test]
-fn reboot_that_shows_nothing_has_its_whole_patience_after_a_jump_a_rotation_and_a_restart() {
+fn invisible_reboot_has_full_patience_after_jump_and_restart() {
     for how in ["nothing", "jump", "restart", "jump, restart", "jump, rotation, restart"] {
         let mut settling = without_rejoin();
         settling.settles.insert(CLOUD.into(), min(5));

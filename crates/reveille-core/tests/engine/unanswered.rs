@@ -49,7 +49,7 @@ fn ghost_whose_reads_fail_is_asked_for_later_and_later() {
 
 /// A list lacks a machine, and its cloud cannot say whether there is one: a cell is down, and lists omit its servers.
 #[test]
-fn unlisted_machine_whose_reads_fail_is_asked_for_later_and_later() {
+fn unlisted_machine_with_failing_reads_is_read_with_backoff() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.delete_machine("i003");
@@ -67,7 +67,7 @@ fn unlisted_machine_whose_reads_fail_is_asked_for_later_and_later() {
 /// rounds of reads, so that its kubelet asks for a certificate by another name: two reads of what it says are answered, and none
 /// of its log of actions.
 #[test]
-fn machine_whose_log_was_not_read_is_not_deleted_for_two_answers_of_another_kind() {
+fn machine_with_unread_action_log_is_not_deleted() {
     for renamed in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
@@ -127,7 +127,7 @@ fn log_that_is_answered_late_is_read_once_more_before_a_reboot() {
 /// A cell is down, and its cloud cannot say what became of a machine there. A dead one beside it is held for an hour at most,
 /// also where we are restarted each fifty minutes.
 #[test]
-fn fate_that_stays_open_holds_its_pool_for_an_hour_although_we_are_restarted() {
+fn open_machine_fate_holds_pool_for_an_hour_over_restarts() {
     for (every, rotated) in [(600, false), (50, false), (50, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));

@@ -34,7 +34,7 @@ fn goes_on(mut field: Field, how: &str) -> Field {
 /// has confirmed that. We are restarted, and half an hour later it falls silent: another problem, and the gentlest step comes
 /// first.
 #[test]
-fn machine_that_was_well_for_ten_hours_is_rebooted_first_also_after_a_restart() {
+fn machine_healthy_for_ten_hours_is_rebooted_after_restart() {
     for helped in [false, true] {
         for how in ["nothing", "restart", "rotation, restart", "sleep of two minutes"] {
             let mut field = Field::new(confirming()).populate(10);
@@ -48,7 +48,7 @@ fn machine_that_was_well_for_ten_hours_is_rebooted_first_also_after_a_restart() 
             } else {
                 field.instances.get_mut(ONE).unwrap().locked = true;
                 field.run(min(30));
-                assert_eq!(field.case(ONE, FaultKind::NotReady).unwrap().incident.rung, 2);
+                assert_eq!(field.case(ONE, FaultKind::NotReady).unwrap().incident.repair_step, 2);
                 field.boots(ONE);
                 field.run(min(5));
                 field.instances.get_mut(ONE).unwrap().locked = false;
@@ -68,7 +68,7 @@ fn machine_that_was_well_for_ten_hours_is_rebooted_first_also_after_a_restart() 
 /// A person asks for a repair of a locked machine, mends it themselves and unlocks it. It is well for 40 minutes, and no person
 /// has confirmed that yet. Then its guest reboots by itself, which takes two minutes.
 #[test]
-fn request_for_a_repair_is_over_when_the_machine_was_well_for_its_dwell() {
+fn repair_request_ends_when_machine_is_healthy_for_its_dwell() {
     for (asked, how) in
         [(false, "nothing"), (true, "nothing"), (true, "restart"), (true, "rotation, restart")]
     {
@@ -97,7 +97,7 @@ fn request_for_a_repair_is_over_when_the_machine_was_well_for_its_dwell() {
 /// Two reboots were in vain, and a person mended the machine. It is well for ten hours, which no person has confirmed; we are
 /// restarted each fifty minutes meanwhile, or sleep for two minutes. Another problem begins with the gentlest step.
 #[test]
-fn machine_that_was_well_for_ten_hours_is_rebooted_first_although_we_were_restarted_each_hour() {
+fn machine_healthy_for_ten_hours_is_rebooted_despite_restarts() {
     for how in ["nothing", "restarts", "sleeps"] {
         let mut field = Field::new(confirming()).populate(10);
         field.run(min(20));
@@ -105,7 +105,7 @@ fn machine_that_was_well_for_ten_hours_is_rebooted_first_although_we_were_restar
         field.run_until(min(60), |field| field.calls.len() > 1);
         field.instances.get_mut("i004").unwrap().locked = true;
         field.run(min(30));
-        assert_eq!(field.case("i004", FaultKind::NotReady).unwrap().incident.rung, 2);
+        assert_eq!(field.case("i004", FaultKind::NotReady).unwrap().incident.repair_step, 2);
         field.boots("i004");
         field.run(min(5));
         field.instances.get_mut("i004").unwrap().locked = false;
@@ -129,7 +129,7 @@ fn machine_that_was_well_for_ten_hours_is_rebooted_first_although_we_were_restar
 /// The same machine falls silent for a minute directly after each restart. It was never well for an hour, and what was tried
 /// counts.
 #[test]
-fn machine_that_falls_silent_after_each_restart_was_not_well_for_hours() {
+fn machine_silent_after_each_restart_was_not_healthy_for_hours() {
     for restarts in [false, true] {
         let mut field = Field::new(confirming()).populate(10);
         field.run(min(20));

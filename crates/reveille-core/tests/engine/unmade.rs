@@ -26,7 +26,7 @@ fn rescued_machine_is_not_deleted() {
 
 /// A person starts a stopped EC2 instance of bare metal: `pending` for a quarter of an hour, with no task.
 #[test]
-fn machine_that_is_started_by_somebody_is_not_deleted() {
+fn machine_started_by_an_operator_is_not_deleted() {
     not_deleted_in(InstanceState::Rebooting);
 }
 
@@ -98,7 +98,7 @@ fn calls_to_one_that_is_silent(answer: Outcome) -> Field {
 /// nova-api is restarted behind its proxy for hours: 502, and the log of actions shows no reboot. Neither a power cycle nor a
 /// deletion follows from that.
 #[test]
-fn reboots_without_an_answer_and_a_trace_lead_to_nothing_harsher() {
+fn reboots_without_answer_or_trace_lead_to_no_harsher_step() {
     let field = calls_to_one_that_is_silent(Outcome::Unknown { text: "502 Bad Gateway".into() });
     let soft = |call: &Call| matches!(call, Call::Reboot(Reboot { hard: false, .. }));
     assert!(field.calls.iter().all(soft), "{:?}", field.calls);
@@ -122,7 +122,7 @@ fn reboot_that_is_refused_leads_to_nothing_harsher() {
 
 /// EC2 has no room to start what our own stop left off: five hundreds for an hour, and it is started when there is.
 #[test]
-fn machine_that_could_not_be_started_twice_is_started_when_it_can_be() {
+fn machine_failing_to_start_is_started_once_capacity_is_back() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.instances.get_mut("i004").unwrap().state = InstanceState::Stopped;
@@ -142,19 +142,19 @@ fn denied() -> Option<Outcome> {
 
 /// Three machines that Nova could not place. The credential may not delete; then it may.
 #[test]
-fn deletions_that_never_happened_are_not_counted_as_the_same_fault_again() {
+fn denied_deletions_do_not_count_as_the_same_fault_again() {
     never_happened(denied());
 }
 
 /// The same where the API fails (503).
 #[test]
-fn deletions_that_failed_are_not_counted_as_the_same_fault_again() {
+fn failed_deletions_do_not_count_as_the_same_fault_again() {
     never_happened(Some(Outcome::Failed { retry_after: None, text: "503".into() }));
 }
 
 /// The same where no call was sent at all because leadership was not proved.
 #[test]
-fn deletions_that_were_never_sent_are_not_counted_as_the_same_fault_again() {
+fn unsent_deletions_do_not_count_as_the_same_fault_again() {
     never_happened(Some(Outcome::NotSent { retry_after: None, text: "leadership is not proved".into() }));
 }
 
@@ -273,7 +273,7 @@ fn call_that_was_never_sent_is_made_when_it_can_be() {
 /// Another client deletes a machine, and our own deletion of it comes a moment later. The deletion is charged to that
 /// client, which may delete the next machine too.
 #[test]
-fn deletion_that_somebody_else_was_faster_with_is_theirs() {
+fn deletion_by_a_faster_client_is_charged_to_that_client() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     let found = field.instances.get_mut("i004").unwrap();

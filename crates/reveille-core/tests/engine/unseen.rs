@@ -92,7 +92,7 @@ fn is_told_and_held(mut field: Field, how: &str) {
 
 /// A VPN is down for eight hours, in which a person drains a Node and deletes it; we are restarted when it is back, or not.
 #[test]
-fn node_that_went_while_the_api_was_away_is_unwatched_also_for_the_next_process() {
+fn node_lost_during_api_outage_is_unwatched_after_restart() {
     for how in ["nothing", "restart", "rotated"] {
         let mut field = fleet();
         blind(&mut field, min(240));
@@ -111,7 +111,7 @@ fn node_that_went_while_the_api_was_away_is_unwatched_also_for_the_next_process(
 
 /// A night without us, and half a minute of a process that reaches no API server; or three times less than an hour, which add up.
 #[test]
-fn times_without_a_process_and_without_the_api_add_up_to_one_gap() {
+fn absence_of_process_and_api_outage_add_up_to_one_gap() {
     for (how, before, lives, after) in [
         ("a short process after a night", min(8 * 60), Span::from_s(30), Span::from_s(5)),
         ("a process that dies at once", min(8 * 60), Span::from_s(10), Span::from_s(5)),
@@ -142,7 +142,7 @@ fn gap_lasts_until_what_went_in_it_is_in_the_ledger() {
 
 /// Our audit is quicker than the watch, and tells of one Node that is gone. No list comes after it.
 #[test]
-fn node_that_went_while_the_api_was_away_is_unwatched_when_an_audit_tells_it() {
+fn node_lost_during_api_outage_is_unwatched_when_audit_tells() {
     let mut field = fleet();
     blind(&mut field, min(20));
     let gone = field.nodes.remove(ONE).unwrap();
@@ -257,7 +257,7 @@ fn gap_is_as_long_although_the_clock_goes_back_over_a_restart() {
 
 /// The API server is away, our clock is set back by two hours meanwhile, and we are restarted when the API is back, or not.
 #[test]
-fn gap_is_as_long_for_the_next_process_although_the_clock_went_back_in_it() {
+fn gap_keeps_its_length_after_clock_set_back_and_restart() {
     for restarts in [false, true] {
         let mut field = fleet();
         field.run(min(180));
@@ -277,7 +277,7 @@ fn gap_is_as_long_for_the_next_process_although_the_clock_went_back_in_it() {
 /// and delete it. In the morning they put the marks back, before or after Reveille is started. Once it has a Node again, it is a
 /// machine like any other.
 #[test]
-fn node_of_a_machine_without_marks_that_went_unwatched_is_told_and_held() {
+fn node_of_unmarked_machine_lost_unwatched_is_told_and_held() {
     for (back_before, rotated) in [(true, false), (false, false), (true, true), (false, true)] {
         let mut field = fleet();
         let marks = unmark(&mut field);
@@ -308,7 +308,7 @@ fn node_of_a_machine_without_marks_that_went_unwatched_is_told_and_held() {
 /// The marks are off, and the API server is away for two hours, in which the Node is drained and deleted. It is back for ten
 /// minutes; the marks are put back then, or after a restart of ours.
 #[test]
-fn node_of_a_machine_without_marks_that_went_unwatched_is_held_after_a_restart_too() {
+fn node_of_unmarked_machine_lost_unwatched_is_held_on_restart() {
     for how in ["nothing", "restart", "rotated"] {
         let mut field = fleet();
         let marks = unmark(&mut field);
@@ -387,7 +387,7 @@ fn node_that_was_seen_to_go_before_a_night_is_not_unwatched() {
 /// The Node of a machine that is off is seen to go, and is back. That it goes once more, in a night without us, is another
 /// matter.
 #[test]
-fn node_that_was_seen_to_go_and_came_back_before_a_night_is_unwatched() {
+fn node_lost_and_back_before_a_night_is_unwatched_when_lost() {
     let mut field = fleet();
     field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
     field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
@@ -405,7 +405,7 @@ fn node_that_was_seen_to_go_and_came_back_before_a_night_is_unwatched() {
 /// We see a machine being built, and sleep, or are stopped, for eight hours. It joins and serves meanwhile; a person drains its
 /// Node, deletes it, and keeps the machine. Some minutes later we are restarted once more.
 #[test]
-fn machine_that_was_built_before_a_night_without_us_may_have_served() {
+fn machine_built_before_a_night_without_us_may_have_served() {
     for (sleeps, again) in
         [(true, None), (false, None), (true, Some(false)), (true, Some(true)), (false, Some(false))]
     {
@@ -440,7 +440,7 @@ fn machine_that_was_built_before_a_night_without_us_may_have_served() {
 /// A machine was made in sight, and from then on we reach no API server for 65 minutes: it may have joined, served and been
 /// drained meanwhile. The ledger is rotated in that time, and we are restarted after it.
 #[test]
-fn machine_that_was_made_before_a_gap_may_have_served_although_the_ledger_was_rotated_in_it() {
+fn machine_made_before_gap_may_have_served_after_rotation() {
     let mut deleted = Vec::new();
     for (rotated, restarts) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut field = Field::new(without_rejoin()).populate(10);
@@ -472,7 +472,7 @@ fn machine_that_was_made_before_a_gap_may_have_served_although_the_ledger_was_ro
 
 /// The same where we are restarted within that time: the machine is new to the next process, and was made before the gap.
 #[test]
-fn machine_that_was_made_before_a_gap_may_have_served_although_we_are_restarted_in_it() {
+fn machine_made_before_gap_may_have_served_after_restart() {
     for rotated in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -496,7 +496,7 @@ fn machine_that_was_made_before_a_gap_may_have_served_although_we_are_restarted_
 
 /// A machine that is made once the cluster is seen again, or so lately that events would tell of its Node, has not served.
 #[test]
-fn machine_that_was_made_after_a_night_without_us_is_replaced_as_any_other() {
+fn machine_made_after_a_night_without_us_is_replaced() {
     for restarts in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
         field.run(min(20));
@@ -517,7 +517,7 @@ fn machine_that_was_made_after_a_night_without_us_is_replaced_as_any_other() {
 
 /// A person drained a Node and deleted it during a night without us, and keeps the machine with other groups on its port.
 #[test]
-fn port_of_a_machine_whose_node_went_in_a_night_without_us_is_left_alone() {
+fn port_of_machine_with_node_lost_in_our_absence_is_untouched() {
     for restarts in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(20));

@@ -161,7 +161,7 @@ fn a_request_survives_a_restart_before_it_is_carried_out() {
 }
 
 #[test]
-fn a_request_on_a_machine_that_answers_is_spent_and_nothing_comes_of_it() {
+fn repair_request_on_a_healthy_machine_is_spent_without_call() {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(2));
     ask(&mut field, "i001", "OPS-7");
@@ -199,7 +199,7 @@ fn deleted(field: &Field, id: &str) -> bool {
 }
 
 #[test]
-fn a_failed_machine_is_kept_for_its_time_over_a_restart_and_then_deleted() {
+fn failed_machine_is_kept_for_inspection_and_then_deleted() {
     let mut field = Field::new(keeping(true)).populate(10);
     field.run(min(2));
     set_ready(&mut field, "i001", Ready::Unknown);
@@ -245,7 +245,7 @@ fn confirming() -> Roster {
 }
 
 #[test]
-fn an_incident_that_must_be_confirmed_stays_open_until_its_own_number_is_named() {
+fn incident_to_confirm_stays_open_until_its_number_is_named() {
     let mut field = Field::new(confirming()).populate(10);
     field.run(min(2));
     set_ready(&mut field, "i001", Ready::Unknown);
@@ -275,7 +275,7 @@ fn an_incident_that_must_be_confirmed_stays_open_until_its_own_number_is_named()
 }
 
 #[test]
-fn a_confirmation_ends_nothing_that_is_still_amiss() {
+fn confirmation_does_not_close_incident_of_unhealthy_machine() {
     let mut field = Field::new(confirming()).populate(10);
     field.run(min(2));
     set_ready(&mut field, "i001", Ready::Unknown);
@@ -290,7 +290,7 @@ fn a_confirmation_ends_nothing_that_is_still_amiss() {
 }
 
 #[test]
-fn one_that_falls_ill_again_unconfirmed_is_waited_for_anew() {
+fn unconfirmed_machine_failing_again_gets_a_new_deadline() {
     let mut field = Field::new(confirming()).populate(10);
     field.run(min(2));
     set_ready(&mut field, "i001", Ready::Unknown);
@@ -309,7 +309,7 @@ fn serving() -> Roster {
 }
 
 #[test]
-fn a_ready_node_with_a_startup_taint_is_starting_and_then_not_in_service_and_nothing_is_done() {
+fn startup_taint_is_starting_then_not_in_service_without_call() {
     let mut field = Field::new(serving()).populate(10);
     field.run(min(2));
     field.nodes.get_mut("i001").unwrap().taints = Box::new([TAINT.into()]);
@@ -337,7 +337,7 @@ fn a_ready_node_with_a_startup_taint_is_starting_and_then_not_in_service_and_not
 }
 
 #[test]
-fn a_machine_that_stops_being_ready_before_it_served_goes_the_way_of_those_that_are_not_ready() {
+fn machine_not_ready_before_service_is_treated_as_not_ready() {
     let mut field = Field::new(serving()).populate(10);
     field.run(min(2));
     field.nodes.get_mut("i001").unwrap().taints = Box::new([TAINT.into()]);
@@ -353,7 +353,7 @@ fn a_machine_that_stops_being_ready_before_it_served_goes_the_way_of_those_that_
 }
 
 #[test]
-fn a_removal_that_hangs_is_told_after_its_deadline_and_left_alone() {
+fn hanging_removal_is_reported_after_deadline_and_left_alone() {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(2));
     field.nodes.get_mut("i001").unwrap().intent.leaving = Some("karpenter.sh/disrupted".into());
@@ -369,7 +369,7 @@ fn a_removal_that_hangs_is_told_after_its_deadline_and_left_alone() {
 }
 
 #[test]
-fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alone() {
+fn instance_left_after_node_removal_is_told_and_left_alone() {
     for restart in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(min(2));
@@ -441,7 +441,7 @@ fn intents_for_a_request(rescued: bool) -> u32 {
 }
 
 #[test]
-fn request_for_a_repair_of_a_machine_that_was_just_released_is_no_endless_loop() {
+fn repair_request_for_a_released_machine_does_not_loop() {
     let intended = [false, true].map(intents_for_a_request);
     assert!(intended.iter().all(|intended| *intended <= 3), "{intended:?} intents within one moment");
 }

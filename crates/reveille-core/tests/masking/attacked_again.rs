@@ -17,7 +17,7 @@ pub(crate) fn stay(texts: &[&str]) {
 }
 
 #[test]
-fn account_behind_curls_options_written_together_does_not_survive() {
+fn account_after_combined_curl_options_is_masked() {
     hidden(
         SECRET,
         &[
@@ -172,7 +172,7 @@ fn phrase_of_several_words_does_not_survive() {
 }
 
 #[test]
-fn value_before_its_name_in_a_list_or_in_an_element_does_not_survive() {
+fn value_before_its_name_in_list_or_element_is_masked() {
     hidden(
         SECRET,
         &[

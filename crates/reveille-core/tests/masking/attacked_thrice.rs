@@ -31,7 +31,7 @@ fn secret_behind_a_continued_line_does_not_survive() {
 }
 
 #[test]
-fn last_word_of_a_command_before_a_redirection_or_an_option_does_not_survive() {
+fn secret_before_redirection_or_option_of_command_is_masked() {
     both_hidden(&[
         "+ vault login ~ 2>/dev/null",
         "+ vault login ~ > /dev/null 2>&1",
@@ -89,7 +89,7 @@ fn secret_of_commands_beside_a_cluster_does_not_survive() {
 }
 
 #[test]
-fn secret_that_a_command_hashes_or_a_statement_sets_does_not_survive() {
+fn secret_hashed_by_command_or_set_by_statement_is_masked() {
     both_hidden(&[
         "mkpasswd --method=SHA-512 ~",
         "mkpasswd --method=sha-512 --rounds=4096 ~",
@@ -140,7 +140,7 @@ fn traced_pipe_behind_a_place_or_a_time_does_not_survive() {
 }
 
 #[test]
-fn what_is_written_into_a_file_that_keeps_a_secret_does_not_survive() {
+fn text_written_into_a_secret_file_is_masked() {
     both_hidden(&[
         "cat <<EOF | sudo tee /etc/k3s-token\n~\nEOF",
         "cat <<'EOF' | sudo tee /etc/rancher/k3s/token > /dev/null\n~\nEOF",

@@ -348,9 +348,9 @@ signs:
             ("    near: ['I: the thing works']\n", "    near: []\n", 8, "near miss"),
             (
                 "    near:",
-                "    weak: true\n    with: [nobody]\n    near:",
+                "    weak: true\n    with: [absent-sign]\n    near:",
                 12,
-                "no sign or mark is called nobody",
+                "no sign or mark is called absent-sign",
             ),
             ("    says:", "    proof: certain\n    says:", 9, "none of sure, likely, possible"),
             ("    says:", "    sayz: x\n    says:", 9, "sayz"),

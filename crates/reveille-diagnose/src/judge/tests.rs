@@ -52,7 +52,7 @@ fn a_new_boot_doubts_what_stopped_the_one_before() {
 }
 
 #[test]
-fn what_is_said_of_a_node_that_a_listing_calls_ready_did_not_stop_it() {
+fn cause_is_dropped_for_node_listed_as_ready() {
     let said = "Nov 22 10:00:00 w-1 kubelet[1]: E0101 10:00:00.1 1 x.go:1] dial tcp 10.0.0.9:6443: connect: connection refused\n";
     let said = said.repeat(3);
     let listed = |rows: &str| format!("NAME STATUS ROLES AGE VERSION\n{rows}\n");

@@ -103,7 +103,7 @@ fn what_explains_stands_before_what_follows_from_it() {
 /// A failure on an interface that the machine does not need must not count as a failed first boot: more may be done to a machine
 /// whose first boot failed.
 #[test]
-fn a_lease_that_failed_beside_one_that_did_not_is_merely_possible() {
+fn failed_lease_beside_a_successful_lease_is_only_possible() {
     let of = |lines: &[&str]| read(lines).told[0].confidence;
     assert_eq!(of(&["dhcp4 (eth1): request timed out"]), Sure::Likely);
     assert_eq!(of(&[LEASED, "dhcp4 (eth1): request timed out"]), Sure::Possible);
@@ -133,7 +133,7 @@ fn what_a_decision_rests_on_comes_from_the_catalogue() {
 }
 
 #[test]
-fn packets_that_nobody_answered_are_told_from_answers() {
+fn unanswered_packets_are_distinguished_from_answers() {
     for (line, unanswered, no_lease) in [
         (UNREACHABLE, true, false),
         (API_TIMEOUT, true, false),
@@ -173,7 +173,7 @@ fn progress_is_that_of_the_last_boot() {
 }
 
 #[test]
-fn the_guest_says_whether_it_found_a_config_drive_and_who_answered() {
+fn guest_log_tells_config_drive_and_answering_server() {
     let waiting = "ignition[5]: config drive (\"/dev/disk/by-label/config-2\") not found. Waiting...";
     let found = "ignition[5]: op(1): [started] mounting \"/dev/disk/by-label/config-2\" at \"/tmp/ignition-configdrive\"";
     for (lines, expected) in [

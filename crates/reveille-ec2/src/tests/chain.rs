@@ -25,7 +25,7 @@ fn scope(seen: &[Seen]) -> String {
 }
 
 #[tokio::test]
-async fn the_environment_and_a_profile_are_read_and_the_rosters_word_goes_first() {
+async fn roster_setting_precedes_environment_and_aws_profile() {
     let files = [
         ("/home/r/.aws/config", "[default]\nregion = us-west-2\n[profile ops]\nregion = ap-south-1\n"),
         ("/home/r/.aws/credentials", "[ops]\naws_access_key_id = AKIAOPS\naws_secret_access_key = x\n"),

@@ -55,7 +55,7 @@ async fn rules_are_put_one_by_one_and_one_that_is_there_counts_as_put() {
 }
 
 #[tokio::test]
-async fn a_limit_ends_it_and_a_refusal_of_one_rule_does_not_keep_the_others_out() {
+async fn rule_limit_ends_the_call_but_refused_rule_skips_only_itself() {
     let full = |seen: &Seen| {
         seen.action().starts_with("Authorize").then(|| fault(400, "RulesPerSecurityGroupLimitExceeded"))
     };
@@ -151,7 +151,7 @@ async fn groups_are_replaced_only_as_they_were_when_it_was_decided() {
 }
 
 #[tokio::test]
-async fn passing_pod_addresses_is_the_source_destination_check_switched_off() {
+async fn allowing_pod_addresses_disables_source_destination_check() {
     let call = |if_revision| {
         Call::AddPortPairs(AddPortPairs {
             cloud: aws(),
@@ -210,7 +210,7 @@ fn network(seen: &Seen) -> Option<Reply> {
 }
 
 #[tokio::test]
-async fn a_route_is_added_through_the_interface_that_has_the_address_and_never_replaced() {
+async fn route_is_added_through_interface_of_address_never_replaced() {
     let (outcome, changes) = perform(&adding(&[("10.244.2.0/24", "10.0.0.2")]), network).await;
     begins(&outcome, "accepted");
     assert_eq!(
@@ -230,7 +230,7 @@ async fn a_route_is_added_through_the_interface_that_has_the_address_and_never_r
 }
 
 #[tokio::test]
-async fn a_full_table_says_so_and_how_many_routes_it_took_is_remembered() {
+async fn full_route_table_reports_limit_and_its_size_is_remembered() {
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;
     fake.answer(|seen| {

@@ -82,7 +82,7 @@ async fn a_cycle_is_a_handful_of_requests_and_hands_over_every_state() {
 }
 
 #[tokio::test]
-async fn pages_are_followed_to_the_last_and_an_empty_one_between_is_none_missing() {
+async fn listing_follows_all_pages_beyond_an_empty_page() {
     let (_fake, mut lister) = lister(|seen| {
         (seen.action() == "DescribeInstances").then(|| match seen.get("NextToken") {
             "" => instances(&[instance("i-1", "running", 1), instance("i-2", "pending", 2)], Some("t1")),
@@ -169,7 +169,7 @@ async fn a_part_that_is_missing_makes_the_whole_listing_void() {
 }
 
 #[tokio::test]
-async fn routes_lead_to_addresses_a_black_hole_to_nobody_and_gateways_count_against_the_limit() {
+async fn route_lists_address_or_dead_hop_and_gateway_uses_up_limit() {
     let (fake, _) = lister(|seen| match seen.action() {
         "DescribeInstances" => Some(instances(&[instance("i-1", "running", 1)], None)),
         "DescribeRouteTables" => Some(table(&[
@@ -204,7 +204,7 @@ async fn routes_lead_to_addresses_a_black_hole_to_nobody_and_gateways_count_agai
         [
             "10.244.1.0/24 via 10.0.0.1",
             "10.244.2.0/24 via 10.0.0.77",
-            "10.244.3.0/24 via nobody: its next hop is gone"
+            "10.244.3.0/24 via a next hop that is gone"
         ]
     );
     assert_eq!(snapshot.routers[0].limit, Some(48), "50, less the local route and the one to the internet");
@@ -236,7 +236,7 @@ async fn an_instance_is_ours_by_its_own_tags_alone() {
 }
 
 #[tokio::test]
-async fn what_a_group_or_a_spot_market_does_with_a_machine_is_work_of_another() {
+async fn work_of_scaling_group_or_spot_market_belongs_to_others() {
     let (_fake, mut lister) = lister(|seen| match seen.action() {
         "DescribeInstances" => Some(instances(
             &[

@@ -113,7 +113,7 @@ async fn groups_tables_and_interfaces_that_are_not_there_are_answers() {
 
 /// EC2 keeps no log of actions: a new launch time is how a stop and start shows.
 #[tokio::test]
-async fn the_last_start_and_the_end_are_all_that_is_known_of_what_was_done() {
+async fn action_log_holds_only_last_start_and_end_of_an_instance() {
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;
     fake.answer(|seen| {

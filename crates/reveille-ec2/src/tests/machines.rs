@@ -214,7 +214,7 @@ async fn an_instance_is_ended_through_its_group_which_keeps_its_size() {
 }
 
 #[tokio::test]
-async fn what_ends_already_is_left_to_whoever_ends_it() {
+async fn instance_that_already_ends_is_not_terminated_again() {
     for word in ["Terminating:Wait", "Warmed:Terminating:Wait", "Detaching", "Standby"] {
         let (outcome, changes) = perform(&end(), of_group(word)).await;
         begins(&outcome, "changed meanwhile");
@@ -243,7 +243,7 @@ async fn what_ends_already_is_left_to_whoever_ends_it() {
 }
 
 #[tokio::test]
-async fn what_somebody_protected_in_its_group_meanwhile_is_not_ended_through_it() {
+async fn instance_protected_in_its_group_is_not_terminated() {
     let (outcome, changes) = perform(&end(), |seen| {
         let found = of_group("InService")(seen)?;
         Some(Reply { body: found.body.replace("ScaleIn>false", "ScaleIn>true"), ..found })
@@ -255,7 +255,7 @@ async fn what_somebody_protected_in_its_group_meanwhile_is_not_ended_through_it(
 }
 
 #[tokio::test]
-async fn a_protection_is_lifted_by_whoever_set_it() {
+async fn termination_protection_refuses_deletion_and_stays_set() {
     let (outcome, changes) = perform(&end(), |seen| match seen.action() {
         "TerminateInstances" => Some(fault(400, "OperationNotPermitted")),
         _ => in_state("running")(seen),

@@ -175,7 +175,7 @@ async fn change_that_is_answered_by_something_else_may_have_been_made() {
 /// denied, and the reboot was told to wait for two hours, as long as that machine is not to be denied away: the next read
 /// tells it again.
 #[tokio::test]
-async fn one_denial_of_a_machine_that_was_just_seen_holds_its_repair_for_a_minute() {
+async fn single_denial_of_listed_machine_delays_repair_only_briefly() {
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;
     fake.answer(|seen| {

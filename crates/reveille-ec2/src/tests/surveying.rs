@@ -50,7 +50,7 @@ fn region(seen: &Seen) -> Option<Reply> {
 }
 
 #[tokio::test]
-async fn a_survey_shows_the_whole_region_with_who_keeps_whom_and_which_table_counts_where() {
+async fn survey_shows_the_region_with_its_groups_and_route_tables() {
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;
     fake.answer(region);
@@ -89,7 +89,7 @@ async fn a_survey_shows_the_whole_region_with_who_keeps_whom_and_which_table_cou
 }
 
 #[tokio::test]
-async fn a_survey_with_a_hole_is_void_and_a_right_that_is_missing_is_named() {
+async fn survey_with_a_failed_read_is_void_and_names_missing_right() {
     for action in [
         "DescribeInstances",
         "DescribeAutoScalingGroups",

@@ -29,7 +29,7 @@ use crate::peers::Circle;
 use crate::private;
 use crate::root::Root;
 
-use super::enrolling::{Anew, AnewError, counts_no_more, enrol, refuses_key};
+use super::enrolling::{Reenrol, ReenrolError, counts_no_more, enrol, refuses_key};
 use super::reports::Reports;
 use super::{AgentError, Heard, Setup, plan};
 
@@ -47,7 +47,7 @@ pub(super) struct Courier {
     identity: Identity,
     facts: Facts,
     /// An invitation that was not tried.
-    anew: Option<Anew>,
+    reenrol: Option<Reenrol>,
     held: Option<reveille_wire::agent::plan::Held>,
     heard: mpsc::Sender<Heard>,
     out: Out,
@@ -100,7 +100,7 @@ impl Courier {
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
         let root = setup.root.clone();
         let folder = setup.folder.join(private::KEYS);
-        let anew = Anew::of(setup, name.clone());
+        let reenrol = Reenrol::of(setup, name.clone());
         let keyring = match Keyring::open(&folder)? {
             Some(keyring) => keyring,
             None => enrol(setup, &folder, &identity, name, &heard).await?,
@@ -113,7 +113,7 @@ impl Courier {
             keyring,
             identity,
             facts: setup.facts.clone(),
-            anew,
+            reenrol,
             held: known.plan.map(plan::held),
             heard,
             out,
@@ -140,7 +140,7 @@ impl Courier {
             if refuses_key(&failure) && self.goes_back(&failure) {
                 continue;
             }
-            if counts_no_more(&failure) && self.enrol_anew().await {
+            if counts_no_more(&failure) && self.enrol_again().await {
                 pause = Pause::default();
                 continue;
             }
@@ -181,19 +181,19 @@ impl Courier {
 
     /// Uses the given invitation instead of a certificate that does not count any more. True when the server admitted the
     /// machine.
-    async fn enrol_anew(&mut self) -> bool {
-        let Some(anew) = &self.anew else { return false };
-        let failure = match anew.enrol(&self.folder, &self.identity, &self.facts).await {
+    async fn enrol_again(&mut self) -> bool {
+        let Some(reenrol) = &self.reenrol else { return false };
+        let failure = match reenrol.enrol(&self.folder, &self.identity, &self.facts).await {
             Ok(keyring) => {
-                (self.keyring, self.anew) = (keyring, None);
+                (self.keyring, self.reenrol) = (keyring, None);
                 self.circle.shows(&self.keyring);
                 return true;
             }
             Err(failure) => failure,
         };
-        self.heard.send(Heard::Down(anew.told(&failure))).await.ok();
-        if matches!(&failure, AnewError::Link(failure) if failure.is_final()) {
-            self.anew = None;
+        self.heard.send(Heard::Down(reenrol.told(&failure))).await.ok();
+        if matches!(&failure, ReenrolError::Link(failure) if failure.is_final()) {
+            self.reenrol = None;
         }
         false
     }

@@ -78,7 +78,7 @@ pub(super) async fn enrol(
 
 /// An invitation for a machine whose certificate does not count any more. After one refusal it is useless: each further
 /// try might count against it, and another invitation needs another start of the agent.
-pub(super) struct Anew {
+pub(super) struct Reenrol {
     link: Link,
     invitation: Secret,
     name: Option<Word>,
@@ -86,14 +86,14 @@ pub(super) struct Anew {
 
 /// Why the machine was not enrolled again.
 #[derive(Debug, Error)]
-pub(super) enum AnewError {
+pub(super) enum ReenrolError {
     #[error("{0}")]
     Link(LinkError),
     #[error(transparent)]
     Keyring(#[from] KeyringError),
 }
 
-impl Anew {
+impl Reenrol {
     pub(super) fn of(setup: &Setup, name: Option<NodeName>) -> Option<Self> {
         let (link, invitation) = (setup.link.clone()?, setup.invitation.clone()?);
         Some(Self { link, invitation, name: name.map(|name| Word::cut(name.as_str())) })
@@ -105,23 +105,23 @@ impl Anew {
         folder: &Path,
         identity: &Identity,
         facts: &Facts,
-    ) -> Result<Keyring, AnewError> {
+    ) -> Result<Keyring, ReenrolError> {
         let wish = Enrolment::kept(folder, identity.clone(), facts.clone(), self.name.clone());
         let asked = match wish {
             Ok(wish) => wish.ask(&self.link, &self.invitation, now()).await,
             Err(failure) => Err(failure),
         };
-        let (credential, kept) = asked.map_err(AnewError::Link)?;
+        let (credential, kept) = asked.map_err(ReenrolError::Link)?;
         let keyring = Keyring::keep(folder, credential, kept)?;
         Enrolment::forget(folder);
         Ok(keyring)
     }
 
     /// The reason, for people. The answer may quote what the agent sent.
-    pub(super) fn told(&self, failure: &AnewError) -> String {
+    pub(super) fn told(&self, failure: &ReenrolError) -> String {
         let cause = match failure {
-            AnewError::Link(failure) => failure.with_causes(),
-            AnewError::Keyring(failure) => failure.to_string(),
+            ReenrolError::Link(failure) => failure.with_causes(),
+            ReenrolError::Keyring(failure) => failure.to_string(),
         };
         let cause = cause.replace(self.invitation.expose(), "[masked]");
         let cause = mask_secrets(&cause);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_refuses_the_next_key_for_one_of_four_reasons_leads_back_to_the_key_before() {
+    fn refused_next_key_falls_back_to_previous_key_for_four_reasons() {
         for reason in [
             Reason::CertificateUnknown,
             Reason::CertificateExpired,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_failure_is_told_at_pauses_that_double_and_another_one_at_once() {
+    fn repeated_failure_is_told_at_doubling_pauses_new_one_at_once() {
         let (mut tries, began) = (Tries::default(), Instant::now());
         let told = |tries: &mut Tries, cause: &str, from_s: u64, to_s: u64| {
             let each = (from_s..to_s).step_by(60).map(|s| (s, began + Duration::from_secs(s)));

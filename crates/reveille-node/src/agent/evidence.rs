@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_collected_ends_with_the_link_and_the_next_order_is_free() {
+    async fn evidence_collection_ends_with_link_and_frees_next_order() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("var/log/kubelet.log");
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_is_told_stage_by_stage_and_a_node_that_goes_takes_it_back() {
+    fn join_progress_is_told_by_stage_and_lost_node_reverts_it() {
         let mut progress = Progress::default();
         progress.runs();
         assert_eq!(told(&mut progress), ["Entered fetch-config"]);

@@ -29,7 +29,7 @@ fn invited(machine: &Path, folder: PathBuf, port: u16) -> Setup {
 }
 
 #[tokio::test]
-async fn no_key_is_written_through_a_link_or_into_a_folder_that_is_others_too() {
+async fn key_is_not_written_through_link_or_into_shared_folder() {
     let machine = tempfile::tempdir().unwrap();
     let at = |name: &str| machine.path().join(name);
     let make = |name: &str, mode: u32| {
@@ -75,7 +75,7 @@ async fn no_key_is_written_through_a_link_or_into_a_folder_that_is_others_too() 
 }
 
 #[tokio::test]
-async fn each_try_to_enrol_that_failed_is_told_with_its_cause_and_when_the_next_one_is() {
+async fn failed_enrolment_is_told_with_cause_and_time_of_next_try() {
     const PORTAL: &[u8] =
         b"HTTP/1.1 302 Found\r\nserver: captive\r\nlocation: http://portal/\r\ncontent-length: 0\r\n\r\n";
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -104,7 +104,7 @@ fn a_bundle_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_link_that_somebody_laid_in_a_bundles_place_leads_it_nowhere() {
+fn link_at_bundle_path_is_not_written_through() {
     let folder = tempfile::tempdir().unwrap();
     let [theirs, place, beside] =
         ["theirs", "machine.tar.gz", "machine.tar.gz.new"].map(|name| folder.path().join(name));
@@ -118,7 +118,7 @@ fn a_link_that_somebody_laid_in_a_bundles_place_leads_it_nowhere() {
 }
 
 #[tokio::test]
-async fn a_secret_that_the_agent_knows_is_in_no_log_of_its_bundle_by_half() {
+async fn secret_known_to_agent_is_fully_masked_in_bundle_logs() {
     const INVITATION: &str = "rvi1.0123,c4naryhalf4711";
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());

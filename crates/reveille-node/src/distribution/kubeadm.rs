@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_configuration_is_taken_as_it_is_with_the_token_of_today() {
+    fn operator_config_is_kept_with_current_token_inserted() {
         for (token, text) in [("oldold.0123456789abcdef", "kept"), (TOKEN_PLACE, "made before there was one")]
         {
             let config = format!("{{\"note\": \"{text}\", \"discovery\": {{\"token\": \"{token}\"}}}}");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_given_beside_a_configuration_takes_the_place_of_the_one_in_it() {
+    fn given_token_replaces_token_in_join_configuration() {
         let config = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ndiscovery:\n  bootstrapToken:\n    \
                       {apiServerEndpoint: \"a:1\", token: deadde.0123456789abcdef, unsafeSkipCAVerification: true}\n";
         let deeds = deeds(Some(config), Kubeadm::join);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_token_is_put_before_the_kubelet_and_a_reset_keeps_copies_first() {
+    fn new_token_precedes_kubelet_restart_and_reset_copies_first() {
         let bootstrap = deeds(None, Kubeadm::bootstrap);
         let (path, file) = written(&bootstrap);
         assert_eq!(path, BOOTSTRAP_KUBECONFIG);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_plane_of_any_kind_is_seen_by_all_also_where_its_folder_is_another() {
+    fn control_plane_of_each_distribution_is_seen_in_any_data_dir() {
         for (mark, config) in [
             ("/etc/kubernetes/manifests/etcd.yaml", ""),
             ("/var/lib/rancher/k3s/server/tls", ""),
@@ -140,7 +140,7 @@ mod tests {
 
     /// k3s takes what our reader does not: an alias, a long comment. A broken file may have said where the folder is.
     #[test]
-    fn a_control_plane_is_seen_though_one_file_of_its_configuration_cannot_be_read() {
+    fn unreadable_config_file_does_not_hide_control_plane() {
         let alias = "node-label: &all [a=b]\nnode-taint: *all\n".to_owned();
         let long = format!("# {}\n", "x".repeat(5 << 20));
         let own = "data-dir: /data/k3s\n";

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_writes_two_files_of_its_own_and_starts_the_unit_with_no_secret_in_an_argument() {
+    fn join_writes_own_files_and_starts_unit_without_secret_in_args() {
         let way = Supervised::of_machine(Kind::Rke2, &root().1).unwrap();
         let (deeds, file) = told(None, &target(Kind::Rke2, None), &way);
         assert_eq!(
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_written_when_one_is_wanted_and_what_a_plan_says_stands_beside_it() {
+    fn wanted_node_name_is_written_beside_plan_settings() {
         let way = Supervised::of_machine(Kind::K3s, &root().1).unwrap();
         let config = r#"{"node-label+": ["a=b"], "server": "https://elsewhere:1"}"#;
         let (_, file) = told(Some(config), &target(Kind::K3s, Some("w-1")), &way);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_stops_keeps_copies_and_takes_the_agents_own_files_alone() {
+    fn reset_stops_unit_keeps_copies_and_removes_only_agent_files() {
         let (_folder, root) = root();
         fs::create_dir_all(root.at("/etc/rancher/k3s")).unwrap();
         fs::write(root.at("/etc/rancher/k3s/config.yaml"), "data-dir: /data/k3s\n").unwrap();
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_known_by_its_words_and_a_server_or_a_client_is_none() {
+    fn agent_process_is_recognized_but_not_server_or_kubectl() {
         let way = Supervised::of_machine(Kind::K3s, &root().1).unwrap();
         for (line, wanted) in [
             ("/usr/local/bin/k3s agent", true),

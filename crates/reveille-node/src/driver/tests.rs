@@ -52,7 +52,7 @@ fn inspected(node: NodeSeen) -> Event {
 }
 
 #[tokio::test]
-async fn a_machine_whose_node_is_ready_is_read_seldom_and_at_once_when_that_changes_or_something_is_asked() {
+async fn ready_machine_is_read_rarely_and_again_on_change_or_request() {
     let folder = tempfile::tempdir().unwrap();
     let mut driver = driver(&folder);
     assert!(driver.look_at_machine().is_some() && driver.look_at_machine().is_none(), "changes are told");

@@ -6,7 +6,7 @@ use std::sync::Mutex as Std;
 
 use reveille_agent::Settings;
 use reveille_agent::effect::Verb;
-use reveille_agent::rejoin::{Hold, Known, Rung, choose};
+use reveille_agent::rejoin::{Hold, Known, RepairStep, choose};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 
@@ -191,7 +191,7 @@ fn node_that_is(ready: &str, machine_id: &str) -> (u16, String) {
 }
 
 /// The agent's choice, ordered to join, once it has read this often enough.
-fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<Rung>, Hold> {
+fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<RepairStep>, Hold> {
     choose(Known {
         machine: Some(&inspector.machine()),
         found: &found.inspection,
@@ -205,7 +205,7 @@ fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<Rung>, Hold> {
 }
 
 #[tokio::test]
-async fn a_cluster_is_known_by_the_hash_in_its_token_and_nothing_secret_is_shown_to_another() {
+async fn cluster_with_other_hash_is_refused_and_sees_no_secret() {
     let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
     let (server, heard) = theirs.serve(Kind::K3s).await;
     let here = Here::new(Kind::K3s);
@@ -228,7 +228,7 @@ async fn a_cluster_is_known_by_the_hash_in_its_token_and_nothing_secret_is_shown
 }
 
 #[tokio::test]
-async fn a_token_is_shown_as_an_agent_shows_it_and_a_refusal_says_which_to_take() {
+async fn token_is_sent_as_node_user_and_refusal_names_token_to_use() {
     for kind in [Kind::K3s, Kind::Rke2] {
         let cluster = Cluster::new("ours");
         let (server, heard) = cluster.serve(kind).await;
@@ -255,11 +255,10 @@ async fn a_token_is_shown_as_an_agent_shows_it_and_a_refusal_says_which_to_take(
 }
 
 #[tokio::test]
-async fn an_agent_that_asks_for_its_certificate_is_told_from_one_with_a_dead_token_and_one_whose_name_is_taken()
- {
+async fn bootstrapping_dead_token_and_taken_name_are_distinguished() {
     for (token_is_right, node_password, node, credentials, then) in [
         (true, NODE_PASSWORD, NodeSeen::Guarded, Credentials::Bootstrapping, Err(Hold::JoinUnderWay)),
-        (false, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::TokenDead, Ok(Some(Rung::NewToken))),
+        (false, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::TokenDead, Ok(Some(RepairStep::NewToken))),
         (true, "another", NodeSeen::AnotherMachines, Credentials::Bootstrapping, Err(Hold::NameTaken)),
     ] {
         let mut cluster = Cluster::new("ours");
@@ -285,31 +284,30 @@ async fn an_agent_that_asks_for_its_certificate_is_told_from_one_with_a_dead_tok
 }
 
 #[tokio::test]
-async fn a_machine_that_never_ran_an_agent_asks_for_no_name_because_the_first_who_asks_is_known_by_it() {
+async fn machine_without_agent_requests_no_kubelet_certificate() {
     let cluster = Cluster::new("ours");
     let (server, heard) = cluster.serve(Kind::Rke2).await;
     let here = Here::new(Kind::Rke2);
     let inspector = here.inspector(server.port, &cluster.token());
     let found = inspector.inspect().await;
     assert_eq!(found.inspection.credentials, Credentials::Nothing);
-    assert_eq!(chosen(&inspector, &found), Ok(Some(Rung::Join)));
+    assert_eq!(chosen(&inspector, &found), Ok(Some(RepairStep::Join)));
     assert!(heard.lock().unwrap().iter().all(|asked| !asked.path.ends_with("client-kubelet.crt")));
 }
 
 #[tokio::test]
-async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_and_given_a_token_when_it_needs_one()
- {
+async fn joined_agent_gets_restart_or_token_only_when_node_is_lost() {
     for (node, token_is_right, then) in [
         (ready_node(MACHINE), true, Ok(None)),
         (ready_node(MACHINE), false, Ok(None)),
         (ready_node(OTHER_MACHINE), true, Err(Hold::NameTaken)),
-        ((404, "{}".to_owned()), true, Ok(Some(Rung::RestartKubelet))),
-        ((404, "{}".to_owned()), false, Ok(Some(Rung::NewToken))),
+        ((404, "{}".to_owned()), true, Ok(Some(RepairStep::RestartKubelet))),
+        ((404, "{}".to_owned()), false, Ok(Some(RepairStep::NewToken))),
         (node_that_is("Unknown", MACHINE), true, Ok(None)),
-        (node_that_is("Unknown", MACHINE), false, Ok(Some(Rung::NewToken))),
+        (node_that_is("Unknown", MACHINE), false, Ok(Some(RepairStep::NewToken))),
         (node_that_is("False", MACHINE), false, Ok(None)),
         ((503, "{}".to_owned()), true, Err(Hold::CannotTell)),
-        ((401, "{}".to_owned()), true, Ok(Some(Rung::NewToken))),
+        ((401, "{}".to_owned()), true, Ok(Some(RepairStep::NewToken))),
     ] {
         let mut cluster = Cluster::new("ours");
         cluster.node = Arc::new(Std::new(node.clone()));
@@ -324,7 +322,7 @@ async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_a
 }
 
 #[tokio::test]
-async fn a_node_that_lived_between_two_looks_is_seen_once_and_only_if_it_was_this_machines() {
+async fn own_node_that_came_and_went_between_looks_is_told_once() {
     let lived = |id: &str, revision: u32| {
         let uid = r#""uid":"u-1""#;
         let node =
@@ -349,7 +347,7 @@ async fn a_node_that_lived_between_two_looks_is_seen_once_and_only_if_it_was_thi
 }
 
 #[tokio::test]
-async fn what_is_left_of_another_cluster_is_replaced_only_where_ours_stands_at_every_place_that_it_had() {
+async fn other_cluster_is_replaced_only_if_all_its_addresses_are_ours() {
     let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
     let ((own, _), (other, _)) = (ours.serve(Kind::K3s).await, theirs.serve(Kind::K3s).await);
     let closed = 1;
@@ -358,7 +356,7 @@ async fn what_is_left_of_another_cluster_is_replaced_only_where_ours_stands_at_e
         (vec![closed], Err(Hold::AnotherClusterSilent)),
         (vec![own.port, other.port], Err(Hold::AnotherCluster)),
         (vec![own.port, closed], Err(Hold::AnotherClusterSilent)),
-        (vec![own.port], Ok(Some(Rung::NewToken))),
+        (vec![own.port], Ok(Some(RepairStep::NewToken))),
     ] {
         let here = Here::new(Kind::K3s);
         here.has_joined(&theirs);
@@ -374,7 +372,7 @@ async fn what_is_left_of_another_cluster_is_replaced_only_where_ours_stands_at_e
 }
 
 #[tokio::test]
-async fn a_machine_that_another_way_has_joined_belongs_to_another_cluster() {
+async fn machine_joined_by_other_distribution_counts_as_other_cluster() {
     let cluster = Cluster::new("ours");
     let (server, _) = cluster.serve(Kind::K3s).await;
     let here = Here::new(Kind::K3s);
@@ -398,7 +396,7 @@ impl Tokens for NoTokens {
 }
 
 #[tokio::test]
-async fn nothing_is_taken_from_a_server_of_any_kind_whatever_was_decided_before_its_marks_came() {
+async fn reset_is_refused_when_control_plane_marks_appear_later() {
     let cluster = Cluster::new("ours");
     for mark in
         ["/var/lib/rancher/k3s/server/tls", "/var/lib/rancher/rke2/server/db", "/etc/kubernetes/admin.conf"]
@@ -419,7 +417,7 @@ async fn nothing_is_taken_from_a_server_of_any_kind_whatever_was_decided_before_
 }
 
 #[tokio::test]
-async fn nothing_is_thrown_away_beside_a_join_that_began_since_that_was_decided() {
+async fn reset_is_refused_when_join_began_since_the_decision() {
     let cluster = Cluster::new("ours");
     let here = Here::new(Kind::K3s);
     here.has_joined(&cluster);
@@ -435,7 +433,7 @@ async fn nothing_is_thrown_away_beside_a_join_that_began_since_that_was_decided(
 }
 
 #[test]
-fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_runs() {
+fn scratch_of_killed_join_is_cleared_unless_another_join_runs() {
     let scratch = "/run/reveille/kubeadm-join-w-1.yaml";
     let here = Here::new(Kind::Kubeadm);
     here.put(scratch, "token");

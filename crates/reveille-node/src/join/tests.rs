@@ -39,7 +39,7 @@ fn systemctl(here: &Here) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn an_agent_of_k3s_joins_is_brought_back_by_its_unit_when_its_node_goes_and_stays() {
+async fn k3s_agent_joins_and_unit_restart_restores_its_lost_node() {
     let cluster = Cluster::new("ours");
     let (server, _) = cluster.serve(Kind::K3s).await;
     let here = Here::new(Kind::K3s);

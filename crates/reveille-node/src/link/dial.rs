@@ -139,5 +139,5 @@ async fn ask_in_the_clear(link: &Link) -> Option<LinkError> {
         content_type: Word::cut(&header("content-type")),
         begins: http::beginning(body.as_bytes()),
     };
-    Some(LinkError::refused(http::somebody_else(answered, !header("via").is_empty())))
+    Some(LinkError::refused(http::wrong_server(answered, !header("via").is_empty())))
 }

@@ -212,7 +212,7 @@ mod tests {
 
     /// A server says after 100 years, or never, of a certificate of 30 days: it is renewed in time all the same.
     #[test]
-    fn certificate_is_renewed_before_it_ends_whatever_the_server_says_of_when() {
+    fn certificate_is_renewed_before_expiry_despite_server_advice() {
         const DAY: i64 = 24 * 3_600;
         let key = fresh().unwrap();
         let mut params = CertificateParams::default();

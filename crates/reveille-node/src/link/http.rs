@@ -133,7 +133,7 @@ impl Line {
             content_type: Word::cut(header(&head.headers, &CONTENT_TYPE)),
             begins: beginning(&bytes),
         };
-        Err(LinkError::refused(somebody_else(answered, head.headers.contains_key(VIA))))
+        Err(LinkError::refused(wrong_server(answered, head.headers.contains_key(VIA))))
     }
 
     /// All of a body. What came is put together as it comes: each chunk has a buffer and a record of its own, and a body of one
@@ -164,7 +164,7 @@ pub(super) fn beginning(bytes: &[u8]) -> Word {
 }
 
 /// Tells a proxy from another server: only a gateway reports that it cannot reach its upstream.
-pub(super) fn somebody_else(answered: Answered, has_via: bool) -> Reason {
+pub(super) fn wrong_server(answered: Answered, has_via: bool) -> Reason {
     let name = answered.server.to_ascii_lowercase();
     let proxies =
         ["squid", "envoy", "haproxy", "varnish", "bluecoat", "zscaler", "cloudflare", "awselb", "traefik"];
@@ -185,7 +185,7 @@ mod tests {
     fn a_proxy_and_another_server_are_told_apart() {
         let answered =
             |status, server: &str| Answered { status, server: Word::cut(server), ..Answered::default() };
-        let code = |answered, via| somebody_else(answered, via).code();
+        let code = |answered, via| wrong_server(answered, via).code();
         assert_eq!(code(answered(200, "nginx"), false), "NOT_REVEILLE");
         assert_eq!(code(answered(502, "nginx"), false), "PROXY_ANSWERED");
         assert_eq!(code(answered(407, ""), false), "PROXY_ANSWERED");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const NOBODYS: [&str; 33] = [
+const UNUSABLE_ADDRESSES: [&str; 33] = [
     "169.254.169.254:80",
     "169.254.170.2:80",
     "100.100.100.200:80",
@@ -52,7 +52,8 @@ fn peer(number: usize, at: &str) -> Peer {
 async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
     let folder = tempfile::tempdir().unwrap();
     let circle = Circle::remembering(folder.path(), None);
-    let mut peers: Vec<Peer> = NOBODYS.iter().enumerate().map(|(number, at)| peer(number, at)).collect();
+    let mut peers: Vec<Peer> =
+        UNUSABLE_ADDRESSES.iter().enumerate().map(|(number, at)| peer(number, at)).collect();
     peers.push(peer(100, "10.0.0.2:9465"));
     peers.push(peer(101, "[fd12:3456::2]:9465"));
     circle.know(&peers);
@@ -69,7 +70,7 @@ async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
 
 /// A registration server that was taken over sends lists as fast as the link takes them.
 #[tokio::test]
-async fn lists_of_peers_that_change_all_the_time_are_known_and_not_all_written() {
+async fn changing_peer_lists_are_known_but_writes_are_limited() {
     let folder = tempfile::tempdir().unwrap();
     let circle = Circle::remembering(folder.path(), None);
     let kept = || std::fs::read_to_string(folder.path().join("peers.json")).unwrap_or_default();

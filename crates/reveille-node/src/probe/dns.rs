@@ -22,7 +22,7 @@ impl Probe {
             return Reading::Read(Lookup::Found(vec![address]));
         }
         let found = match timeout(self.left(), lookup_host((endpoint.host.as_str(), endpoint.port))).await {
-            Err(_) => Lookup::NobodyAnswers("no answer in time".to_owned()),
+            Err(_) => Lookup::NoAnswer("no answer in time".to_owned()),
             Ok(Ok(found)) => {
                 let mut addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
                 addresses.dedup();
@@ -34,7 +34,7 @@ impl Probe {
             }
             // getaddrinfo's words: only "try again" says that no server has denied the name.
             Ok(Err(error)) if error.to_string().contains("emporary failure") => {
-                Lookup::NobodyAnswers(error.to_string())
+                Lookup::NoAnswer(error.to_string())
             }
             Ok(Err(error)) => Lookup::NoSuchName(error.to_string()),
         };

@@ -37,7 +37,7 @@ use crate::short_chain::ShortChain;
 use crate::signing_request;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Kind, Target, ToldBy};
-use crate::verifier::{Anybody, Judged};
+use crate::verifier::{AnyServer, Judged};
 
 /// The results of all servers.
 pub(super) struct Asked {
@@ -84,8 +84,8 @@ impl Probe {
         if let Reading::CannotTell(why) = &files.join.kubeconfig {
             certificate = Reading::cannot_tell(why.clone());
         }
-        let nobody = "no API server is named";
-        let (mut node, mut requests) = (Reading::cannot_tell(nobody), Reading::cannot_tell(nobody));
+        let unnamed = "no API server is named";
+        let (mut node, mut requests) = (Reading::cannot_tell(unnamed), Reading::cannot_tell(unnamed));
         let Some(target) = target else {
             return Asked { servers: Vec::new(), node, requests, certificate };
         };
@@ -176,7 +176,7 @@ impl Probe {
 
     /// A handshake with any server, unverified.
     async fn shake(&self, stream: TcpStream, endpoint: &Endpoint) -> Tls {
-        match self.handshake(stream, endpoint, Arc::new(Judged::by(Anybody))).await {
+        match self.handshake(stream, endpoint, Arc::new(Judged::by(AnyServer))).await {
             Ok(Ok(chain)) => Tls::Shown(chain.iter().map(certificate).collect()),
             Ok(Err(Failure::Silent)) => Tls::Silent,
             Ok(Err(Failure::Tls(rustls::Error::InvalidMessage(_)))) => {
@@ -261,10 +261,10 @@ impl Probe {
         own: &Own<'_>,
         server: &mut Server,
     ) -> Vec<(CertificateDer<'static>, String)> {
-        let anybody = Trust::Verifier(Arc::new(Judged::by(Anybody)));
+        let any_server = Trust::Verifier(Arc::new(Judged::by(AnyServer)));
         let is_kubeadms = own.layout.kind == Kind::Kubeadm;
         let path = if is_kubeadms { CLUSTER_INFO } else { supervisor::BUNDLE };
-        let asked = match Api::new(endpoint, anybody, Shown::Nothing) {
+        let asked = match Api::new(endpoint, any_server, Shown::Nothing) {
             Ok(api) => api.get(path, self.left()).await,
             Err(error) => Err(error),
         };

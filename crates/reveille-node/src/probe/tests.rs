@@ -215,7 +215,7 @@ async fn a_server_that_says_nothing_is_given_up_and_said_to_hang() {
 }
 
 #[tokio::test]
-async fn a_token_is_shown_to_nobody_who_is_not_known() {
+async fn token_is_not_shown_to_unverified_server() {
     let (ours, theirs) = (Authority::new("kubernetes"), Authority::new("kubernetes"));
     // A server that gets the token shows this by refusing it.
     let says = Says { is_known: false, cluster_info: cluster_info(&theirs, "zzzzzz", SECRET), node: None };
@@ -386,7 +386,7 @@ async fn a_k3s_agent_is_judged_by_its_own_paths_token_and_hash() {
 }
 
 #[tokio::test]
-async fn marks_of_a_server_and_a_runtime_of_its_own_are_seen_where_an_agent_was_told_to_keep_its_files() {
+async fn control_plane_and_kubeconfig_are_seen_in_custom_data_dir() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());
     for path in ["/etc/rancher/rke2", "/var/lib/rancher/rke2/server/db", "/data/agent"] {

@@ -39,7 +39,7 @@ fn in_time<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> T {
 }
 
 #[test]
-fn a_link_is_followed_within_the_root_and_not_there_is_no_failure() {
+fn link_is_followed_within_root_and_missing_file_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());
     fs::create_dir_all(root.at("/var/lib/kubelet/pki")).unwrap();
@@ -101,7 +101,7 @@ async fn no_log_of_a_disk_is_read_from_outside_of_it() {
 }
 
 #[test]
-fn whoever_reads_a_disk_waits_for_no_pipe_and_opens_no_device() {
+fn disk_reader_waits_for_no_pipe_and_opens_no_device() {
     let (_folder, root) = disk();
     for path in ["/etc/hosts", "/etc/kubernetes/kubelet.conf", "/var/log/syslog"] {
         fifo(&root.at(path));
@@ -136,7 +136,7 @@ fn both(root: &Root, path: &str, flags: OFlags) -> [Result<(u64, u32), Option<i3
 }
 
 #[test]
-fn without_the_kernels_help_each_path_leads_where_it_does_with_it() {
+fn paths_resolve_alike_without_kernel_support() {
     let (_folder, root) = disk();
     fs::write(root.at("/etc/one"), "one").unwrap();
     for (to, name) in [
@@ -196,7 +196,7 @@ fn without_the_kernels_help_each_path_leads_where_it_does_with_it() {
 }
 
 #[test]
-fn what_is_asked_of_a_disk_beside_its_files_is_asked_within_it_too() {
+fn sockets_links_and_folders_are_resolved_within_the_root() {
     let (folder, root) = disk();
     let host = folder.path().join("host");
     let socket = std::os::unix::net::UnixListener::bind(host.join("containerd.sock")).unwrap();
@@ -215,7 +215,7 @@ fn what_is_asked_of_a_disk_beside_its_files_is_asked_within_it_too() {
 }
 
 #[test]
-fn a_file_that_a_person_names_is_a_file_and_nothing_that_is_waited_for() {
+fn named_path_must_be_regular_file_and_never_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let (pipe, file, link) =
         (folder.path().join("pipe"), folder.path().join("file"), folder.path().join("link"));

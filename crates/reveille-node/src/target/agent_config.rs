@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_of_two_that_say_the_same_counts_as_the_agent_itself_reads_them() {
+    fn later_setting_wins_in_the_order_that_the_agent_reads_them() {
         let env = (
             "/etc/systemd/system/k3s-agent.service.env",
             "K3S_URL=\"https://env:6443\"\nK3S_TOKEN='pw'\nHTTP_PROXY=x\n",
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn every_token_that_a_machine_is_told_is_known_by_a_short_option_and_where_another_counts() {
+    fn every_configured_token_is_known_also_by_short_option() {
         let main = ("/etc/rancher/k3s/config.yaml", "server: https://main:6443\ntoken: lemonade of mine\n");
         let beside = ("/etc/rancher/k3s/config.yaml.d/50.yaml", "token: [another one, a third one]\n");
         for option in
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_says_with_what_it_joins_and_where_and_by_which_token() {
+    fn machine_config_gives_distribution_endpoint_and_token() {
         let config = format!(
             "server: https://10.0.0.1:9345\ntoken: K10{HASH}::server:pass-word-1\ndata-dir: /data/rke2/\n"
         );
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_configuration_is_refused_by_its_place_and_quotes_no_token() {
+    fn invalid_config_file_is_refused_by_path_without_token() {
         let (_folder, root) = machine(&[("/etc/rancher/k3s/config.yaml", "token: [s3cretpassword1\n")]);
         let error = AgentConfig::read(Kind::K3s, &root).unwrap_err();
         assert!(error.place.contains("config.yaml") && !format!("{error:?}").contains("s3cret"), "{error:?}");

@@ -34,7 +34,7 @@ fn found(arguments: &Arguments) -> Target {
 }
 
 #[test]
-fn the_line_that_kubeadm_prints_is_read_with_or_without_its_first_words() {
+fn printed_kubeadm_join_line_is_read_with_or_without_prefix() {
     for words in [
         &["10.0.0.1:6443"][..],
         &["kubeadm", "join", "10.0.0.1:6443"],
@@ -75,7 +75,7 @@ fn endpoints_are_read_as_people_write_them() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_its_place_and_what_to_write() {
+fn invalid_argument_is_refused_with_its_place_and_correction() {
     let token = |text: &str| Arguments { token: Some(text.into()), ..arguments(&["a:1"]) };
     let hash = |text: &str| Arguments { ca_cert_hashes: vec![text.to_owned()], ..arguments(&["a:1"]) };
     for (arguments, place, wrong, write) in [
@@ -124,7 +124,7 @@ fn joined(version: &str, rest: &str) -> String {
 }
 
 #[test]
-fn a_join_configuration_is_read_in_both_versions_among_other_documents() {
+fn join_configuration_is_read_in_both_versions_among_documents() {
     let discovery = format!(
         "discovery:\n  bootstrapToken: {{apiServerEndpoint: 'api.lan:6443', token: abcdef.{SECRET}, caCertHashes: ['{HASH}']}}\n"
     );
@@ -145,7 +145,7 @@ fn a_join_configuration_is_read_in_both_versions_among_other_documents() {
 }
 
 #[test]
-fn a_join_configuration_that_cannot_be_meant_is_refused_with_its_field() {
+fn invalid_join_configuration_is_refused_with_its_field() {
     let with = |token: &str, rest: &str| {
         joined("v1beta4", &format!("discovery:\n  bootstrapToken: {{token: '{token}', {rest}}}\n"))
     };
@@ -250,7 +250,7 @@ fn a_joined_machine_says_what_it_is_joined_to() {
 }
 
 #[test]
-fn files_of_a_join_that_broke_off_say_nothing_and_broken_ones_are_refused() {
+fn empty_join_files_say_nothing_and_malformed_ones_are_refused() {
     let (_folder, root) = empty();
     fs::write(root.at(KUBECONFIG), "").unwrap();
     assert!(Target::of_machine(&root).unwrap().is_none());
@@ -270,7 +270,7 @@ fn the_last_of_a_flag_counts() {
 }
 
 #[test]
-fn how_a_machine_joins_is_as_was_said_or_as_what_is_there_says_and_kubeadm_otherwise() {
+fn distribution_is_as_given_or_as_found_and_else_kubeadm() {
     let of_unit = "/etc/systemd/system/k3s-agent.service";
     for (said, words, unit, wanted) in [
         (None, &["a:1"][..], "", Kind::Kubeadm),
@@ -289,7 +289,7 @@ fn how_a_machine_joins_is_as_was_said_or_as_what_is_there_says_and_kubeadm_other
 }
 
 #[test]
-fn what_a_unit_says_itself_cannot_be_said_otherwise_and_kubeadms_files_are_not_of_k3s() {
+fn unit_flag_cannot_be_overridden_and_k3s_takes_no_kubeadm_file() {
     let (_folder, root) = empty();
     fs::create_dir_all(root.at("/etc/systemd/system")).unwrap();
     let unit = "[Service]\nExecStart=/usr/local/bin/k3s agent --server https://b.lan:6443\n";
@@ -308,7 +308,7 @@ fn what_a_unit_says_itself_cannot_be_said_otherwise_and_kubeadms_files_are_not_o
 
 /// The configuration of a disk may name files of the host on which the disk is looked at.
 #[test]
-fn a_file_that_a_configuration_names_is_the_machines_and_not_the_hosts() {
+fn file_named_in_config_is_read_from_machine_not_host() {
     let (folder, root) = empty();
     let conf = |server: &str| format!("clusters:\n- name: ''\n  cluster: {{server: 'https://{server}'}}\n");
     let host = tempfile::NamedTempFile::new().unwrap();

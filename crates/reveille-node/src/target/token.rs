@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_supervisors_token_is_read_in_each_of_its_forms_and_hides_what_lets_in() {
+    fn supervisor_token_is_read_in_each_form_and_hides_its_secret() {
         let bootstrap = format!("abcdef.{SECRET}");
         for (text, bundle, shown, user) in [
             (format!("K10{HASH}::server:{SECRET}"), true, "server:[masked]", Some("server")),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_what_is_wrong_and_without_the_secret() {
+    fn invalid_supervisor_token_is_refused_without_its_secret() {
         for (text, wrong) in [
             (String::new(), "empty"),
             ("${K3S_TOKEN}".to_owned(), "placeholder"),

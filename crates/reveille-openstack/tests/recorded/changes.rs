@@ -9,7 +9,7 @@ use reveille_openstack::Interest;
 use std::collections::BTreeSet;
 
 #[tokio::test]
-async fn changes_are_asked_for_by_the_servers_clock_and_without_the_filter() {
+async fn changes_are_listed_by_server_clock_and_without_tag_filter() {
     let (fake, mut lister) = cloud(|_| servers(&[server("a", OURS), server("b", OURS)], None)).await;
     let full = lister.list(false).await.unwrap();
     assert_eq!(full.scope, Scope::Full, "the first listing is a full one");

@@ -29,7 +29,7 @@ async fn a_password_opens_its_project() {
 }
 
 #[tokio::test]
-async fn an_application_credential_needs_no_scope_and_secrets_lie_beside() {
+async fn application_credential_has_no_scope_and_reads_secure_yaml() {
     let fake = Fake::start(|_| None).await;
     let path = file(
         "clouds.yaml",

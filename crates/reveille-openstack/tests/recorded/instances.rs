@@ -107,7 +107,7 @@ async fn instances_are_rebooted_and_started() {
 
 /// Nova would take most of these: a hard reboot runs a server that its owner stopped, paused or suspended a moment ago.
 #[tokio::test]
-async fn server_that_somebody_has_in_hand_is_not_touched() {
+async fn server_locked_busy_or_in_other_state_is_not_touched() {
     let (locked, task) = (r#", "locked": true"#, r#", "OS-EXT-STS:task_state": "powering-off""#);
     let reboots = [reboot(false), reboot(true)];
     let mut cases = vec![(start(), "SHUTOFF", task, "changed"), (start(), "SHUTOFF", locked, "changed")];
@@ -145,7 +145,7 @@ async fn server_that_somebody_has_in_hand_is_not_touched() {
 /// Its host is dead: Nova names the task of the reboot for ever, and lets go of the server all the same (nova: compute/api.py,
 /// `delete`, where `check_instance_state` checks no task).
 #[tokio::test]
-async fn server_whose_reboot_never_ends_is_deleted_where_that_was_decided() {
+async fn server_in_endless_reboot_is_deleted_only_if_decided_so() {
     for (call, begins, deletes) in [
         (delete_in(InstanceState::Rebooting), "accepted", 1),
         (delete(), "changed", 0),
@@ -210,7 +210,7 @@ async fn a_node_is_not_a_clouds_to_delete() {
 
 /// Nova answers a reboot that it took with 202 and nothing. A page with 200 is a gateway's: it may have been made, or not.
 #[tokio::test]
-async fn a_reboot_that_is_not_answered_as_nova_does_may_have_been_made() {
+async fn reboot_with_unexpected_answer_has_unknown_outcome() {
     let fault = r#"{"computeFault": {"code": 500, "message": "x"}}"#;
     for (status, body) in
         [(200, "<html><body>please log in</body></html>"), (200, fault), (200, ""), (201, "{}")]

@@ -71,7 +71,7 @@ async fn a_cycle_is_four_requests_however_many_pools_there_are() {
 
 /// A page that is full says that another follows, and only an empty one says that none did.
 #[tokio::test]
-async fn a_full_listing_of_more_than_one_page_leaves_the_groups_to_its_neighbours() {
+async fn multi_page_full_listing_leaves_groups_to_next_cycle() {
     let (fake, mut lister) = cloud(|seen| match seen.query("marker").first() {
         None if seen.query("changes-since").is_empty() => servers(&[server("a", OURS)], Some("a")),
         _ => servers(&[], None),
@@ -181,7 +181,7 @@ async fn what_did_not_change_keeps_its_place_in_memory() {
 }
 
 #[tokio::test]
-async fn groups_by_name_and_by_id_cost_one_question_while_all_are_the_projects_own() {
+async fn groups_by_name_and_id_cost_one_request_if_project_owns_all() {
     let (fake, mut lister) = cloud(|_| servers(&[], None)).await;
     let groups = |ids: &[&str]| {
         let mut all = BTreeSet::from([GroupRef::Name("k8s-nodes".into())]);

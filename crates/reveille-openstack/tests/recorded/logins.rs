@@ -50,7 +50,7 @@ async fn many_refused_requests_share_one_login() {
 
 /// A service that refuses whatever token it is shown costs a few logins, and not one for each request.
 #[tokio::test]
-async fn tokens_that_are_refused_one_after_the_other_are_no_reason_for_ever_more_logins() {
+async fn repeatedly_refused_tokens_cause_few_logins() {
     let newest = Arc::new(Mutex::new(1));
     let fake = Fake::start(only(newest.clone())).await;
     let project = fake.connect().await;
@@ -109,7 +109,7 @@ async fn a_login_that_fails_says_why_and_is_not_repeated_at_once() {
 }
 
 #[tokio::test]
-async fn a_token_is_replaced_before_its_end_and_serves_while_that_fails() {
+async fn token_is_replaced_before_expiry_and_serves_if_login_fails() {
     let fake = Fake::start(|_| None).await;
     fake.set_token_life_s(5);
     let project = fake.connect().await;

@@ -26,7 +26,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn an_instance_is_there_or_not_or_nobody_knows() {
+async fn instance_is_found_missing_or_unknown_by_answer() {
     let path = "/compute/v2.1/servers/a";
     let found = ask(&instance(), path, reply(200, r#"{"server": {"id": "a", "status": "ACTIVE"}}"#)).await;
     let Ok(Answer::Instance(Some(found))) = found else { panic!("{found:?}") };
@@ -84,7 +84,7 @@ async fn groups_and_routers_are_there_or_not() {
 }
 
 #[tokio::test]
-async fn a_routers_limit_is_the_quota_where_it_is_told_and_asked_rarely() {
+async fn router_limit_is_its_quota_if_told_and_is_read_once() {
     let look = Look::Router(os(), RouterId::from("r"));
     let quotas: [(Reply, Option<u32>); 5] = [
         (reply(200, r#"{"quota": {"router_route": 31}}"#), Some(31)),
@@ -214,7 +214,7 @@ async fn actions_come_newest_first() {
 }
 
 #[tokio::test]
-async fn questions_about_nodes_are_for_somebody_else() {
+async fn node_look_is_refused_without_request() {
     let fake = Fake::start(|_| None).await;
     let project = fake.connect().await;
     assert!(project.look(&Look::Node(NodeName::from("n"))).await.is_err());

@@ -76,7 +76,7 @@ async fn ask(
 }
 
 #[tokio::test]
-async fn what_a_user_holds_on_this_project_in_effect_is_held_and_the_rest_is_lacking() {
+async fn effective_project_roles_are_held_and_others_are_lacking() {
     let wanted = [
         RoleRef::Name("network_admin".into()),
         RoleRef::Name("member".into()),
@@ -105,7 +105,7 @@ async fn a_user_by_id_who_holds_everything_costs_one_request() {
 }
 
 #[tokio::test]
-async fn a_user_whom_keystone_does_not_know_is_nobody_and_two_of_a_name_are_nobody_in_particular() {
+async fn unknown_user_is_none_and_ambiguous_name_is_error() {
     let (said, _) = ask(&named("gone"), &[RoleRef::Name("member".into())], keystone).await;
     assert_eq!(said.map(|said| said.user), Ok(None));
     let (said, _) = ask(&named("twin"), &[RoleRef::Name("member".into())], keystone).await;
@@ -165,7 +165,7 @@ async fn roles_are_given_one_by_one_and_the_first_refusal_ends_it() {
 }
 
 #[tokio::test]
-async fn nobody_is_given_anything_on_another_project() {
+async fn role_on_another_project_is_refused_without_request() {
     let (outcome, seen) = perform(&assign("another"), |_| None).await;
     assert!(matches!(outcome, Outcome::Refused { .. }) && seen.is_empty(), "{outcome}");
 }

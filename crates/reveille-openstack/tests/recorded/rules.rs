@@ -161,7 +161,7 @@ async fn a_nudge_that_breaks_off_says_what_it_leaves() {
 }
 
 #[tokio::test]
-async fn dropping_a_rule_that_is_not_there_is_done_only_if_neutron_says_so() {
+async fn missing_rule_counts_as_dropped_only_if_neutron_says_so() {
     let call = Call::DropRule(DropRule { cloud: os(), group: GroupId::from("g1"), rule: RuleId::from("x") });
     let cases: [(fn() -> Reply, &str); 4] = [
         (|| reply(204, ""), "accepted"),

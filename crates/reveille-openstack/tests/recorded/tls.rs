@@ -63,7 +63,7 @@ async fn the_authority_that_the_entry_names_is_believed() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_proves_nothing_is_refused_before_the_password_leaves() {
+async fn unverified_certificate_is_refused_before_password_is_sent() {
     let ours = authority("ours");
     let believed = |authority: &Authority| cacert(&file("ca.pem", &authority.pem()));
     let (ca, other, renewed) = (believed(&ours), believed(&authority("other")), believed(&authority("ours")));

@@ -56,8 +56,8 @@ async fn a_real_project_is_read_in_four_requests() {
         panic!("no actions");
     };
     assert_eq!(&*actions.last().unwrap().action, "create");
-    let nobody = InstanceId::from("00000000-0000-4000-8000-000000000000");
-    assert_eq!(instance(&project, &nobody).await, None);
+    let unknown = InstanceId::from("00000000-0000-4000-8000-000000000000");
+    assert_eq!(instance(&project, &unknown).await, None);
     let router = Look::Router(os(), RouterId::from("00000000-0000-4000-8000-000000000000"));
     assert_eq!(project.look(&router).await, Ok(Answer::Router(None)));
 }

@@ -318,7 +318,7 @@ fn each_predicate_has_an_example_and_a_near_miss() {
 }
 
 #[test]
-fn an_earlier_look_stands_in_for_an_age_that_nobody_knows_when_it_saw_the_same_object() {
+fn earlier_look_at_same_object_replaces_unknown_age() {
     let now = changed(|s| {
         first(s).rke_node = None;
         s.server_now = None;

@@ -10,7 +10,7 @@
 
 use reveille_core::model::time::Time;
 
-use super::ladder::Book;
+use super::escalation::Book;
 use super::safeguards::HAND_OVER;
 use super::sight::Sight;
 use super::{ActKind, Line, Order, Outcome, Path};

@@ -11,7 +11,7 @@
 
 use reveille_core::model::time::{Span, Time};
 
-use super::ladder::{Book, Next, Seen};
+use super::escalation::{Book, Next, Seen};
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::{against_evict, of_another};
 use super::sight::{PodKind, PodRef, Sight};

@@ -14,7 +14,7 @@
 
 use reveille_core::model::time::Time;
 
-use super::ladder::{Book, Next, Seen};
+use super::escalation::{Book, Next, Seen};
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::against_mend;
 use super::sight::Sight;

@@ -1,4 +1,4 @@
-//! Two ladders that repair a record: out and in again (*evict*), or in place (*mend*).
+//! Two escalations that repair a record: out and in again (*evict*), or in place (*mend*).
 //!
 //! ```text
 //!          Looked(Sight)             Recorded              Done(outcome)
@@ -6,7 +6,7 @@
 //!             └ wait, stop, close
 //! ```
 //!
-//! [`Ladder::step`] is a function: `(state, now, event) → effects`. What is decided follows from a fresh look and from the
+//! [`Escalation::step`] is a function: `(state, now, event) → effects`. What is decided follows from a fresh look and from the
 //! book of what was begun, never from what an earlier call answered; so an answer that was lost, came twice, or belonged to
 //! a process that is gone changes nothing: the next look tells. An intent is durable before it is carried out, and its
 //! outcome after.
@@ -21,10 +21,10 @@
 
 pub mod aftermath;
 mod draft;
+mod escalation;
 pub mod etcd;
 mod evict;
 pub mod hands;
-mod ladder;
 mod mend;
 pub mod safeguard;
 mod safeguards;
@@ -39,7 +39,7 @@ use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 pub use draft::Draft;
-pub use ladder::Ladder;
+pub use escalation::Escalation;
 pub use safeguards::{HAND_OVER, Proposal, propose};
 
 use crate::model::{ClusterId, RecordName, Role};

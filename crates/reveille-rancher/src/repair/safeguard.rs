@@ -14,7 +14,7 @@ reveille_core::safeguards! {
     /// no complete snapshot of etcd within a day
     Snapshot = "snapshot",
     /// none of P1 to P4 holds
-    Amiss = "amiss",
+    Faulty = "faulty",
     /// a record with other addresses is another machine's
     SameMachine = "same-machine",
     /// the last machine of a role that is well stays

@@ -107,7 +107,7 @@ fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<Stri
         None => against.push("there is no complete snapshot of etcd that could be read".to_owned()),
     }
     let records = sight.records(order, ips);
-    if stands(Safeguard::Amiss) && !is_found(sight, &records) {
+    if stands(Safeguard::Faulty) && !is_found(sight, &records) {
         against.push("none of P1 to P4 holds of it: there is nothing to mend".to_owned());
     }
     let is_elsewhere = |record: &&Record| {

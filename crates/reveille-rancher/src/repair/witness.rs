@@ -1,6 +1,6 @@
 //! The rules of a repair, held against every step from a book of its own.
 //!
-//! A [`Witness`] is shown every event that goes in and every effect that comes out. It never looks into the ladder, asks
+//! A [`Witness`] is shown every event that goes in and every effect that comes out. It never looks into the escalation, asks
 //! none of its safeguards, and knows only what a look showed. What it says is the breach; silence is consent. Tests and the
 //! simulator ask it after every step.
 //!

@@ -114,7 +114,7 @@ fn newer_formats_and_strangers_are_refused_by_name() {
 }
 
 #[test]
-fn a_killed_process_leaves_a_notice_and_everything_that_was_flushed() {
+fn killed_process_leaves_notice_and_all_flushed_lines() {
     let root = TempDir::new().unwrap();
     let mut writer = TapeWriter::create(root.path(), "a", SMALL).unwrap();
     writer.append(b"{\"a\":1}").unwrap();
@@ -128,7 +128,7 @@ fn a_killed_process_leaves_a_notice_and_everything_that_was_flushed() {
 }
 
 #[test]
-fn the_oldest_runs_go_first_and_a_run_that_fills_the_bound_is_over() {
+fn oldest_runs_are_removed_first_and_run_over_bound_ends() {
     let root = TempDir::new().unwrap();
     let bound = TapeConfig { total_bytes_max: 20_000, ..SMALL };
     for run in ["a", "b", "c"] {

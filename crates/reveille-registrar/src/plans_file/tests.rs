@@ -26,7 +26,7 @@ pub(crate) fn plan(pool: &str, rest: &str) -> String {
 }
 
 #[test]
-fn a_configuration_that_no_agent_could_read_is_refused_by_its_name() {
+fn plan_config_that_agents_would_refuse_is_refused_by_file_name() {
     let k3s = |file: &str| plan("workers", "").replace("kubeadm,", &format!("k3s, configFile: {file},"));
     let refused = read_text(&k3s("cloud.conf")).unwrap_err();
     assert!(refused.contains("cloud.conf: step 0, the join: config is not taken from a plan"), "{refused}");

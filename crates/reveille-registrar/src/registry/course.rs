@@ -102,7 +102,7 @@ pub enum JoinEnd {
     /// The machine, or its Node, was removed.
     Removed,
     /// The machine was reimaged during the join.
-    BegunAnew,
+    BegunAgain,
 }
 
 /// A join that has ended, with facts about its machine that [`super::Who`] does not hold.
@@ -128,7 +128,7 @@ impl JoinEnd {
             Self::GaveUp => "gave-up",
             Self::TimedOut => "timed-out",
             Self::Removed => "removed",
-            Self::BegunAnew => "begun-anew",
+            Self::BegunAgain => "begun-again",
         }
     }
 }

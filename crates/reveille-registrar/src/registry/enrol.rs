@@ -4,7 +4,7 @@
 //! ```text
 //!  token ─ unknown, expired, taken back, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
-//!           ─ a known machine, and an invitation to reimage it ─▶ its record gets the new key ([`super::anew`])
+//!           ─ a known machine, and an invitation to reimage it ─▶ its record gets the new key ([`super::rebuilt`])
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ one that was removed, and an invitation that does not name it ─▶ refused ([`super::away`])
@@ -22,7 +22,6 @@ use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 
-use super::anew;
 use super::claims;
 use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
@@ -30,6 +29,7 @@ use super::ids::{Ask, InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
 use super::machine::{Machine, instance_of};
 use super::rates::Costs;
+use super::rebuilt;
 use super::record::{Enrolled, Record};
 use super::whereabouts;
 use super::{Effect, Event, Peer, Registry, Turn};
@@ -119,7 +119,7 @@ enum As {
     /// The machine that it already is.
     Itself(MachineId),
     /// A known machine with a new key.
-    Anew(MachineId),
+    Rebuilt(MachineId),
     /// A new machine.
     New,
 }
@@ -152,15 +152,15 @@ impl Registry {
                 return self.certify(turn, ask, &machine, claim.key);
             }
             // The registry asks the clusters only about a machine that it may admit, and within the invitation's rate.
-            As::Anew(_) | As::New if claim.node == Some(NodeSaid::Unasked) => {
+            As::Rebuilt(_) | As::New if claim.node == Some(NodeSaid::Unasked) => {
                 return match self.spend_question(turn.now, &invitation) {
                     Ok(()) => turn.reply(ask, Reply::NodesToAsk(invitation.roster)),
                     Err(reason) => turn.reply(ask, reason),
                 };
             }
-            As::Anew(machine) => {
+            As::Rebuilt(machine) => {
                 self.dismiss(turn, &machine);
-                self.end_join(turn, &machine, JoinEnd::BegunAnew);
+                self.end_join(turn, &machine, JoinEnd::BegunAgain);
                 machine
             }
             As::New if self.book.counts().1 >= self.settings.machines_max => {
@@ -265,9 +265,9 @@ impl Registry {
             }
         }
         // A reimaged machine may keep all its own names, and take none of another machine.
-        let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
+        let others = rivals.iter().find(|(_, rival)| !self.may_be_rebuilt(turn, invitation, rival));
         match (others.cloned(), rivals.into_iter().next()) {
-            (Some((part, first)), _) if self.is_to_be_anew(invitation, &first) => {
+            (Some((part, first)), _) if self.is_to_be_rebuilt(invitation, &first) => {
                 // No conflict of the invitation: its machine comes again until the machine before is silent.
                 let reason = self.refuse_rival(turn, part, &first, &claim.identity, &claim.facts);
                 Err(self.still_heard(turn.now, &first, reason))
@@ -279,15 +279,15 @@ impl Registry {
                 let away: Vec<_> =
                     away.into_iter().filter(|away| !self.is_another_of(away, &itself)).collect();
                 self.let_in_again(invitation, &away)?;
-                self.is_made_anew_as_itself(&itself, (&claim.identity, &claim.node_name))?;
+                self.is_rebuilt_as_itself(&itself, (&claim.identity, &claim.node_name))?;
                 self.held_against_node(turn, invitation, claim, Some(&itself))?;
-                Ok(As::Anew(itself))
+                Ok(As::Rebuilt(itself))
             }
             (None, None) => {
                 self.let_in_again(invitation, &away)?;
                 claim.is_called_by_its_own()?;
                 self.held_against_node(turn, invitation, claim, None)?;
-                Ok(away.into_iter().next().map_or(As::New, As::Anew))
+                Ok(away.into_iter().next().map_or(As::New, As::Rebuilt))
             }
         }
     }
@@ -316,16 +316,16 @@ impl Registry {
         turn: &mut Turn,
         invitation: &Invitation,
         claim: &Claim,
-        anew: Option<&MachineId>,
+        rebuilt: Option<&MachineId>,
     ) -> Result<(), Refused> {
         match &claim.node {
             None | Some(NodeSaid::Absent | NodeSaid::Unasked) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
                 let vouched_for = invitation.machine.as_ref();
-                let before = anew.and_then(|anew| self.book.machine(anew));
+                let before = rebuilt.and_then(|rebuilt| self.book.machine(rebuilt));
                 let is_own = |node: &NodeIds| {
                     claim.is_of(node, vouched_for)
-                        || before.is_some_and(|before| anew::is_left_of(before, node))
+                        || before.is_some_and(|before| rebuilt::is_left_of(before, node))
                 };
                 let others: Vec<&NodeIds> = nodes.iter().filter(|node| !is_own(node)).collect();
                 let Some(another) = others.first() else { return Ok(()) };

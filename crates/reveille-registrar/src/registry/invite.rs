@@ -76,8 +76,8 @@ impl Registry {
     /// The named machine, where it is known. Only a known machine can be reimaged.
     fn meant_by_wish(&self, wish: &Wish) -> Result<Option<MachineId>, Denied> {
         let Some(name) = &wish.machine else {
-            let nobody = || Denied::NoMachine(Word::default());
-            return if wish.reimage.is_none() { Ok(None) } else { Err(nobody()) };
+            let none = || Denied::NoMachine(Word::default());
+            return if wish.reimage.is_none() { Ok(None) } else { Err(none()) };
         };
         let is_able = |known: &Machine| known.roster == wish.roster && known.removed.is_none();
         let meant = self.meant(name, is_able);

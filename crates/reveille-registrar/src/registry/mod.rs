@@ -16,7 +16,6 @@
 //! cluster says are arguments. Everything that can grow has a bound ([`Settings`]). The registry never sees a token: of
 //! an invitation's token it knows the hash, of a join's token that there is one.
 
-mod anew;
 mod away;
 pub mod book;
 mod claims;
@@ -36,6 +35,7 @@ mod orders;
 pub mod plans;
 mod provide;
 mod rates;
+mod rebuilt;
 pub mod record;
 mod rivals;
 mod session;

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_cannot_be_accepted_is_tried_again_after_a_pause_and_told_once() {
+    async fn failed_accept_is_retried_after_pause_and_told_once() {
         let (begun, mut accepting) = (std::time::Instant::now(), Accepting::at("a test"));
         for _ in 0..3 {
             let no_descriptor = std::io::Error::from_raw_os_error(24);

@@ -164,7 +164,7 @@ pub struct Invited {
 pub enum AskError {
     /// No server listens at the socket.
     #[error("no server listens at {}", path.display())]
-    Nobody {
+    NoServer {
         /// The path of the socket.
         path: PathBuf,
         /// The error of the operating system.
@@ -199,7 +199,7 @@ pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
         let path = path.clone();
         match source.kind() {
             std::io::ErrorKind::PermissionDenied => AskError::Forbidden { path, source },
-            _ => AskError::Nobody { path, source },
+            _ => AskError::NoServer { path, source },
         }
     })?;
     let exchange = async {

@@ -40,9 +40,9 @@ pub(super) fn done(by: Asker, ask: &Ask, answer: &Answer) {
             let what = match reimage {
                 None => "an invitation was made",
                 Some(Reimage::WhenSilent) => {
-                    "an invitation was made by which a machine is made anew when it is silent"
+                    "an invitation was made by which a machine is rebuilt when it is silent"
                 }
-                Some(Reimage::AtOnce) => "an invitation was made by which a machine is made anew at once",
+                Some(Reimage::AtOnce) => "an invitation was made by which a machine is rebuilt at once",
             };
             tracing::info!(%by, %invitation, %roster, %pool, machine, uses, ttl_s, "{what}");
         }

@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_disk_did_not_confirm_is_retired_all_the_same_and_asked_of_it_again() {
+    fn authority_is_retired_despite_disk_error_and_finish_can_retry() {
         let folder = tempfile::tempdir().unwrap();
         let mut authorities = Authorities::open(folder.path()).unwrap();
         authorities.add().unwrap();

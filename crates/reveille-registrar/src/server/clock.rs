@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_was_set_and_a_process_that_stood_still_are_told_from_a_clock_that_goes() {
+    fn clock_step_and_process_stall_are_told_from_normal_time() {
         let mut clocks = Clocks::default();
         let begun = Instant::now();
         let mut look = |wall_s: i64, even_s: u64| {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_dates_of_a_clock_that_was_set_is_made_anew() {
+    fn dated_object_is_rebuilt_after_clock_step_or_expiry() {
         let (begun, lasts) = (Instant::now(), Duration::from_secs(60));
         let made = || Made::at(Time::from_ms(1_000_000), begun);
         let is_over = |made: &mut Made, wall_s: i64, even_s: u64| {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_sent_nothing_pushes_nobody_out_who_has() {
+    fn silent_connection_evicts_no_connection_that_has_sent() {
         let gate = Gate::new(LIMITS);
         let honest = shaking(&gate, 1);
         let crowd: Vec<Place> = (0..50).map(|_| gate.enter(address(1))).collect();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_that_shakes_hands_pushes_out_any_of_its_address_and_not_the_oldest_each_time() {
+    fn handshake_crowd_evicts_random_peer_of_its_address() {
         let stands = |_: &i32| {
             let gate = Gate::new(LIMITS);
             let (first, _second, _third) = (shaking(&gate, 1), shaking(&gate, 1), shaking(&gate, 1));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_silent_one_of_a_crowded_address_goes_and_others_are_left_alone() {
+    fn oldest_silent_connection_of_crowded_address_is_evicted() {
         let gate = Gate::new(LIMITS);
         let mut places: Vec<Place> = [1, 1, 2].into_iter().map(|last| gate.enter(address(last))).collect();
         places.push(gate.enter(address(1)));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_finished_the_handshake_keeps_its_place_against_those_who_did_not() {
+    fn finished_handshake_keeps_place_against_unfinished_ones() {
         let gate = Gate::new(LIMITS);
         let first = shaking(&gate, 1);
         first.is_anonymous_now();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn known_machines_keep_their_places_against_everybody_and_have_no_more_than_a_few() {
+    fn known_machines_keep_places_and_have_few_each() {
         let gate = Gate::new(LIMITS);
         let of = |name: &str| Owner::Machine(MachineId::new(name));
         let places: Vec<Place> = (0..4)

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_begins_session_after_session_has_a_few_of_them_kept() {
+    fn machine_that_opens_many_sessions_keeps_the_last_few() {
         let held = Held::default();
         for number in 0..1000 {
             for machine in ["m-1", "m-2"] {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_closed_and_that_nobody_asks_for_is_forgotten_with_its_last_word() {
+    fn closed_session_without_poll_is_forgotten_after_sweeps() {
         let held = Held::default();
         let (outlet, outgoing) = mpsc::channel(1);
         let line = Turn::new(Line { outgoing, kept: VecDeque::new(), sent: 0, taken: 0 });

@@ -361,7 +361,7 @@ fn judge(mut server: Server<'_>, agent: &Agent, kill_at: usize) {
 }
 
 #[test]
-fn a_server_that_is_killed_at_any_write_loses_and_doubles_no_identity_no_use_no_report_and_no_plan() {
+fn server_killed_at_any_write_loses_and_doubles_nothing() {
     let places = (0..).take_while(|kill_at| course(*kill_at)).count();
     assert!(places >= 20, "{places} places to be killed at");
 }

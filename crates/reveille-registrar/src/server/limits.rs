@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_connection_has_a_descriptor_and_most_are_for_known_machines() {
+    fn connection_limits_fit_descriptors_and_prefer_known_machines() {
         for descriptors in [0, 1, 64, 256, 1024, 4096, 20_000, 1 << 20, usize::MAX] {
             let fitted = Limits::STANDARD.fitted(descriptors);
             let all = fitted.silent_max + fitted.half_open_max + fitted.anonymous_max + fitted.known_max;

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_sends_as_many_as_are_taken_goes_on_and_one_more_is_too_many() {
+    async fn frames_above_the_allowed_rate_end_the_connection() {
         let (mut there, here) = tokio::io::duplex(1 << 20);
         let mut here = Metered::new(here);
         let mut now = Instant::now();

@@ -70,7 +70,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// The time limit for telling all clients that this server stops.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
 /// The server renews its certificate after this: two thirds of its lifetime.
-const CERTIFICATE_ANEW: Duration = Duration::from_secs(60 * 24 * 3600);
+const RENEW_CERTIFICATE_AFTER: Duration = Duration::from_secs(60 * 24 * 3600);
 
 /// The settings with which a server starts.
 #[derive(Clone, Debug)]
@@ -248,7 +248,7 @@ async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<b
         }
         hall.held.sweep();
         hall.paces.forget();
-        if certificate.is_over(CERTIFICATE_ANEW) {
+        if certificate.is_over(RENEW_CERTIFICATE_AFTER) {
             certificate = clock::Made::now();
             if let Err(why) = hall.reopen(names) {
                 tracing::error!("the server's certificate cannot be renewed: {why}");

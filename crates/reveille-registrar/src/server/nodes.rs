@@ -151,7 +151,7 @@ mod tests {
     use crate::registry::NodeIds;
 
     #[tokio::test]
-    async fn a_question_that_is_answered_dropped_or_taken_by_nobody_is_three_things() {
+    async fn node_question_answered_dropped_or_unserved_is_distinct() {
         let (nodes, mut asked) = Nodes::new(BTreeSet::new());
         let answers = tokio::spawn(async move {
             let first: NodeAsked = asked.recv().await.unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_asks_over_and_over_with_one_token_does_not_keep_others_waiting() {
+    async fn repeated_questions_of_one_token_do_not_delay_other_clients() {
         let (nodes, mut asked) = Nodes::new(BTreeSet::new());
         let nodes = Arc::new(nodes);
         let ask = |invitation: &str, name: &str| {

@@ -172,7 +172,7 @@ mod tests {
 
     /// The machine's messages that it joined and that it did not, and its token, are in one batch.
     #[tokio::test]
-    async fn a_token_that_comes_in_the_batch_in_which_it_is_wanted_again_is_handed_over() {
+    async fn token_arriving_in_the_batch_that_requests_it_is_delivered() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store::Store::open(folder.path(), clock::wall()).unwrap();
         let registry = Registry::restore(Settings::default(), clock::wall(), &[]);

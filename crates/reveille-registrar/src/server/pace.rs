@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_key_and_one_machine_has_one_pace_and_what_is_refused_takes_no_turn() {
+    fn each_key_of_a_machine_has_its_pace_and_refusals_take_no_turn() {
         let (turns, begun) = (Turns::default(), Instant::now());
         let waits: Vec<_> = (0..1000).map_while(|_| turns.wait(("m-1", 1), begun)).collect();
         assert_eq!(waits.len(), usize::try_from(BURST + WAITS_MAX).unwrap());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_answered_at_once_for_a_while_and_then_at_its_pace() {
+    fn connection_is_answered_in_a_burst_then_at_its_pace() {
         let (pace, begun) = (Pace::new(), Instant::now());
         let at_once: Vec<Duration> = (0..BURST).map(|_| pace.wait(begun)).collect();
         assert!(at_once.iter().all(|wait| wait.as_millis() <= 1), "{at_once:?}");

@@ -135,7 +135,7 @@ fn facts(number: u8) -> Facts {
 }
 
 #[tokio::test]
-async fn all_invitations_are_listed_page_by_page_without_a_secret_and_one_that_leaked_is_taken_back() {
+async fn invitations_are_listed_in_pages_and_leaked_one_is_revoked() {
     let office = Office::open().await;
     let leaked = office.invite(3).await;
     office.enrol(&leaked, 1).await.unwrap();
@@ -172,7 +172,7 @@ async fn all_invitations_are_listed_page_by_page_without_a_secret_and_one_that_l
 }
 
 #[tokio::test]
-async fn a_rotation_is_not_finished_while_a_machine_would_be_locked_out_unless_a_person_insists() {
+async fn rotation_that_would_lock_out_a_machine_needs_force_to_finish() {
     let office = Office::open().await;
     let invited = office.invite(20).await;
     let mut known = Vec::new();
@@ -212,7 +212,7 @@ async fn a_rotation_is_not_finished_while_a_machine_would_be_locked_out_unless_a
 }
 
 #[tokio::test]
-async fn a_rotation_that_everybody_has_met_is_finished_also_after_a_restart() {
+async fn rotation_met_by_all_machines_finishes_after_a_restart() {
     let office = Office::open().await;
     let invited = office.invite(2).await;
     let known = [office.enrol(&invited, 1).await.unwrap(), office.enrol(&invited, 2).await.unwrap()];
@@ -226,7 +226,7 @@ async fn a_rotation_that_everybody_has_met_is_finished_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_rotation_waits_for_a_machine_of_which_only_the_node_stays_away() {
+async fn rotation_waits_for_a_machine_with_only_its_node_removed() {
     let office = Office::open().await;
     let invited = office.invite(2).await;
     let known = [office.enrol(&invited, 1).await.unwrap(), office.enrol(&invited, 2).await.unwrap()];

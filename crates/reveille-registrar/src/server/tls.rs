@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_whose_time_has_not_begun_is_told_from_a_strange_one() {
+    fn certificate_not_yet_valid_differs_from_an_unknown_one() {
         let folder = tempfile::tempdir().unwrap();
         let authorities = Authorities::open(folder.path()).unwrap();
         let text = std::fs::read_to_string(folder.path().join("authority/0001.pem")).unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_that_were_given_by_a_clock_that_was_ahead_by_hours_count_when_it_is_mended() {
+    fn issued_certificates_are_valid_from_a_day_earlier() {
         let folder = tempfile::tempdir().unwrap();
         let authorities = Authorities::open(folder.path()).unwrap();
         let key = KeyPair::generate().unwrap();

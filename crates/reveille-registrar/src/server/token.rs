@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_opens_its_own_invitation_and_shows_itself_to_nobody() {
+    fn token_opens_only_its_invitation_and_is_hidden_in_debug() {
         let (one, other) = (draw().unwrap(), draw().unwrap());
         assert_eq!(split(one.token.expose()), Some((one.id.clone(), one.hash)));
         assert_ne!(one.hash, other.hash);

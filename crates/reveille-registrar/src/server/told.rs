@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_again_and_again_is_told_once_a_minute_with_how_often() {
+    fn repeated_event_is_logged_once_a_minute_with_its_count() {
         let (told, begun) = (Told::default(), Instant::now());
         let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         assert_eq!(told.of_stranger(begun, one, "a"), Some(1));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_addresses_is_told_of_as_far_as_there_is_room_and_again_a_minute_later() {
+    fn log_lines_for_many_addresses_are_capped_and_resume_later() {
         let (told, begun) = (Told::default(), Instant::now());
         let address = |number: u32| IpAddr::from(number.to_be_bytes());
         let lines =
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_take_no_line_from_whoever_has_a_token() {
+    fn strangers_use_no_log_line_of_token_holders() {
         let (told, begun) = (Told::default(), Instant::now());
         for number in 0..100_000_u32 {
             told.of_stranger(begun, IpAddr::from(number.to_be_bytes()), "rejected: unknown token");

@@ -41,7 +41,7 @@ catalog! {
             let (user, role) = dice.holder();
             one(Fault::RoleLost(user, role))
         };
-    "role-given" 3 "a service user loses a role, and a while later somebody gives it back"
+    "role-given" 3 "a service user loses a role, and a while later an operator gives it back"
         |dice| {
             let ((user, role), after) = (dice.holder(), dice.rng.span(Span::from_s(20), Span::from_min(150)));
             let lost = Happening::Fault(Fault::RoleLost(user.clone(), role.clone()));

@@ -50,7 +50,7 @@ catalog! {
     // What calls do.
     "call-ignored" 4 "a call is accepted and does nothing" |_| call(CallLie::Ignored);
     "call-unanswered" 4 "a call takes effect and its answer is lost" |_| call(CallLie::Unanswered);
-    "call-times-out" 3 "a call does nothing and nobody can say so" |_| call(CallLie::TimesOut);
+    "call-times-out" 3 "a call does nothing and its caller cannot know" |_| call(CallLie::TimesOut);
     "call-fails" 4 "a call fails" |_| call(CallLie::Fails { retry_after: None });
     "call-throttled" 3 "a call is refused with 429 and a time to wait" |_| call(CallLie::Fails { retry_after: Some(Span::from_s(30)) });
     "call-fails-and-works" 4 "a call is answered as failed and takes effect" |_| call(CallLie::FailsAndWorks);
@@ -170,19 +170,19 @@ catalog! {
     "second-port" 1 "a machine gets a second port without the group" |dice| dice.on(Fault::SecondPort);
     "pair-lost" 3 "a port no longer allows its node's pod range" |dice| dice.on(Fault::PairLost);
     "rules-lost" 2 "the group loses its pod rules" |_| one(Fault::RulesLost);
-    "duplicate-route" 3 "a second route to a machine's pod range leads to nobody" |dice| dice.on(Fault::DuplicateRoute);
+    "duplicate-route" 3 "a second route to a machine's pod range leads to a dead next hop" |dice| dice.on(Fault::DuplicateRoute);
     "missing-route" 3 "a machine's route is gone and not made again" |dice| dice.on(Fault::MissingRoute);
     "route-broken" 3 "a node's pods cannot be reached" |dice| dice.on(Fault::RouteBroken);
     "foreign-routes" 2 "another cluster puts routes on the router" |dice| one(Fault::ForeignRoutes(1 + dice.rng.below(5) as u32));
     // Others at work.
     "node-deleted-by-controller" 5 "the cloud controller takes an instance for gone and deletes its node" |dice| dice.on(Fault::NodeDeletedByController);
     "controller-down" 3 "the cloud controller does not run" |dice| dice.lasting(Fault::ControllerDown);
-    "health-check" 3 "a health check of somebody else deletes machines that are silent for five minutes" |dice| {
+    "health-check" 3 "another health check deletes machines that are silent for five minutes" |dice| {
         let lasts = dice.rng.span(Span::from_min(10), Span::from_min(90));
         one(Fault::HealthCheck(lasts))
     };
     "scaled-down" 3 "the autoscaler takes a machine away" |dice| dice.on(Fault::ScaledDown);
-    "foreign-delete" 3 "somebody else deletes an instance" |dice| dice.on(Fault::ForeignDelete);
+    "foreign-delete" 3 "another client deletes an instance" |dice| dice.on(Fault::ForeignDelete);
     "node-deleted-by-person" 3 "a person deletes a node" |dice| dice.on(Fault::NodeDeletedByPerson);
     "shut-off" 3 "a person shuts an instance off" |dice| dice.on(Fault::ShutOff);
     "rebooted" 2 "a person reboots a machine" |dice| dice.on(Fault::Rebooted);

@@ -39,7 +39,7 @@ pub(super) fn call(lie: CallLie) -> Drawn {
 impl Dice {
     /// One of the machines that were there at the beginning.
     pub(super) fn machine(&mut self) -> InstanceId {
-        self.rng.pick(&self.machines).cloned().unwrap_or_else(|| InstanceId::new("nobody"))
+        self.rng.pick(&self.machines).cloned().unwrap_or_else(|| InstanceId::new("none"))
     }
 
     /// A fault on one machine.
@@ -58,7 +58,7 @@ impl Dice {
 
     /// A service user, and a role that it must hold.
     pub(super) fn holder(&mut self) -> (Arc<str>, Arc<str>) {
-        self.rng.pick(&self.holders).cloned().unwrap_or_else(|| (Arc::from("nobody"), Arc::from("member")))
+        self.rng.pick(&self.holders).cloned().unwrap_or_else(|| (Arc::from("none"), Arc::from("member")))
     }
 
     /// For how long something lasts: from twenty seconds to a quarter of an hour.

@@ -35,7 +35,7 @@ catalog! {
         |dice| dice.on(Fault::HostImpaired);
     "guest-impaired" 4 "a machine's own system hangs until it is booted again"
         |dice| dice.on(Fault::GuestImpaired);
-    "check-wrong" 3 "the provider's check of a host fails, and nothing is amiss"
+    "check-wrong" 3 "the provider's check of a host fails, and nothing is wrong"
         |dice| {
             let lasts = dice.rng.span(Span::from_min(1), Span::from_min(60));
             dice.on(|machine| Fault::CheckWrong(machine, lasts))
@@ -49,7 +49,7 @@ catalog! {
         };
     "group-replaces" 4 "the group that keeps a machine finds it unfit, ends it and makes another"
         |dice| dice.on(Fault::GroupReplaces);
-    "put-apart" 4 "somebody takes a machine out of its group's service and works on it, or only looks"
+    "put-apart" 4 "an operator takes a machine out of its group's service and works on it, or only looks"
         put_apart;
     "not-known" 3 "parts of the cloud do not know an instance that has long been there, and its controller deletes its node if that is not Ready"
         |dice| {

@@ -31,7 +31,7 @@ pub const TWO_PROJECTS_FROM: u64 = 3_200_000;
 catalog! {
     /// What happens in such fleets.
     // Ports that belong to no instance.
-    "vips-away" 2 "the ports of all VIPs are made anew" |dice| {
+    "vips-away" 2 "the ports of all VIPs are made again" |dice| {
         let away = dice.rng.span(Span::from_s(2), Span::from_s(9));
         one(Fault::VipsAway(away))
     };

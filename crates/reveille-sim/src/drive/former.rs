@@ -126,7 +126,7 @@ impl Drive {
         self.world.listen_beside(self.now, self.fence);
         self.former = Some(Box::new(Former { own, until: self.now + usurped.lasts, deaf_until }));
         self.tell(format!("another process leads as {}, and the one before does not know", self.fence));
-        self.begin_anew(last_alive);
+        self.begin_again(last_alive);
     }
 
     /// When the process that led before does something next.

@@ -215,11 +215,11 @@ impl Drive {
         self.fence = self.fence.next();
         self.tell(format!("another process starts as {}", self.fence));
         self.world.listen(self.now, self.fence);
-        self.begin_anew(self.alive_at);
+        self.begin_again(self.alive_at);
     }
 
     /// An engine is restored from what is durable, under the fencing number of the drive.
-    pub(super) fn begin_anew(&mut self, last_alive: Time) {
+    pub(super) fn begin_again(&mut self, last_alive: Time) {
         let how = Restored {
             start: Start { fence: self.fence, acting: self.acting },
             now: self.clock(),

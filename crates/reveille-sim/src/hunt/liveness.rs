@@ -19,8 +19,8 @@ use super::{Rule, broken};
 use crate::drive::{Counts, Drive};
 use crate::world::Ours;
 
-/// Within this, everything has come to rest. The longest ladder (four tries with a backoff of up to half an hour, on
-/// three rungs) takes a third of it for one machine; a rate of two an hour makes a fleet wait for its turn ([`bound`]).
+/// Within this, everything has come to rest. The longest escalation (four tries with a backoff of up to half an hour, on
+/// three repair steps) takes a third of it for one machine; a rate of two an hour makes a fleet wait for its turn ([`bound`]).
 const BOUND: Span = Span::from_min(36 * 60);
 /// Calls that one machine takes: softly, hard, a deletion, and one of them once more.
 const CALLS_EACH: i64 = 4;
@@ -142,7 +142,7 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
             let standing = drive.state().standing(&key);
             let text =
                 format!("{} is ill ({:?}) and in no case: {standing:?}", machine.name, machine.trouble);
-            wrong.push(("nobody is forgotten", text));
+            wrong.push(("no machine is forgotten", text));
         }
         let joined = |kind: &&FaultKind| {
             matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady)
@@ -167,7 +167,7 @@ fn misjudged_users(drive: &Drive) -> Vec<(&'static str, String)> {
         let wants = drive.world.is_wanting(&user.user);
         match (wants, is_open(FaultKind::RolesMissing)) {
             (true, false) => {
-                wrong.push(("nobody is forgotten", format!("{subject} lacks a role and is in no case")))
+                wrong.push(("no machine is forgotten", format!("{subject} lacks a role and is in no case")))
             }
             (false, true) => {
                 wrong.push((

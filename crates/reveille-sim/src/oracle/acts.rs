@@ -205,7 +205,7 @@ impl Oracle {
         }
         let whole = !matches!(call, Call::DeleteNode(_));
         if whole && ground_truth.task && ground_truth.state != InstanceState::Building && self.now > shown {
-            self.foul("somebody works on it", call.to_string());
+            self.foul("an operator works on it", call.to_string());
         }
         if ground_truth.leaving {
             self.foul("it is being taken away", call.to_string());
@@ -325,11 +325,11 @@ impl Oracle {
         if same >= limit {
             self.foul(
                 "the same fault again",
-                format!("{call}: {same} were deleted for it, and nobody joined"),
+                format!("{call}: {same} were deleted for it, and no machine joined"),
             );
         }
         if vain > limit + known_late {
-            self.foul("in vain", format!("{call}: {vain} were replaced, and nobody joined"));
+            self.foul("in vain", format!("{call}: {vain} were replaced, and no machine joined"));
         }
     }
 
@@ -439,7 +439,7 @@ impl Oracle {
         let absence = matches!(kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
         let read = self.evidence.get(id).is_some_and(|at| self.ago(*at) <= EVIDENCE_LASTS);
         if absence && !read && !scene.world.cloud_is_silent() {
-            self.foul("no evidence", format!("{call}: nobody has read its console or its log of actions"));
+            self.foul("no evidence", format!("{call}: no client read its console or its log of actions"));
         }
         let root = self.open_since(id, FaultKind::GroupMissing).filter(|_| pool.repair.network != Mode::Off);
         // A port without port security takes no group, and who served without one for long is away for another reason.

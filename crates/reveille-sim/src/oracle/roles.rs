@@ -49,11 +49,11 @@ impl Oracle {
             named.filter(|said| said.roles.user.as_ref() == Some(user) && said.roles.project == *project);
         let newest = of_whom.max_by_key(|said| said.heard_at).cloned();
         let Some(said) = newest else {
-            return self.foul("nobody has looked", format!("{call}: nobody read what it holds"));
+            return self.foul("it was not looked at", format!("{call}: what it holds was not read"));
         };
         if written_at.since(said.asked_at) > SAID_LASTS {
             let ago = now.since(said.asked_at);
-            self.foul("nobody has looked", format!("{call}: what it holds was asked for {ago} ago"));
+            self.foul("it was not looked at", format!("{call}: what it holds was asked for {ago} ago"));
         }
         let holds = |id: &_| said.roles.holds(&RoleRef::Id(Clone::clone(id)));
         if let Some(role) = roles.iter().find(|role| holds(&role.id)) {
@@ -71,7 +71,7 @@ impl Oracle {
                 && roles.iter().all(|role| said.roles.holds(&RoleRef::Id(role.id.clone())))
         };
         if !self.roles_said.values().any(shows) {
-            self.foul("read back", format!("{} counts as done, and nobody saw it", intended.call));
+            self.foul("read back", format!("{} counts as done, and it was not seen", intended.call));
         }
     }
 

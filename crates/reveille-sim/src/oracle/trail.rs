@@ -16,7 +16,7 @@ use reveille_core::remedies::Reboot;
 
 use super::{Intent, Opened, Oracle, Scene};
 
-/// A reader of the trail is this much more patient than the engine: a timer may be rung a moment early or late.
+/// A reader of the trail is this much more patient than the engine: a timer may be repair step a moment early or late.
 const SLACK: Span = Span::from_s(5);
 /// After the ledger refused a record it is left alone for almost as long; then the next intent itself may try it.
 const LEDGER_RETRY: Span = Span::from_s(25);
@@ -262,7 +262,7 @@ impl Oracle {
             }
             let read = self.read_at.zip(intended.done_at).is_some_and(|(read, done)| read >= done);
             if intended.done_at.is_some() && !read {
-                self.foul("read back", format!("{} counts as done, and nobody has looked", intended.call));
+                self.foul("read back", format!("{} counts as done, and it was not looked at", intended.call));
             }
             self.judge_given(&intended);
             return;

@@ -54,7 +54,7 @@ pub enum Policy {
     /// A model of magnum-auto-healer.
     MagnumAutoHealer,
     /// No policy decides: this shows what recovers by itself.
-    Nobody,
+    NoAction,
 }
 
 /// Something that a model does, in its original's terms.
@@ -94,7 +94,7 @@ impl Policy {
         Self::MachineHealthCheck,
         Self::Karpenter,
         Self::MagnumAutoHealer,
-        Self::Nobody,
+        Self::NoAction,
     ];
 
     /// The name on the command line and in reports.
@@ -105,7 +105,7 @@ impl Policy {
             Self::MachineHealthCheck => "machine-health-check",
             Self::Karpenter => "karpenter",
             Self::MagnumAutoHealer => "magnum-auto-healer",
-            Self::Nobody => "nobody",
+            Self::NoAction => "no-action",
         }
     }
 

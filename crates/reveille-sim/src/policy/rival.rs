@@ -38,7 +38,7 @@ pub(crate) struct Rival {
 
 #[derive(Clone, Debug)]
 enum Model {
-    Nobody,
+    NoAction,
     Flight(Flight),
     Mhc(Mhc),
     Karpenter(Karpenter),
@@ -52,7 +52,7 @@ impl Rival {
     /// This policy begins to look at this moment.
     pub(crate) fn new(policy: Policy, now: Time, world: &impl Outlook) -> Self {
         let model = match policy {
-            Policy::Reveille | Policy::Nobody => Model::Nobody,
+            Policy::Reveille | Policy::NoAction => Model::NoAction,
             Policy::FlightControl => Model::Flight(Flight::default()),
             Policy::MachineHealthCheck => Model::Mhc(Mhc::default()),
             Policy::Karpenter => Model::Karpenter(Karpenter::default()),
@@ -80,7 +80,7 @@ impl Rival {
 
     /// Others write into APIs whether or not the model's process runs.
     pub(crate) fn watch(&mut self, now: Time, world: &impl Outlook) {
-        if !matches!(self.model, Model::Nobody) {
+        if !matches!(self.model, Model::NoAction) {
             self.eyes.watch(now, world);
         }
     }
@@ -88,7 +88,7 @@ impl Rival {
     /// Its process died, and another one starts.
     pub(crate) fn restart(&mut self, now: Time) {
         match &mut self.model {
-            Model::Nobody | Model::Mhc(_) => {}
+            Model::NoAction | Model::Mhc(_) => {}
             Model::Flight(flight) => *flight = Flight::default(),
             Model::Karpenter(karpenter) => karpenter.restart(),
             Model::Healer(healer) => healer.restart(),
@@ -149,7 +149,7 @@ impl Rival {
     /// What it does now, whenever it is due next.
     fn deeds(&mut self, now: Time, world: &impl Outlook) -> Vec<Deed> {
         match &mut self.model {
-            Model::Nobody => {
+            Model::NoAction => {
                 self.next_at = now + IDLE;
                 Vec::new()
             }

@@ -225,7 +225,7 @@ fn other_people() -> Vec<Subject> {
             .subject("scale-and-roll", "The autoscaler takes a machine away, then the pool is rolled.", 90),
         crashes.subject(
             "restarts",
-            "One kubelet hangs, another breaks for good, and whoever decides dies and restarts every seven minutes.",
+            "One kubelet hangs, another breaks for good, and the controller dies and restarts every seven minutes.",
             240,
         ),
     ]

@@ -354,7 +354,7 @@ mod karpenter {
 
     /// A Node that is absent from a list is not a deleted Node.
     #[test]
-    fn a_deleted_node_takes_its_instance_along_and_an_absent_one_does_not() {
+    fn deleted_node_takes_its_instance_and_absent_node_does_not() {
         let deleted = MachineSeen { node_deleted: true, ..machine("a") };
         assert_eq!(pass(&mut Karpenter::default(), NOW, &[deleted], &[]), ["a"]);
         assert_eq!(pass(&mut Karpenter::default(), NOW, &[machine("a")], &[]), [] as [&str; 0]);
@@ -362,7 +362,7 @@ mod karpenter {
 
     /// The cloud's list is believed, but for a Node that is Ready.
     #[test]
-    fn an_instance_absent_from_the_clouds_list_is_collected_unless_its_node_is_ready() {
+    fn unlisted_instance_is_collected_unless_its_node_is_ready() {
         for (ready, listed, goes) in
             [(Ready::Unknown, false, 1), (Ready::True, false, 0), (Ready::Unknown, true, 0)]
         {
@@ -460,7 +460,7 @@ mod magnum_auto_healer {
     }
 
     #[test]
-    fn an_empty_list_is_nobody_unhealthy() {
+    fn empty_node_list_marks_no_machine_unhealthy() {
         assert_eq!(pass(&mut Healer::default(), NOW, &[]), []);
     }
 }

@@ -1,7 +1,7 @@
-//! One course of a repair: the ladder, its book, its world, and what goes wrong between them.
+//! One course of a repair: the escalation, its book, its world, and what goes wrong between them.
 //!
 //! ```text
-//!  a person orders ─▶ life: Ladder ⇄ World … ─ ended, stopped, dead ─▶ the person asks again ─▶ life … ─▶ calm ─▶ the last lives
+//!  a person orders ─▶ life: Escalation ⇄ World … ─ ended, stopped, dead ─▶ the person asks again ─▶ … ─▶ calm ─▶ the last lives
 //! ```
 //!
 //! After each event that goes in and each effect that comes out the witness is asked, and what was true. The first breach ends
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_rancher::repair::witness::Witness;
-use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome as Ended, Pace, Path};
+use reveille_rancher::repair::{Act, Effect, End, Escalation, Event, Line, Outcome as Ended, Pace, Path};
 
 use super::fault::{CATALOG, Fault, Happening, Mishap};
 use super::world::World;
@@ -27,7 +27,7 @@ const LIVES: u32 = 40;
 const LAST_LIVES: u32 = 6;
 /// Turns of one life.
 const TURNS_MAX: u32 = 3_000;
-/// An answer that is late comes after the ladder has given it up.
+/// An answer that is late comes after the escalation has given it up.
 const LATE: Span = Span::from_min(4);
 /// Lines of the story that are kept.
 const STORY_MAX: usize = 400;
@@ -207,7 +207,8 @@ impl Course {
         self.lives += 1;
         self.witness.crashed();
         let order = self.world.order.clone();
-        let (mut ladder, mut effects) = Ladder::begin(order, Pace::default(), self.book.clone(), self.now);
+        let (mut escalation, mut effects) =
+            Escalation::begin(order, Pace::default(), self.book.clone(), self.now);
         for _ in 0..TURNS_MAX {
             let mut said = Vec::new();
             let mut wake = None;
@@ -237,7 +238,7 @@ impl Course {
             for event in said {
                 self.pass();
                 self.witness.hear(self.now, &event);
-                effects.extend(ladder.step(self.now, event));
+                effects.extend(escalation.step(self.now, event));
             }
             if let Some(harm) = self.world.harms.first().cloned() {
                 return self.breaks("truth", harm);
@@ -246,7 +247,7 @@ impl Course {
         self.breaks("liveness", "it does not end".to_owned());
     }
 
-    /// Until the ladder wants to be woken, in steps, so that the world goes on meanwhile.
+    /// Until the escalation wants to be woken, in steps, so that the world goes on meanwhile.
     fn sleep(&mut self, wake: Option<Time>) {
         let until = wake.unwrap_or(self.now + PASS);
         while self.now + PASS < until {
@@ -375,9 +376,9 @@ impl Course {
         let why = match &self.ended {
             Some(End::Stopped { why, .. }) => why.clone(),
             Some(End::Closed(how)) => return self.judge_closing(&format!("{how:?}")),
-            None => "nobody said how it ended".to_owned(),
+            None => "not said how it ended".to_owned(),
         };
-        let passing = ["saw nothing", "was tried", "taken an hour", "does not become durable", "nobody said"];
+        let passing = ["saw nothing", "was tried", "taken an hour", "does not become durable", "not said"];
         if passing.iter().any(|part| why.contains(part)) && !self.world.member_returns {
             self.breaks("liveness", format!("it stays stopped: {why}"));
         }

@@ -114,15 +114,15 @@ catalog! {
     "nodes-empty" 3 "the list of Nodes is empty, with 200" |rng| spell(rng, Strike::NodesEmpty, Span::from_min(3));
     "pods-unread" 2 "pods cannot be read" |rng| spell(rng, Strike::PodsUnread, Span::from_min(3));
     "api-away" 4 "a look sees nothing" |rng| spell(rng, Strike::ApiAway, Span::from_min(3));
-    "cluster-busy" 4 "somebody else's change keeps the cluster busy" |rng| spell(rng, Strike::ClusterBusy, Span::from_min(4));
+    "cluster-busy" 4 "another client's change keeps the cluster busy" |rng| spell(rng, Strike::ClusterBusy, Span::from_min(4));
     "etcd-replaced" 1 "the next change would replace etcd's members" |_| Fault::World(Strike::EtcdReplaced, Span::ZERO);
     "sibling-silent" 3 "the other machines of its roles are not Ready" |rng| spell(rng, Strike::SiblingSilent, Span::from_min(5));
     "member-sick" 2 "another member of etcd is not well" |_| Fault::World(Strike::MemberSick, Span::ZERO);
     "member-gone" 1 "another member of etcd is gone" |_| Fault::World(Strike::MemberGone, Span::ZERO);
     "snapshot-old" 1 "no snapshot of etcd is made any more" |_| Fault::World(Strike::SnapshotOld, Span::ZERO);
-    "pod-arrives" 2 "a pod that nobody would make anew comes to the Node" |_| Fault::World(Strike::PodArrives, Span::ZERO);
+    "pod-arrives" 2 "a pod that no controller would make again comes to the Node" |_| Fault::World(Strike::PodArrives, Span::ZERO);
     "paused" 3 "a person pauses the roster" |rng| spell(rng, Strike::Paused, Span::from_min(4));
-    "person-touches" 6 "somebody writes the records, and nothing that is read changes" |_| Fault::World(Strike::PersonTouches, Span::ZERO);
+    "person-touches" 6 "an operator writes the records, and nothing that is read changes" |_| Fault::World(Strike::PersonTouches, Span::ZERO);
     "person-edits" 2 "a person writes one of both parts by hand" |_| Fault::World(Strike::PersonEdits, Span::ZERO);
     "person-takes-out" 2 "a person takes both parts out" |_| Fault::World(Strike::PersonTakesOut, Span::ZERO);
     "person-deletes-record" 3 "a person deletes the record, whatever its Node does" |_| Fault::World(Strike::PersonDeletesRecord, Span::ZERO);
@@ -214,12 +214,12 @@ impl World {
                 self.pods.iter_mut().for_each(|pods| pods.push(pod("by-hand", PodKind::Unmanaged)));
             }
             Strike::Paused => self.spells.paused = until,
-            _ => self.somebody(inject),
+            _ => self.by_a_client(inject),
         }
     }
 
     /// A person, or a kubelet.
-    fn somebody(&mut self, inject: Strike) {
+    fn by_a_client(&mut self, inject: Strike) {
         self.version += 1;
         let version = self.version.to_string();
         match inject {

@@ -23,7 +23,7 @@ pub enum Circumstance {
     MemberSick,
     MemberMissing,
     MemberReturns,
-    MemberNobodys,
+    MemberUnowned,
     MemberTwice,
     PodsUnread,
     PodWithLocalData,
@@ -61,7 +61,7 @@ impl Circumstance {
         Self::MemberSick,
         Self::MemberMissing,
         Self::MemberReturns,
-        Self::MemberNobodys,
+        Self::MemberUnowned,
         Self::MemberTwice,
         Self::PodsUnread,
         Self::PodWithLocalData,
@@ -98,12 +98,12 @@ impl Circumstance {
             Self::MembersUnread => "the members of etcd cannot be read",
             Self::MemberSick => "another member of etcd is not well",
             Self::MemberMissing => "another member of etcd is gone",
-            Self::MemberReturns => "somebody adds its member of etcd again",
-            Self::MemberNobodys => "no member of etcd is known to be its own",
+            Self::MemberReturns => "an operator adds its member of etcd again",
+            Self::MemberUnowned => "no member of etcd is known to be its own",
             Self::MemberTwice => "two members of etcd have its address",
             Self::PodsUnread => "its pods cannot be read",
             Self::PodWithLocalData => "a pod has data there alone",
-            Self::PodUnmanaged => "nobody would make one of its pods anew",
+            Self::PodUnmanaged => "no controller would make one of its pods again",
             Self::PodsMovable => "a pod of it can run elsewhere",
             Self::SecondRecord => "it has a second record",
             Self::RecordLeaving => "its record is being deleted, and its finalizer is not done",
@@ -155,7 +155,7 @@ impl Circumstance {
             | Self::MemberSick
             | Self::MemberMissing
             | Self::MemberReturns
-            | Self::MemberNobodys
+            | Self::MemberUnowned
             | Self::MemberTwice => self.of_etcd(world),
             Self::PodsUnread => world.pods = None,
             Self::PodWithLocalData => only(world, PodKind::LocalData),
@@ -170,7 +170,7 @@ impl Circumstance {
         match self {
             Self::MembersUnread => world.members = None,
             Self::MemberReturns => world.member_returns = true,
-            Self::MemberNobodys => {
+            Self::MemberUnowned => {
                 for member in world.members.iter_mut().flatten().filter(|member| member.id == "3") {
                     (member.name, member.hosts) = ("cp-x".to_owned(), ["192.168.7.3".to_owned()].into());
                 }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!  seed ─▶ Plan: a cluster with its circumstances, what will happen to it and to the process
-//!            └─▶ Course: Ladder ── effects ─▶ World ── events ─▶ Ladder …      Witness and truth after every step
+//!            └─▶ Course: Escalation ── effects ─▶ World ── events ─▶ Escalation …      Witness and truth after every step
 //! ```
 //!
-//! The ladder is the one of `reveille rancher evict` and `mend`. The world does what Rancher's controllers do ([`controllers`]),
-//! lies as far as a list can lie, and knows what is true. A [`Plan`] is plain data: the same plan is the same course, byte for
-//! byte, and a happening can be left out of it.
+//! The escalation is the one of `reveille rancher evict` and `mend`. The world does what Rancher's controllers do
+//! ([`controllers`]), lies as far as a list can lie, and knows what is true. A [`Plan`] is plain data: the same plan is the
+//! same course, byte for byte, and a happening can be left out of it.
 //!
 //! It is a world of its own beside [`crate::world`], because a person orders each repair by hand: no engine, no clouds.
 

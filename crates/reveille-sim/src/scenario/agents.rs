@@ -61,7 +61,7 @@ pub(crate) const GIVEN: &[Phrase<Change>] = &[
         odd(s, Oddity::KubeletCredentials(KubeletCredentials::from_clause(s.text("papers"))?))
     } },
     Phrase { form: "whatever joins {machines}, the API server refuses it again", make: |s| odd(s, Oddity::JoinsInVain) },
-    Phrase { form: "nobody gives out bootstrap tokens", make: |_| {
+    Phrase { form: "no component gives out bootstrap tokens", make: |_| {
         Ok(Box::new(|stage| { stage.layout.agents.no_tokens = true; Ok(()) }))
     } },
 ];

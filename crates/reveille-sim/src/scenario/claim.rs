@@ -315,7 +315,7 @@ impl Claim {
                     Some(standing @ (Standing::Excused(_) | Standing::Starting(_))) => {
                         format!("{name} is excused: {standing}")
                     }
-                    Some(Standing::CannotTell(why)) => format!("nobody can tell about {name}: {why}"),
+                    Some(Standing::CannotTell(why)) => format!("the state of {name} is unknown: {why}"),
                     Some(Standing::Absent(absence)) => format!("{name} is absent as {}", absence.kind),
                 }
             }
@@ -394,7 +394,7 @@ impl<'a> Scene<'a> {
     /// What is next, in words.
     pub(crate) fn next(&self, decision: &Decision) -> String {
         let text = match &decision.next {
-            Next::Act { rung, .. } | Next::Held { rung, .. } => rung.says().to_owned(),
+            Next::Act { repair_step, .. } | Next::Held { repair_step, .. } => repair_step.says().to_owned(),
             Next::Wait { why, .. } => format!("wait: {why}"),
             Next::Gather(_) => "read the evidence".to_owned(),
             Next::UnderWay(_) => "what is under way".to_owned(),

@@ -40,7 +40,7 @@ pub(crate) const WHEN: &[Phrase<Deed>] = &[
         lasting(s, Fault::Retires)
     } },
     Phrase { form: "the group of {machines} replaces [it|them]", make: |s| each(s, Fault::GroupReplaces) },
-    Phrase { form: "somebody takes {machines} out of service for {span}", make: |s| lasting(s, Fault::PutApart) },
+    Phrase { form: "an operator takes {machines} out of service for {span}", make: |s| lasting(s, Fault::PutApart) },
     Phrase { form: "parts of the cloud do not know {machines} for {span}", make: |s| lasting(s, Fault::NotKnown) },
 ];
 

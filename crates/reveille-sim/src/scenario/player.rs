@@ -381,7 +381,7 @@ impl<'a> Play<'a> {
         if self.drive.world.has_agents() {
             expected.push(self.always("no agent does what an agent may never do", self.agents_broken()));
         }
-        expected.push(self.always("nobody is harmed who did not deserve it", self.harms()));
+        expected.push(self.always("no healthy machine is harmed", self.harms()));
         Played {
             timeline: self.timeline.lines(),
             expected,

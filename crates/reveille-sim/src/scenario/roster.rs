@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_line_is_read_and_a_wrong_one_is_refused_at_its_field() {
+    fn changed_line_is_read_and_wrong_line_is_refused_at_its_field() {
         let read = written(&layout(), &[changed("spec.pools[1].min", Some("2"))]);
         assert_eq!(read.map(|read| read.map(|read| read.roster.pools[&"gpu".into()].min)), Ok(Ok(2)));
         for (field, value, wrong) in [

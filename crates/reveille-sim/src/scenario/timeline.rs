@@ -319,7 +319,7 @@ impl Timeline {
                             now,
                             Side::Reveille,
                             "",
-                            &format!("believes {name} again; every timer that rests on it starts anew"),
+                            &format!("believes {name} again; every timer that rests on it starts again"),
                         );
                     }
                 }
@@ -330,16 +330,19 @@ impl Timeline {
             let who = cast.plain(&case.incident.key.subject.to_string());
             match &decision.next {
                 Next::Held { .. } => {
-                    for (rung, hold) in decision
+                    for (repair_step, hold) in decision
                         .held
                         .iter()
-                        .flat_map(|(rung, holds)| holds.iter().map(move |hold| (rung, hold)))
+                        .flat_map(|(repair_step, holds)| holds.iter().map(move |hold| (repair_step, hold)))
                     {
                         // A count or a time that runs is the same reason.
-                        let kind = format!("{rung:?} {:?}", std::mem::discriminant(hold));
+                        let kind = format!("{repair_step:?} {:?}", std::mem::discriminant(hold));
                         if self.told.insert((who.clone(), kind)) {
-                            let text =
-                                format!("holds back \"{}\": {}", rung.says(), cast.plain(&hold.to_string()));
+                            let text = format!(
+                                "holds back \"{}\": {}",
+                                repair_step.says(),
+                                cast.plain(&hold.to_string())
+                            );
                             self.push(now, Side::Reveille, &who, &text);
                         }
                     }

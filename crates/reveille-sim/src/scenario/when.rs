@@ -271,18 +271,18 @@ const PHRASES: &[Phrase<Deed>] = &[
     // Inside machines.
     Phrase { form: "the kubelet of {machines} hangs", make: |s| each(s, |id| Fault::Breaks(id, Trouble::KubeletHung)) },
     Phrase { form: "the kubelet of {machines} cannot run any more", make: |s| each(s, |id| Fault::Breaks(id, Trouble::Broken)) },
-    Phrase { form: "somebody restarts the kubelet of {machines}", make: |s| Ok(Deed::Restart(s.machines()?)) },
+    Phrase { form: "an operator restarts the kubelet of {machines}", make: |s| Ok(Deed::Restart(s.machines()?)) },
     // Instances.
     Phrase { form: "{machines} [goes|go] into an error state", make: |s| each(s, Fault::Errored) },
-    Phrase { form: "somebody shuts {machines} off", make: |s| each(s, Fault::ShutOff) },
+    Phrase { form: "an operator shuts {machines} off", make: |s| each(s, Fault::ShutOff) },
     Phrase { form: "the cloud says for {span} that {machines} [is|are] shut off", make: |s| {
         let lasts = s.span()?;
         each(s, move |id| Fault::SaidStopped(id, lasts))
     } },
-    Phrase { form: "somebody rebuilds {machines}", make: |s| each(s, Fault::Busy) },
-    Phrase { form: "somebody locks {machines}", make: |s| each(s, Fault::Locked) },
-    Phrase { form: "somebody deletes the node of {machines}", make: |s| each(s, Fault::NodeDeletedByPerson) },
-    Phrase { form: "somebody deletes {machines}", make: |s| each(s, Fault::ForeignDelete) },
+    Phrase { form: "an operator rebuilds {machines}", make: |s| each(s, Fault::Busy) },
+    Phrase { form: "an operator locks {machines}", make: |s| each(s, Fault::Locked) },
+    Phrase { form: "an operator deletes the node of {machines}", make: |s| each(s, Fault::NodeDeletedByPerson) },
+    Phrase { form: "an operator deletes {machines}", make: |s| each(s, Fault::ForeignDelete) },
     Phrase { form: "the owner deletes {machines}, and deleting never ends", make: |s| each(s, Fault::StuckDeleting) },
     Phrase { form: "{machines} [loses its|lose their] pool mark", make: |s| each(s, Fault::Unmarked) },
     Phrase { form: "{machines} [gets|get] the mark of pool {pool}, too", make: |s| {
@@ -294,7 +294,7 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "the cloud controller deletes the node of {machines}", make: |s| each(s, Fault::NodeDeletedByController) },
     Phrase { form: "the cloud controller is down for {span}", make: |s| lasting(s, Fault::ControllerDown) },
     Phrase { form: "a second node names {machines}", make: |s| each(s, Fault::NodeTwin) },
-    Phrase { form: "somebody cordons the node of {machines}", make: |s| each(s, Fault::Cordoned) },
+    Phrase { form: "an operator cordons the node of {machines}", make: |s| each(s, Fault::Cordoned) },
     // Network.
     Phrase { form: "{machines} [loses its|lose their] security group", make: |s| each(s, |machine| Fault::GroupLost { machine, slips: false }) },
     Phrase { form: "{machines} [loses its|lose their] security group again and again", make: |s| each(s, |machine| Fault::GroupLost { machine, slips: true }) },
@@ -302,13 +302,13 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "port security of {machines} is turned off", make: |s| each(s, Fault::PortSecurityOff) },
     Phrase { form: "the security group loses its pod rules", make: |_| world(Fault::RulesLost) },
     Phrase { form: "service user {word} loses its role {role}", make: |s| role(s, Fault::RoleLost) },
-    Phrase { form: "somebody gives service user {word} its role {role}", make: |s| role(s, Fault::RoleGiven) },
+    Phrase { form: "an operator gives service user {word} its role {role}", make: |s| role(s, Fault::RoleGiven) },
     Phrase { form: "Keystone does not say who holds which role for {span}", make: |s| lasting(s, |lasts| Fault::RolesUntold(ReadErrorKind::Forbidden, lasts)) },
     Phrase { form: "one wider rule replaces the pod rules", make: |_| world(Fault::RulesWidened) },
     Phrase { form: "a second group of the same name turns up", make: |_| world(Fault::GroupTwin) },
     Phrase { form: "{machines} [loses its|lose their] address pair", make: |s| each(s, Fault::PairLost) },
     Phrase { form: "{machines} [loses its|lose their] route", make: |s| each(s, Fault::MissingRoute) },
-    Phrase { form: "{machines} [gets|get] a second route through nobody", make: |s| each(s, Fault::DuplicateRoute) },
+    Phrase { form: "{machines} [gets|get] a second route through a dead next hop", make: |s| each(s, Fault::DuplicateRoute) },
     Phrase { form: "another cluster puts {count} routes on the router", make: |s| world(Fault::ForeignRoutes(s.count()?)) },
     Phrase { form: "the router takes no more than {count} routes", make: |s| world(Fault::RouteLimit(s.count()?)) },
     Phrase { form: "the pods of {machines} cannot be reached", make: |s| each(s, Fault::RouteBroken) },

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_named_alone_in_lists_in_rows_and_by_where_they_are() {
+    fn machines_are_named_alone_in_lists_by_pool_or_by_zone() {
         let known =
             Known { pools: ["workers".into()].into(), zones: ["a".into()].into(), ..Known::default() };
         let named = |names: &[&str]| Ok(Machines::Named(names.iter().map(ToString::to_string).collect()));

@@ -142,7 +142,7 @@ impl World {
             locked: false,
             created: Some(stamp(self.cloud_time())),
             hostname: None,
-            hosting: self.hosting_anew(pool),
+            hosting: self.new_hosting(pool),
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
         let cloud = self.layout.cloud_of(pool);

@@ -96,7 +96,7 @@ impl Provider {
 
 impl World {
     /// How a new machine of the pool is hosted.
-    pub(super) fn hosting_anew(&self, pool: &PoolName) -> Option<Arc<Hosting>> {
+    pub(super) fn new_hosting(&self, pool: &PoolName) -> Option<Arc<Hosting>> {
         let plan = self.layout.hosting_of(pool)?;
         let group = plan.group.then(|| OwnerGroup {
             name: format!("asg-{pool}").into(),
@@ -285,7 +285,7 @@ impl World {
     fn check(&mut self, id: &InstanceId, state: InstanceState) {
         let ail = self.vms.get(id).and_then(|vm| vm.ail);
         let wrongly = self.provider.wrongly.get(id).is_some_and(|until| self.now < *until);
-        let found = |amiss: bool| if amiss { Check::Impaired } else { Check::Passed };
+        let found = |unhealthy: bool| if unhealthy { Check::Impaired } else { Check::Passed };
         let checks = match state {
             InstanceState::Active => {
                 let host = found(wrongly || ail == Some(Ail::Host));

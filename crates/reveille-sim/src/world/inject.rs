@@ -18,7 +18,7 @@ use super::vm::{Kubelet, Trouble};
 use super::{Task, World, access, project};
 
 /// A port of the cluster's network that no machine ever has: routes through it lead nowhere.
-const NOBODY: u32 = 60_000;
+const UNUSED_ADDRESS: u32 = 60_000;
 
 impl World {
     pub(super) fn inject(&mut self, fault: Fault) {
@@ -88,7 +88,7 @@ impl World {
             Fault::ForeignRoutes(count) => {
                 let route = |number: u32| Route {
                     destination: project::foreign_range(number),
-                    next_hop: project::address(NOBODY + 1 + number),
+                    next_hop: project::address(UNUSED_ADDRESS + 1 + number),
                 };
                 let routes: Vec<Route> = (0..*count).map(route).collect();
                 self.project.change_routes(|held| held.extend(routes));
@@ -154,8 +154,10 @@ impl World {
             }
             Fault::DuplicateRoute(_) => {
                 let Some(host) = self.vms.get(id).map(|vm| vm.host) else { return };
-                let route =
-                    Route { destination: project::pod_range(host), next_hop: project::address(NOBODY) };
+                let route = Route {
+                    destination: project::pod_range(host),
+                    next_hop: project::address(UNUSED_ADDRESS),
+                };
                 self.project.change_routes(|held| held.push(route));
             }
             Fault::MissingRoute(_) => {

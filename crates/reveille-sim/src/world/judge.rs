@@ -97,7 +97,7 @@ impl Wrong {
     /// For reports.
     pub const fn text(self) -> &'static str {
         match self {
-            Self::NotOurs => "somebody else's machine",
+            Self::NotOurs => "another owner's machine",
             Self::Healthy => "a healthy machine",
             Self::HandsOff => "hands off was said",
             Self::Groups => "its group's to end",

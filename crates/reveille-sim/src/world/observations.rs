@@ -322,13 +322,13 @@ impl World {
         if since.is_none() {
             listings.full_at = Some(now);
         }
-        let snapshot = Arc::new(self.listing_anew(cloud, since));
+        let snapshot = Arc::new(self.new_listing(cloud, since));
         // What it says again and again, word for word, is not put together each time.
         self.listings(cloud).quiet = unchanged.then(|| snapshot.clone());
         snapshot
     }
 
-    fn listing_anew(&mut self, cloud: &CloudName, since: Option<Time>) -> CloudSnapshot {
+    fn new_listing(&mut self, cloud: &CloudName, since: Option<Time>) -> CloudSnapshot {
         let troubled = self.layout.is_troubled(cloud);
         let mut snapshot = self.project.snapshot(cloud, since);
         // By the cloud's clock, as its answer's Date header says it.

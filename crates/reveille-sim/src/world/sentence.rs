@@ -20,11 +20,11 @@ impl Fault {
             Self::PortSecurityOff(_) => format!("port security of {name} is turned off"),
             Self::RulesWidened => "the group's pod rules become one wider rule".to_owned(),
             Self::GroupTwin => "a second group of the same name turns up".to_owned(),
-            Self::Busy(_) => format!("somebody rebuilds {name}"),
-            Self::Locked(_) => format!("somebody locks {name}"),
+            Self::Busy(_) => format!("an operator rebuilds {name}"),
+            Self::Locked(_) => format!("an operator locks {name}"),
             Self::RulesLost => "the security group loses its pod rules".to_owned(),
             Self::DuplicateRoute(_) => {
-                format!("a second route to the pods of {name} turns up, through nobody")
+                format!("a second route to the pods of {name} turns up, through a dead next hop")
             }
             Self::MissingRoute(_) => format!("the route to the pods of {name} is lost"),
             Self::ForeignRoutes(count) => format!("another cluster puts {count} routes on the router"),
@@ -41,22 +41,22 @@ impl Fault {
             Self::Rollout(pool) => format!("pool {pool} is rolled to another image"),
             Self::Breaks(_, trouble) => format!("{name}: {}", trouble.sentence()),
             Self::Errored(_) => format!("the cloud puts {name} into an error state"),
-            Self::ShutOff(_) => format!("somebody shuts {name} off"),
+            Self::ShutOff(_) => format!("an operator shuts {name} off"),
             Self::StuckDeleting(_) => format!("{name} is deleted and does not go"),
-            Self::ForeignDelete(_) => format!("somebody else deletes {name}"),
+            Self::ForeignDelete(_) => format!("another client deletes {name}"),
             Self::ScaledDown(_) => format!("the autoscaler takes {name} away"),
             Self::NodeDeletedByController(_) => {
                 format!("the cloud controller takes {name} for gone and deletes its node")
             }
-            Self::NodeDeletedByPerson(_) => format!("somebody deletes the node of {name}"),
+            Self::NodeDeletedByPerson(_) => format!("an operator deletes the node of {name}"),
             Self::ControllerDown(lasts) => format!("the cloud controller is down for {lasts}"),
             Self::NodeTwin(_) => format!("a second node names the instance of {name}"),
             Self::NameTwin(_) => format!("a second instance is called {name}"),
             Self::Unmarked(_) => format!("{name} loses its pool's mark"),
-            Self::VipsAway(lasts) => format!("the ports of all VIPs are made anew, and away for {lasts}"),
+            Self::VipsAway(lasts) => format!("the ports of all VIPs are made again, and away for {lasts}"),
             Self::Marked(_) => format!("{name} gets its pool's mark back"),
             Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
-            Self::Cordoned(_) => format!("somebody cordons the node of {name}"),
+            Self::Cordoned(_) => format!("an operator cordons the node of {name}"),
             Self::Drained(..) => format!("a person drains the node of {name}, and deletes it in two minutes"),
             Self::Remade(..) => format!("the owner of {name} deletes it and makes another of its name"),
             Self::MarksAway(_, lasts) => format!("a person takes the marks off {name} for {lasts}"),
@@ -117,14 +117,14 @@ impl Fault {
             Self::RightsLost(Right::Reboot, lasts) => format!("for {lasts} a policy forbids us to reboot"),
             Self::FleetDark(lasts) => format!("every zone is cut off for {lasts}"),
             Self::RoleLost(user, role) => format!("service user {user} loses its role {role}"),
-            Self::RoleGiven(user, role) => format!("somebody gives service user {user} its role {role}"),
+            Self::RoleGiven(user, role) => format!("an operator gives service user {user} its role {role}"),
             Self::RolesUntold(kind, lasts) => {
                 let how =
                     if *kind == ReadErrorKind::Forbidden { String::new() } else { format!(" ({kind:?})") };
                 format!("for {lasts} Keystone does not say who holds which role{how}")
             }
             Self::RolesStale(lasts) => format!("for {lasts} Keystone tells of roles as they are now"),
-            Self::RolesUngiven(lasts) => format!("for {lasts} Keystone lets nobody like us give a role"),
+            Self::RolesUngiven(lasts) => format!("for {lasts} Keystone lets no client like us give a role"),
             Self::HealthCheck(lasts) => format!("a health check deletes silent machines for {lasts}"),
             Self::Rebooted(_) => format!("a person reboots {name}"),
             Self::Rescued(_, lasts) => format!("an operator has {name} in a rescue for {lasts}"),
@@ -145,7 +145,7 @@ impl Fault {
             Self::SpotTaken(_) => format!("the provider wants {name} back"),
             Self::Retires(_, after) => format!("the provider announces that it stops {name} in {after}"),
             Self::GroupReplaces(_) => format!("the group of {name} finds it unfit"),
-            Self::PutApart(_, lasts) => format!("somebody takes {name} out of service for {lasts}"),
+            Self::PutApart(_, lasts) => format!("an operator takes {name} out of service for {lasts}"),
             Self::NotKnown(_, lasts) => format!("for {lasts} parts of the cloud do not know {name}"),
             Self::LaunchUnknown { pool, after, lasts, trouble } => {
                 let wrong = trouble.map_or_else(String::new, |trouble| format!("; {}", trouble.sentence()));

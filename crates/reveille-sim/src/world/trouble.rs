@@ -83,7 +83,7 @@ troubles! {
     BadToken Authenticate Kubelet Some("bootstrap-token-invalid"), true "its bootstrap token is not accepted" "Its bootstrap token is not accepted.";
     Broken KubeletStart Kubelet None, true "its kubelet cannot run" "Its kubelet has no configuration and cannot run, and a reboot does not change that.";
     RegisterRefused Register Registration Some("node-identity-mismatch"), true "the API server lets it make no node" "The API server forbids it to make its Node.";
-    NotApproved Approve Registration Some("csr-not-approved"), true "nobody approves its certificate" "Its request for a certificate waits for approval.";
+    NotApproved Approve Registration Some("csr-not-approved"), true "its certificate is not approved" "Its request for a certificate waits for approval.";
     NeverInitialised CloudInitNode Initialisation Some("node-not-ready"), true "the cloud controller does not know it" "The cloud controller finds no instance for its Node and leaves it uninitialised.";
     NoPodNetwork Cni PodNetwork Some("cni-not-installed"), true "its pod network never comes up" "Its network plugin has no configuration.";
     PlegStuck Ready Health Some("container-runtime-down"), false "its kubelet says that it is unhealthy" "Its kubelet is heard, and cannot list its pods, until it is started again.";

@@ -117,7 +117,7 @@ impl World {
             let disowned = call.owned().is_some() && server.is_some_and(|server| self.is_disowned(server));
             let well = self.vms.get(&id).and_then(|vm| vm.well_since);
             if foreign {
-                self.harm(format!("{call}: it is somebody else's"));
+                self.harm(format!("{call}: it is another owner's"));
             } else if disowned {
                 self.harm(format!("{call}: its pool's mark was taken off"));
             } else if well.is_some_and(|since| self.now.since(since) > CROSSING) {
@@ -163,7 +163,7 @@ impl World {
                     self.harm(format!("{call}: that is another project"));
                 }
                 if let Some(role) = roles.iter().find(|role| !self.keystone.is_wanted(user, &role.id)) {
-                    self.harm(format!("{call}: nobody wants it to hold {}", role.name));
+                    self.harm(format!("{call}: no roster wants it to hold {}", role.name));
                 }
             }
             Call::SetPortGroups(SetPortGroups { port, groups, .. }) => {

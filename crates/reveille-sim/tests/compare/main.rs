@@ -105,8 +105,8 @@ fn every_scenario_is_played_under_other_policies() {
     assert!(subjects.len() >= 5, "{}", subjects.len());
     let mut acts = 0;
     for (subject, model) in subjects.iter().zip(models.iter().cycle()) {
-        let nobody = subject.play(Policy::Nobody);
-        assert_eq!((nobody.acts, nobody.calls, nobody.reads, nobody.broken), (0, 0, 0, 0), "{subject:?}");
+        let idle = subject.play(Policy::NoAction);
+        assert_eq!((idle.acts, idle.calls, idle.reads, idle.broken), (0, 0, 0, 0), "{subject:?}");
         let score = subject.play(*model);
         assert_eq!((score.subjects, score.violations), (1, 0), "{subject:?} {model}");
         assert!(score.wrongs() <= score.acts && score.cured.len() as u64 <= score.places, "{score:?}");

@@ -34,7 +34,7 @@ const REFUSED: &[(&str, &str, usize, &str)] = &[
     ("scenario T1 A", "scenario T-1 A", 1, "`T-1` is no number"),
     ("scenario T1 A machine hangs", "scenario T1", 1, "scenario NUMBER TITLE"),
     ("given\n", "scenario T2 Another\ngiven\n", 2, "one file holds one scenario"),
-    ("given\n", "sauce nobody\ngiven\n", 2, "this is no header; there are:"),
+    ("given\n", "sauce unknown\ngiven\n", 2, "this is no header; there are:"),
     ("given\n", "", 2, "below given, when or then"),
     ("then\n", "when\n", 6, "the order is given, when, then"),
     ("  at 5m  the", "at 5m  the", 5, "statements are indented"),

@@ -15,7 +15,7 @@ fn after(world: World, steps: u32) -> (Course, Aftermath) {
 }
 
 #[test]
-fn a_person_is_told_to_delete_a_record_only_where_its_node_is_gone() {
+fn operator_is_told_to_delete_a_record_only_after_its_node() {
     let mut stages = [0; 3];
     for steps in 1..200 {
         let (course, told) = after(World::of(Path::Evict).with_etcd(), steps);
@@ -40,7 +40,7 @@ fn a_person_is_told_to_delete_a_record_only_where_its_node_is_gone() {
 }
 
 #[test]
-fn each_step_is_told_with_how_it_ended_and_one_without_an_end_may_have_been_done() {
+fn abandoned_repair_lists_each_step_with_its_end_or_as_open() {
     let mut undone = 0;
     for steps in 1..60 {
         let (course, told) = after(World::of(Path::Mend), steps);

@@ -14,7 +14,7 @@ use reveille_sim::rancher::course::Course;
 use reveille_sim::rancher::world::{SUBJECT, World};
 
 #[test]
-fn a_record_that_is_deleted_before_its_node_comes_back_as_a_mirror() {
+fn record_deleted_before_its_node_returns_as_a_mirror() {
     let mut world = World::of(Path::Evict);
     world.records.retain(|_, record| record.requested_hostname != SUBJECT);
     world.settle(Time::from_ms(0));
@@ -81,7 +81,7 @@ fn random_courses_break_no_rule_and_one_seed_is_one_course() {
 }
 
 #[test]
-fn an_edit_after_which_etcd_would_be_replaced_or_no_plan_comes_is_taken_back() {
+fn edit_that_replaces_etcd_or_gets_no_plan_is_reverted() {
     for spoil in [|world: &mut World| world.replaces_etcd = true, |world: &mut World| world.plans = false] {
         let mut world = World::of(Path::Mend);
         spoil(&mut world);
@@ -93,7 +93,7 @@ fn an_edit_after_which_etcd_would_be_replaced_or_no_plan_comes_is_taken_back() {
 }
 
 #[test]
-fn an_edit_that_the_cluster_works_on_is_not_taken_back_however_long_that_takes() {
+fn edit_is_not_reverted_while_the_cluster_still_works_on_it() {
     let mut world = World::of(Path::Mend);
     // Turns of three seconds: half an hour, and a plan has ten minutes.
     world.update_turns = 600;
@@ -103,7 +103,7 @@ fn an_edit_that_the_cluster_works_on_is_not_taken_back_however_long_that_takes()
 }
 
 #[test]
-fn a_kubelet_that_brings_its_node_back_stops_it_before_the_record() {
+fn returning_node_stops_the_repair_before_the_record_is_deleted() {
     let mut world = World::of(Path::Evict);
     world.kubelet_returns = true;
     let course = Course::calm(world);

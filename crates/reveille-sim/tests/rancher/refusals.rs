@@ -5,7 +5,7 @@ use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
 use reveille_rancher::model::{Condition, Kind, Node, Record, RecordName, Role};
 use reveille_rancher::repair::witness::Witness;
-use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome, Pace, Path, propose};
+use reveille_rancher::repair::{Act, Effect, End, Escalation, Event, Line, Outcome, Pace, Path, propose};
 
 use reveille_sim::rancher::course::Course;
 use reveille_sim::rancher::world::{ADDRESS, SUBJECT, World};
@@ -45,7 +45,7 @@ fn shares_its_address(world: &mut World) {
 }
 
 #[test]
-fn a_record_of_a_node_that_is_there_stays_when_its_address_was_given_again_meanwhile() {
+fn record_of_a_live_node_stays_when_its_address_was_reused() {
     let mut world = World::of(Path::Evict);
     let node_uid = world.subject().unwrap().uid.as_str().to_owned();
     shares_its_address(&mut world);
@@ -60,12 +60,12 @@ fn a_record_of_a_node_that_is_there_stays_when_its_address_was_given_again_meanw
     let intent = Line::Intent { number: 1, at_ms: 0, what: Act::DeleteNode { uid: node_uid } };
     let book = vec![begun, intent, Line::Ended { number: 1, outcome: Outcome::Accepted }];
     let mut now = Time::from_ms(60_000);
-    let (mut ladder, _) = Ladder::begin(world.order.clone(), Pace::default(), book, now);
+    let (mut escalation, _) = Escalation::begin(world.order.clone(), Pace::default(), book, now);
     let mut done = Vec::new();
     for look in 1..10 {
-        done.extend(ladder.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
+        done.extend(escalation.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
         now = now + Span::from_s(10);
-        done.extend(ladder.step(now, Event::Tick));
+        done.extend(escalation.step(now, Event::Tick));
     }
     let stopped = done.iter().find_map(|effect| match effect {
         Effect::End(End::Stopped { why, .. }) => Some(why.as_str()),
@@ -79,7 +79,7 @@ fn a_record_of_a_node_that_is_there_stays_when_its_address_was_given_again_meanw
 }
 
 #[test]
-fn where_more_of_the_others_are_silent_than_the_roster_tolerates_nobody_is_touched() {
+fn more_silent_nodes_than_tolerated_block_every_repair() {
     let silent = |count: usize| {
         let mut world = World::of(Path::Evict);
         world.nodes.values_mut().take(count).for_each(|node| node.ready = "Unknown".to_owned());
@@ -93,7 +93,7 @@ fn where_more_of_the_others_are_silent_than_the_roster_tolerates_nobody_is_touch
 
 /// Waiting does not remove a disruption budget: a person removes it, and starts the repair again.
 #[test]
-fn a_drain_that_took_too_long_gets_its_time_again_when_a_person_asks_again() {
+fn expired_drain_gets_its_time_again_when_the_operator_retries() {
     let mut world = World::of(Path::Evict);
     let node = world.nodes.get_mut(&NodeName::from(SUBJECT)).unwrap();
     node.unschedulable = true;
@@ -113,12 +113,12 @@ fn a_drain_that_took_too_long_gets_its_time_again_when_a_person_asks_again() {
         Line::Ended { number: 2, outcome: failed() },
     ];
     let mut now = Time::from_ms(0) + Span::from_min(60);
-    let (mut ladder, _) = Ladder::begin(world.order.clone(), Pace::default(), book, now);
+    let (mut escalation, _) = Escalation::begin(world.order.clone(), Pace::default(), book, now);
     let mut done = Vec::new();
     for look in 1..6 {
-        done.extend(ladder.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
+        done.extend(escalation.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
         now = now + Span::from_s(10);
-        done.extend(ladder.step(now, Event::Tick));
+        done.extend(escalation.step(now, Event::Tick));
     }
     let asks = |effect: &Effect| {
         matches!(effect, Effect::Record { what: Line::Intent { what: Act::Evict { .. }, .. }, .. })
@@ -197,7 +197,7 @@ fn nothing_is_begun_where_a_safeguard_of_an_eviction_is_not_met() {
 }
 
 #[test]
-fn nothing_is_begun_where_an_eviction_would_cost_data_or_another_machine() {
+fn eviction_that_would_cost_data_or_another_machine_is_refused() {
     type Change = Box<dyn Fn(&mut World)>;
     let table: Vec<(Change, &str)> = vec![
         (
@@ -236,7 +236,7 @@ fn nothing_is_begun_where_an_eviction_would_cost_data_or_another_machine() {
 }
 
 #[test]
-fn nothing_is_written_where_a_fact_of_the_machine_contradicts_the_edit() {
+fn edit_that_contradicts_the_machines_facts_is_not_written() {
     type Change = Box<dyn Fn(&mut World)>;
     let subject = |w: &mut World| w.records.values_mut().next_back().unwrap().name.clone();
     let table: Vec<(Change, &str)> = vec![
@@ -271,7 +271,7 @@ fn nothing_is_written_where_a_fact_of_the_machine_contradicts_the_edit() {
 }
 
 #[test]
-fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
+fn etcd_member_goes_before_its_node_and_node_before_its_record() {
     let course = Course::calm(World::of(Path::Evict).with_etcd());
     let story = course.story();
     let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text}\n{story}"));
@@ -283,7 +283,7 @@ fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
 }
 
 #[test]
-fn a_member_that_comes_back_or_an_etcd_that_nobody_can_read_keeps_its_node() {
+fn returning_member_or_unreadable_etcd_keeps_the_node() {
     let mut world = World::of(Path::Evict).with_etcd();
     world.member_returns = true;
     let course = Course::calm(world);
@@ -299,7 +299,7 @@ fn a_member_that_comes_back_or_an_etcd_that_nobody_can_read_keeps_its_node() {
 }
 
 #[test]
-fn the_witness_sees_a_record_that_goes_before_its_node_and_a_call_without_an_intent() {
+fn witness_reports_record_before_node_and_call_without_intent() {
     let world = World::of(Path::Evict);
     let now = Time::from_ms(0);
     let mut witness = Witness::new(world.order.clone(), Pace::default());

@@ -159,7 +159,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         | Safeguard::HistoryKnown
         | Safeguard::RequestOnce
         | Safeguard::Kept
-        | Safeguard::Modes => ladder(safeguard, seed),
+        | Safeguard::Modes => escalation(safeguard, seed),
         Safeguard::AgentHeard
         | Safeguard::AgentHolds
         | Safeguard::AgentsLost
@@ -398,7 +398,7 @@ fn intents(safeguard: Safeguard, seed: u64) -> Drive {
     stage.run(min(60))
 }
 
-fn ladder(safeguard: Safeguard, seed: u64) -> Drive {
+fn escalation(safeguard: Safeguard, seed: u64) -> Drive {
     let layout = generous(seed, 12);
     let layout = match safeguard {
         Safeguard::Modes => layout.pool(|pool| {
@@ -564,7 +564,7 @@ fn agents(safeguard: Safeguard, seed: u64) -> Drive {
         // A drain by hand leaves no sign on what is gone; the agent remembers it.
         Safeguard::AgentHolds => (
             "agent setting inspect-every 30s",
-            "at 5m somebody cordons the node of workers-1\n  at 8m somebody deletes the node of workers-1",
+            "at 5m an operator cordons the node of workers-1\n  at 8m an operator deletes the node of workers-1",
         ),
         // No machine reaches the API server, only Reveille does, and one machine without an agent is silent as well.
         Safeguard::AgentsLost => (
@@ -574,11 +574,11 @@ fn agents(safeguard: Safeguard, seed: u64) -> Drive {
         // It was asked because of one fault, and another opens before its time is over.
         Safeguard::OneAsk => (
             "agent setting inspect-every 1h\n  the agent of workers-1 says that it does what it is asked, and does nothing",
-            "at 5m the kubelet of workers-1 hangs\n  at 11m somebody deletes the node of workers-1",
+            "at 5m the kubelet of workers-1 hangs\n  at 11m an operator deletes the node of workers-1",
         ),
         _ => (
             "agent setting inspect-every 1h\n  the agent of workers-1 knows nothing of it but its name",
-            "at 5m somebody deletes the node of workers-1",
+            "at 5m an operator deletes the node of workers-1",
         ),
     };
     let text = format!(

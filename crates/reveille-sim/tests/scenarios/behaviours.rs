@@ -91,7 +91,7 @@ fn b04_each_port_of_a_running_machine_is_asked_and_read_back() {
 
 /// Upstream deletes an old server without a Node, and keeps a young one and every one with a Node.
 #[test]
-fn b05_a_machine_that_never_joins_goes_at_its_deadline_and_no_other() {
+fn b05_only_the_machine_that_never_joins_goes_at_its_deadline() {
     let mut field = Field::new(Layout::fleet(5, 5));
     let before = field.machines();
     field.fault(Fault::Launch { pool: workers(), trouble: Some(Trouble::NoNetwork) });
@@ -184,7 +184,7 @@ fn b09_an_errored_machine_is_replaced_and_its_fault_is_kept() {
 
 /// Upstream skips an errored server that is being deleted. Here any task in its cloud means that another client works on it.
 #[test]
-fn b10_an_errored_machine_that_somebody_works_on_is_left_to_them() {
+fn b10_errored_machine_with_a_cloud_task_is_left_alone() {
     let mut field = Field::new(Layout::fleet(10, 5));
     let victim = field.machine(0);
     field.fault(Fault::Errored(victim.clone()));
@@ -222,7 +222,7 @@ fn b11_missing_rules_are_added_once_and_only_to_the_one_group() {
 
 /// Upstream runs its steps in order, a failed step stops none, and a failed snapshot stops all.
 #[test]
-fn b12_a_failed_listing_stops_everything_and_a_failed_step_nothing_else() {
+fn b12_failed_listing_stops_all_steps_failed_step_stops_none() {
     let mut field = Field::new(Layout::fleet(13, 6).routed());
     let machines = field.machines();
     field.fault(Fault::CloudFails(ReadErrorKind::Unavailable, min(10)));

@@ -14,7 +14,7 @@ use crate::field::*;
 
 /// A machine gets well, and just then its cloud's listing cannot be believed: the incident is closed when sight is back.
 #[test]
-fn an_incident_whose_dwell_ends_in_blindness_closes_when_sight_returns() {
+fn incident_with_dwell_ended_while_blind_closes_on_fresh_data() {
     let mut field = Field::new(Layout::fleet(2, 5));
     let victim = field.machine(0);
     field.fault(Fault::NodeDeletedByPerson(victim.clone()));
@@ -29,7 +29,7 @@ fn an_incident_whose_dwell_ends_in_blindness_closes_when_sight_returns() {
 /// The cloud says ERROR and can be believed; the cluster is silent. Whether a machine serves cannot be told then, so not
 /// even one that never ran is deleted, and neither in the first minute after the cluster is back.
 #[test]
-fn a_deletion_rests_on_the_cluster_too_and_waits_until_sight_has_settled() {
+fn deletion_waits_until_the_cluster_is_readable_and_settled() {
     let mut field = Field::new(Layout::fleet(1, 6));
     let before = field.machines();
     field.fault(Fault::ApiSilent(min(10)));
@@ -50,7 +50,7 @@ fn a_deletion_rests_on_the_cluster_too_and_waits_until_sight_has_settled() {
 
 /// While nothing can be told, the roll says so of every machine that is not Ready, and calls none absent.
 #[test]
-fn an_incomplete_roll_marks_nobody_absent() {
+fn incomplete_roll_marks_no_machine_absent() {
     let mut field = Field::new(Layout::fleet(3, 6));
     let victim = field.machine(0);
     field.fault(Fault::ApiSilent(min(5)));
@@ -94,7 +94,7 @@ fn a_missing_page_voids_the_listing() {
 
 /// The node list was empty and is back: a machine that was ill before gets the whole of the patience again.
 #[test]
-fn timers_start_anew_when_the_node_list_is_back() {
+fn timers_restart_when_the_node_list_returns() {
     let mut field = Field::new(Layout::fleet(5, 8));
     let victim = field.machine(0);
     field.fault(Fault::Breaks(victim, Trouble::KubeletHung));
@@ -112,7 +112,7 @@ fn timers_start_anew_when_the_node_list_is_back() {
 
 /// A process that was stopped for an hour wakes up: no timer has run out meanwhile.
 #[test]
-fn timers_start_anew_after_a_pause_of_the_process() {
+fn timers_restart_after_a_pause_of_the_process() {
     let mut field = Field::new(Layout::fleet(6, 8));
     field.fault(Fault::Breaks(field.machine(0), Trouble::KubeletHung));
     field.run(min(4));

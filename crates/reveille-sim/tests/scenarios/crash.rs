@@ -60,7 +60,7 @@ fn a_crash_anywhere_puts_the_group_back() {
 
 /// A reboot that took effect and was being proved when the process died is not made again while it may still help.
 #[test]
-fn a_reboot_that_is_being_proved_is_not_repeated_after_a_restart() {
+fn reboot_under_proof_is_not_repeated_after_a_restart() {
     let mut field = Field::new(Layout::fleet(6, 5));
     let victim = field.machine(0);
     field.fault(Fault::Breaks(victim, Trouble::Broken));
@@ -173,7 +173,7 @@ fn a_full_disk_stops_every_act_until_it_is_empty() {
 /// What was refused is written as soon as there is room, before anything rests on it: a crash later finds the whole
 /// story and repeats nothing.
 #[test]
-fn records_refused_by_a_full_disk_are_written_when_there_is_room() {
+fn records_refused_by_a_full_disk_are_written_later() {
     let mut field = Field::new(Layout::fleet(12, 5));
     let victim = field.machine(0);
     field.0.mishap_in(s(0), Mishap::DiskFull(min(3)));
@@ -233,9 +233,9 @@ fn a_checkpoint_remembers_what_the_records_did() {
     field.clean();
 }
 
-/// Two reboots did not help and the process dies: the next one knows that this rung is used up.
+/// Two reboots did not help and the process dies: the next one knows that this repair step is used up.
 #[test]
-fn a_restart_does_not_climb_a_used_up_rung_again() {
+fn a_restart_takes_no_used_up_repair_step_again() {
     let layout = Layout::fleet(11, 8).pool(|pool| pool.repair.replace = Mode::Propose);
     let mut field = Field::new(layout);
     field.fault(Fault::Breaks(field.machine(0), Trouble::Broken));

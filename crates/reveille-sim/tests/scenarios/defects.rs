@@ -44,7 +44,7 @@ fn d02_two_machines_of_one_name_and_one_node_are_told() {
 
 /// Upstream deletes again at every pass and reports success at every pass. Here it is told once.
 #[test]
-fn d03_a_machine_that_does_not_go_is_told_once_and_not_deleted_again() {
+fn d03_machine_stuck_deleting_is_reported_once_and_left_alone() {
     let mut field = Field::new(Layout::fleet(23, 5));
     let victim = field.machine(0);
     field.fault(Fault::StuckDeleting(victim.clone()));
@@ -71,7 +71,7 @@ fn d04_a_machine_that_is_shut_off_is_started_and_not_deleted() {
     field.ends_well();
 }
 
-/// Upstream deletes a healthy old server at the pass after its Node was deleted. Here the cheapest rung is offered first,
+/// Upstream deletes a healthy old server at the pass after its Node was deleted. Here the cheapest repair step is offered first,
 /// and it is given its full grace.
 #[test]
 fn d05_a_healthy_machine_whose_node_was_deleted_is_not_deleted() {
@@ -153,7 +153,7 @@ fn d09_machines_of_a_cell_that_is_down_are_not_gone() {
 
 /// Upstream keeps a Node that was deleted between list and watch. Here a list after each gap is compared as a whole.
 #[test]
-fn d10_a_deletion_that_the_watch_missed_is_found_by_the_next_list() {
+fn d10_deletion_missed_by_the_watch_is_found_by_the_next_list() {
     let mut field = Field::new(Layout::fleet(30, 6));
     let victim = field.machine(0);
     field.fault(Fault::ApiSilent(s(50)));

@@ -131,7 +131,7 @@ fn evidence_is_as_old_as_before_when_the_clock_goes_back() {
 
 /// The clock goes back while answers take minutes: what a user held when that was asked is not taken for what it holds now.
 #[test]
-fn what_was_asked_for_is_as_old_as_before_when_the_clock_goes_back() {
+fn role_answer_keeps_its_age_when_the_clock_goes_back() {
     let user = UserRef::Name { name: "ccm".into(), domain: None };
     let roles = vec![RoleRef::Name("member".into())];
     let mut layout = Layout::fleet(27, 2);
@@ -233,7 +233,7 @@ fn a_verdict_that_is_asked_for_again_is_the_same_verdict() {
 
 /// A call is overtaken by the next, so that its answer comes minutes after it was judged in vain. It is under way no more.
 #[test]
-fn a_call_that_failed_is_not_under_way_because_its_answer_comes_at_last() {
+fn failed_call_is_not_under_way_again_by_a_late_answer() {
     let reboots_only = |pool: &mut PoolPlan| pool.repair.replace = Mode::Propose;
     let mut field = Field::new(Layout::fleet(30, 26).pool(reboots_only));
     let zone = |id| field.0.world.machine(id).and_then(|machine| machine.zone);

@@ -12,7 +12,7 @@ use crate::field::*;
 
 /// A watch that loses what happens goes on calling the nodes of a dark zone Ready. Their leases tell.
 #[test]
-fn a_zone_whose_leases_are_silent_is_dark_whatever_its_nodes_are_said_to_be() {
+fn zone_with_silent_leases_is_dark_although_its_nodes_are_ready() {
     let mut field = Field::new(Layout::fleet(32, 12));
     let victim = field.machine(0);
     let zone = field.0.world.machine(&victim).and_then(|machine| machine.zone).expect("it has one");
@@ -46,7 +46,7 @@ fn who_deletes_beside_us_is_known_before_an_id_is_denied_twice() {
 
 /// The marks of a stray do not tell whose it is. When another client deletes it, it may have been of any pool.
 #[test]
-fn who_deletes_a_machine_without_marks_is_left_alone_in_every_pool() {
+fn deletion_of_an_unmarked_machine_by_others_holds_every_pool() {
     let mut field = Field::new(Layout::fleet(34, 10));
     let (stray, ill) = (field.machine(0), field.machine(1));
     field.fault(Fault::Unmarked(stray.clone()));
@@ -62,7 +62,7 @@ fn who_deletes_a_machine_without_marks_is_left_alone_in_every_pool() {
 
 /// A read was answered, with the machine in it, before the machine went, and arrives after that was proved.
 #[test]
-fn an_answer_that_comes_too_late_brings_nobody_back() {
+fn late_answer_brings_no_machine_back() {
     for seed in 0..12 {
         let mut field = Field::new(Layout::fleet(seed, 10));
         let victim = field.machine(0);
@@ -80,7 +80,7 @@ fn an_answer_that_comes_too_late_brings_nobody_back() {
 
 /// One port of a machine loses its group over and over; another has lost it once.
 #[test]
-fn a_port_that_slips_is_given_up_although_another_hides_that_it_slipped() {
+fn slipping_port_is_given_up_although_another_port_hides_it() {
     let mut field = Field::new(Layout::fleet(35, 6));
     let machine = field.machine(0);
     field.fault(Fault::GroupLost { machine: machine.clone(), slips: true });
@@ -105,7 +105,7 @@ fn a_nudge_that_failed_is_not_made_at_once_for_the_next_machine() {
 
 /// A reboot took effect under a clock that was hours ahead: the next process waits for its proof as long as any.
 #[test]
-fn a_proof_that_began_under_a_clock_ahead_is_not_waited_for_until_then() {
+fn proof_begun_under_a_clock_ahead_ends_after_the_usual_time() {
     let mut field = Field::new(Layout::fleet(37, 8));
     field.0.mishap_in(s(0), Mishap::Jump(3 * 3_600_000));
     field.run(min(2));

@@ -55,7 +55,7 @@ fn a_day_of_faults_breaks_nothing_and_is_the_same_twice() {
 
 /// The same with service users, who came later: seeds of before have none, and mean what they meant.
 #[test]
-fn a_day_with_service_users_breaks_nothing_and_seeds_of_before_have_none() {
+fn days_with_service_users_have_no_breach_and_old_seeds_none() {
     let day = |seed| Quarry::new(seed, 10, Span::from_min(1440), Span::from_min(30));
     let (mut given, mut modes) = (0, BTreeSet::new());
     for seed in SEEDS_FROM..SEEDS_FROM + 20 {
@@ -87,7 +87,7 @@ fn what_happens_to_roles_moves_nothing_else() {
 
 /// The same with clouds that tell how they host machines: some courses of the newest seeds are in one.
 #[test]
-fn days_in_a_cloud_that_tells_of_hosting_break_nothing_and_seeds_of_before_have_none() {
+fn days_with_hosting_have_no_breach_and_old_seeds_no_hosting() {
     let (mut such, mut groups, mut acted) = (0, 0, 0);
     for seed in hosting::SEEDS_FROM..hosting::SEEDS_FROM + 20 {
         let mut quarry = Quarry::new(seed, 12, Span::from_min(1440), Span::from_min(30));
@@ -111,7 +111,7 @@ fn days_in_a_cloud_that_tells_of_hosting_break_nothing_and_seeds_of_before_have_
 /// The same with fleets in two projects, one of whose listings may be wrong while the other one's are right, and with services
 /// whose clocks are apart.
 #[test]
-fn days_in_two_projects_break_nothing_and_seeds_of_before_have_one() {
+fn days_in_two_projects_have_no_breach_and_old_seeds_have_one() {
     let (mut such, mut apart, mut acted) = (0, 0, 0);
     for seed in variety::TWO_PROJECTS_FROM..variety::TWO_PROJECTS_FROM + 20 {
         let quarry = Quarry::new(seed, 20, Span::from_min(720), Span::from_min(30));

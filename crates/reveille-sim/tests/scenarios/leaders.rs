@@ -56,12 +56,12 @@ fn whenever_the_lead_is_taken_each_thing_is_done_once() {
 }
 
 #[test]
-fn one_that_slept_while_the_lead_was_taken_does_nothing_on_waking() {
+fn leader_that_slept_through_a_takeover_does_nothing_on_waking() {
     each_is_done_once(Usurped { lasts: min(40), how: Estranged::Sleeps, refused: false, skew_ms: 0 });
 }
 
 #[test]
-fn one_that_was_cut_off_while_the_lead_was_taken_does_nothing_on_coming_back() {
+fn leader_cut_off_during_a_takeover_does_nothing_on_return() {
     each_is_done_once(Usurped { lasts: min(40), how: Estranged::CutOff, refused: false, skew_ms: 0 });
 }
 

@@ -230,7 +230,7 @@ fn a_pause_holds_what_it_covers_and_nothing_else() {
 
 /// Another client deletes machines of the pool: the controller does not disturb it, and names it.
 #[test]
-fn where_somebody_else_deletes_we_wait_and_name_them() {
+fn deletions_by_another_client_pause_repair_and_name_the_client() {
     let mut field = Field::new(Layout::fleet(10, 10));
     let ill = field.machine(1);
     field.fault(Fault::Errored(ill.clone()));

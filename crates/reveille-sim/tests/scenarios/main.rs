@@ -14,8 +14,8 @@ mod found;
 mod hidden;
 mod hunting;
 
+mod escalation;
 mod joining;
-mod ladder;
 mod leaders;
 mod limits;
 mod quiet;

@@ -22,7 +22,7 @@ fn a_healthy_thousand_costs_nothing_for_a_day() {
 /// Where only news is told, a healthy day takes a third of the steps, every source stays believed, and a fault is found and
 /// repaired as ever.
 #[test]
-fn telling_only_news_leaves_nobody_blind() {
+fn news_only_reports_keep_sources_trusted_and_faults_repaired() {
     let mut field = Field::new(Layout { news_only: true, ..Layout::fleet(2, 20).routed() });
     let settled = field.0.counts();
     for _ in 0..24 * 6 {

@@ -18,7 +18,7 @@ use crate::field::*;
 
 /// What the world tells of its own faults does not depend on who decides.
 #[test]
-fn whoever_decides_meets_the_same_faults_at_the_same_moments() {
+fn every_policy_meets_the_same_faults_at_the_same_moments() {
     let course = Course::random(3, Rate { machines: 12, length: min(60), ..Rate::default() });
     let told = |policy: Policy| {
         let mut drive = course.stage();
@@ -30,7 +30,7 @@ fn whoever_decides_meets_the_same_faults_at_the_same_moments() {
     };
     let with_the_engine = told(Policy::Reveille);
     assert!(with_the_engine.len() > 2, "{with_the_engine:?}");
-    assert_eq!(with_the_engine, told(Policy::Nobody));
+    assert_eq!(with_the_engine, told(Policy::NoAction));
 }
 
 /// The engine sleeps while a model decides: no step, no record, no call of it.
@@ -38,7 +38,7 @@ fn whoever_decides_meets_the_same_faults_at_the_same_moments() {
 fn the_engine_sleeps_while_another_decides() {
     let course = Course::random(4, Rate { machines: 12, length: min(60), ..Rate::default() });
     let mut drive = course.stage();
-    drive.hand_to(Policy::Nobody);
+    drive.hand_to(Policy::NoAction);
     drive.run_for(course.length);
     let counts = drive.counts();
     assert_eq!((counts.steps, counts.records, counts.calls, counts.looks), (0, 0, 0, 0));
@@ -58,7 +58,7 @@ fn acts(policy: Policy, stage: impl Fn() -> Drive, for_min: i64) -> (usize, Vec<
 /// Measured at the original: 100 of 100 deleted on one empty node list. Its model does the same, and so does one that believes
 /// lists as it does; the engine deletes none.
 #[test]
-fn an_empty_node_list_costs_flight_control_a_hundred_healthy_machines_and_the_engine_none() {
+fn empty_node_list_harms_100_in_flight_control_none_in_reveille() {
     let stage = || {
         let mut drive = Drive::new(&Layout::fleet(1, 100));
         drive.fault_in(min(5), Fault::NodesUnlisted(min(10)));
@@ -79,7 +79,7 @@ fn an_empty_node_list_costs_flight_control_a_hundred_healthy_machines_and_the_en
 /// Measured at the original: it deletes the servers of a cluster whose names begin as its own. The model deletes the
 /// errored ones at once and the others when they are old enough; the engine knows whose they are.
 #[test]
-fn a_neighbour_of_a_like_name_loses_its_machines_to_flight_control_only() {
+fn neighbour_of_a_like_name_is_deleted_only_by_flight_control() {
     let stage = || {
         let mut layout = Layout::fleet(1, 6);
         layout.neighbours = 4;
@@ -99,7 +99,7 @@ fn verdict(
     let mut layout = Layout::fleet(1, 6);
     layout.neighbours = 1;
     let mut drive = Drive::new(&layout);
-    drive.hand_to(Policy::Nobody);
+    drive.hand_to(Policy::NoAction);
     drive.run_for(min(5));
     let id = drive.world.machines().into_iter().find(|machine| machine.pool.is_some()).unwrap().id;
     prepare(&mut drive, &id);
@@ -171,7 +171,7 @@ fn what_a_wrong_act_is_follows_from_the_truth() {
 fn a_stampede_and_a_hopeless_replacement_are_wrong() {
     let stage = |image: bool| {
         let mut drive = Drive::new(&Layout::fleet(1, 6));
-        drive.hand_to(Policy::Nobody);
+        drive.hand_to(Policy::NoAction);
         let ids: Vec<InstanceId> = drive.world.machines().into_iter().map(|machine| machine.id).collect();
         if image {
             drive.fault(Fault::BadImage(workers(), Some(Trouble::Broken)));

@@ -45,12 +45,12 @@ fn soak(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn seeds_0_to_49_break_no_invariant_harm_nobody_and_forget_nobody() {
+fn seeds_0_to_49_break_no_invariant_harm_or_forget_no_machine() {
     soak(0..50);
 }
 
 #[test]
-fn seeds_50_to_99_break_no_invariant_harm_nobody_and_forget_nobody() {
+fn seeds_50_to_99_break_no_invariant_harm_or_forget_no_machine() {
     soak(50..100);
 }
 

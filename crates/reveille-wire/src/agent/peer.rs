@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_at_which_no_machine_is_is_none_however_it_is_written() {
+    fn address_that_no_machine_can_have_is_refused() {
         for text in [
             "169.254.169.254:80",
             "169.254.170.2:80",

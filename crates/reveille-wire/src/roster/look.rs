@@ -73,7 +73,7 @@ pub struct MatchWarning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Odd {
     /// No instance carries the pool's marks.
-    Nobody,
+    NoMatch,
     /// The instances with the marks name several clusters, by these marks.
     OtherClusters(Vec<Mark>),
     /// Every instance carries the marks, and nothing in the cluster's mark tells which cluster it means.
@@ -92,7 +92,9 @@ impl MatchWarning {
     pub fn wrong(&self) -> String {
         let Self { pool, seen, matched, odd } = self;
         match odd {
-            Odd::Nobody => format!("none of the project's {seen} instances carries the marks of pool {pool}"),
+            Odd::NoMatch => {
+                format!("none of the project's {seen} instances carries the marks of pool {pool}")
+            }
             Odd::OtherClusters(signs) => {
                 let signs: Vec<String> = signs.iter().map(ToString::to_string).collect();
                 let all = if matched == seen { "all ".to_owned() } else { format!("{matched} of ") };
@@ -111,7 +113,7 @@ impl MatchWarning {
     /// What to write instead, as a clause in the imperative.
     pub fn instead(&self) -> &'static str {
         match self.odd {
-            Odd::Nobody => {
+            Odd::NoMatch => {
                 "write the marks as they are on its instances (openstack server show ID), or mark the instances; nothing is done in the pool until one carries them"
             }
             Odd::OtherClusters(_) => {
@@ -147,7 +149,7 @@ fn warning(roster: &Roster, pool: &Pool, there: &Crowd) -> Option<MatchWarning> 
     let (seen, matched) = (there.count(), ours.count());
     let mark = &pool.owned.cluster;
     let odd = if matched == 0 {
-        Odd::Nobody
+        Odd::NoMatch
     } else {
         let mut signs = contradictions(&ours);
         // Only another value of its own key contradicts a mark that names its cluster, unless every instance carries the mark.
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_match_nobody_or_others_forbid_acting() {
+    fn marks_that_match_no_machine_or_other_clusters_forbid_acting() {
         use InstanceState::{Active, Deleting};
         let ours: &[&str] = &["k8s-cluster=prod", "pool=w"];
         let other: &[&str] = &["k8s-cluster=prod", "pool=w", "k8s-cluster=dev"];
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_says_where_it_is_written_and_what_to_write_instead() {
+    fn complaint_gives_its_position_and_the_marks_to_write() {
         let text = "apiVersion: reveille.dev/v1alpha1\nkind: Roster\nmetadata: {name: prod}\nspec:\n  clouds:\n    \
             - {name: os, openstack: {cloud: prod}}\n  pools:\n    - name: workers\n      cloud: os\n      owned: {tag: k8s-cluster=prdo}\n";
         let origin = Origin { name: "prod.yaml", dir: Path::new(""), home: None };

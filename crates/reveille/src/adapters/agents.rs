@@ -32,7 +32,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// A request to one agent.
 #[derive(Debug)]
-#[allow(dead_code, reason = "the fence goes along for whoever passes it on")]
+#[allow(dead_code, reason = "the fence goes along for the adapter that passes it on")]
 pub(crate) struct Asking {
     /// Requests with the same number are the same request, however often they arrive.
     pub(crate) intent: IntentId,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_passes_asks_on_no_agent_is_connected() {
+    async fn order_without_a_receiver_fails_as_no_agent_connected() {
         let outcome = AgentOrders::default().ask(IntentId(1), Fence(1), call()).await;
         assert_eq!(outcome, Outcome::Failed { text: "no agent is connected".into(), retry_after: None });
     }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_engine_that_takes_nothing_in_is_told_that_no_agent_is_heard_and_holds_up_no_other() {
+    async fn stuck_engine_is_told_it_is_deaf_and_delays_no_other_engine() {
         let (stuck, mut events) = mpsc::channel(1);
         let (well, mut others) = mpsc::channel(4);
         let (stuck, well) = (AgentReports::new(stuck), AgentReports::new(well));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_engine_that_took_in_what_waited_hears_no_agent_while_the_server_stands_still() {
+    async fn engine_that_caught_up_hears_no_agent_until_the_server_runs() {
         let (inbox, mut events) = mpsc::channel(1);
         let reports = AgentReports::new(inbox);
         for number in 0..2 * FACTS_MAX {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_listing_serves_every_roster_under_its_own_name_for_the_cloud() {
+    async fn listing_is_shared_by_rosters_under_their_own_cloud_names() {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let reader = Scripted {
             answers: VecDeque::new(),

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// All machines are Ready, and there is nothing to do.
-    AllAnswer,
+    NoProblem,
     /// A machine is missing or not Ready, or there is another problem.
-    SomebodyAbsent,
+    Problems,
     /// The state is unknown.
     CannotTell,
     /// The command line or the roster is wrong (EX_USAGE).
@@ -26,8 +26,8 @@ impl Exit {
     /// The number.
     pub(crate) const fn code(self) -> u8 {
         match self {
-            Self::AllAnswer => 0,
-            Self::SomebodyAbsent => 1,
+            Self::NoProblem => 0,
+            Self::Problems => 1,
             Self::CannotTell => 2,
             Self::Usage => 64,
             Self::Data => 65,

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_to_listen_under_can_stand_in_a_certificate_and_else_what_to_write_is_said() {
+    fn listen_name_unfit_for_a_certificate_is_refused_with_advice() {
         for fine in ["join.example", "host", "10.0.0.9", "fd00::9", "a-1.b2"] {
             assert_eq!(name(fine), Ok(fine.to_owned()));
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_what_an_agent_takes_and_else_what_to_write_is_said() {
+    fn server_unfit_for_an_agent_is_refused_with_advice() {
         for (text, taken) in [
             ("https://join.example:9464", "https://join.example:9464"),
             ("https://join.example/", "https://join.example:443"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_before_anything_is_started_or_printed() {
+    fn unusable_address_is_refused_before_any_command_runs() {
         for line in [
             "reveille run --listen 0.0.0.0:9464 --listen-name https://a.b",
             "reveille run --listen localhost:9464",

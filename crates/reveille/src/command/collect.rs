@@ -40,7 +40,7 @@ pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer,
     loop {
         let kept = evidence::kept(&folder);
         if let Some(report) = kept.into_iter().rfind(|report| report.order == order) {
-            let exit = if report.outcome == "done" { Exit::AllAnswer } else { Exit::CannotTell };
+            let exit = if report.outcome == "done" { Exit::NoProblem } else { Exit::CannotTell };
             let text = context.print(Report::CollectedReport(report.clone()), |_| page(&report))?;
             return Ok(Answer { text, exit });
         }

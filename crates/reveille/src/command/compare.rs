@@ -35,7 +35,7 @@ pub(super) fn compare(context: &Context, args: &Simulate) -> Result<Answer, Fail
     let told = CompareReport::of(&played, sum.as_ref());
     let text = context.print_own(&told, || page(context, &played, sum.as_ref(), one.is_some()))?;
     // Other programs may do wrong in a comparison; the comparison is there to show it.
-    let exit = if one.is_some() && wrong { Exit::SomebodyAbsent } else { Exit::AllAnswer };
+    let exit = if one.is_some() && wrong { Exit::Problems } else { Exit::NoProblem };
     Ok(Answer { text, exit })
 }
 

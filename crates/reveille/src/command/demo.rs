@@ -74,9 +74,9 @@ pub(crate) async fn demo(context: &Context, args: &cli::play::Demo) -> Result<An
         .context("cannot end the ledger")?;
     let well = summary.ended_well() && broken == 0;
     let exit = match (well, broken > 0 || !summary.violations.is_empty()) {
-        (true, _) => Exit::AllAnswer,
+        (true, _) => Exit::NoProblem,
         (false, true) => Exit::Internal,
-        (false, false) => Exit::SomebodyAbsent,
+        (false, false) => Exit::Problems,
     };
     Ok(Answer { text: epilogue(&summary, start, &context.paper), exit })
 }

@@ -66,7 +66,7 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
     let text = render(&proposal);
     check(&proposal)?;
     // A roster with only commented pools covers no machine until an operator enables one, so it has its own exit code.
-    let exit = if proposal.pools.is_empty() { Exit::CannotTell } else { Exit::AllAnswer };
+    let exit = if proposal.pools.is_empty() { Exit::CannotTell } else { Exit::NoProblem };
     let found = found(&survey, &proposal, &*site);
     if printed {
         tell(&found, &unknown);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_would_be_locked_out_by_the_end_of_a_rotation_is_named_with_when_it_was_heard() {
+    fn machines_that_a_rotation_locks_out_are_named_with_last_seen() {
         let text = late(3, &[row(Some(5)), row(None)]).to_string();
         for said in ["3 machines have", "w-1 (m-1), heard 5 s ago", "heard not since", "1 more", "--force"] {
             assert!(text.contains(said), "{said}: {text}");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_of_a_machine_is_told_when_only_its_node_is_removed() {
+    fn node_only_removal_says_that_the_certificate_is_kept() {
         let node = removed(&args("reveille invite --remove w-1 --node"), "m-1");
         assert!(node.contains("Node of m-1 stays away") && node.contains("keeps its certificate"), "{node}");
         let machine = removed(&args("reveille invite --remove w-1"), "m-1");
@@ -303,10 +303,10 @@ mod tests {
         assert_eq!(asked("reveille invite --rotate-ca"), Ask::RotateCa {});
         let node = asked("reveille invite --remove w-1 --node");
         assert_eq!(node, Ask::Remove { machine: "w-1".into(), what: Some(Removal::Node) });
-        let anew = asked("reveille invite --pool w --machine i-1 --reimage");
+        let rebuilt = asked("reveille invite --pool w --machine i-1 --reimage");
         assert!(
-            matches!(anew, Ask::Invite { reimage: Some(Reimage::WhenSilent), ttl_s: 3600, uses: 1, .. }),
-            "{anew:?}"
+            matches!(rebuilt, Ask::Invite { reimage: Some(Reimage::WhenSilent), ttl_s: 3600, uses: 1, .. }),
+            "{rebuilt:?}"
         );
     }
 }

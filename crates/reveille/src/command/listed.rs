@@ -96,7 +96,7 @@ fn invitations_page(invitations: &[InvitationRow], paper: &Paper) -> String {
     for row in invitations {
         let roles: Vec<_> = row.roles.iter().map(|role| role.name()).collect();
         let whom = row.machine.as_ref().map_or("any machine", Word::as_str);
-        let anew = if row.reimage { ", rebuilt" } else { "" };
+        let rebuilt = if row.reimage { ", rebuilt" } else { "" };
         let expires = match row.expires_in_seconds {
             0 => "over".to_owned(),
             left => format!("in {}", Span::from_s(i64::try_from(left).unwrap_or(i64::MAX / 1000))),
@@ -112,7 +112,7 @@ fn invitations_page(invitations: &[InvitationRow], paper: &Paper) -> String {
             Text::plain(format!("{} of {}", row.uses_left, row.uses)),
             Text::plain(expires),
             Text::plain(row.conflicts.to_string()),
-            Text::plain(format!("{whom}{anew}")),
+            Text::plain(format!("{whom}{rebuilt}")),
         ]);
     }
     table::lines(paper, 0, rows)

@@ -206,8 +206,8 @@ async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::adapters::Adapter>, Ve
         }
         Ok((cluster, Err(error))) => (Arc::new(ClusterAdapter(cluster)), vec![ClusterFact::Failed(error)]),
         Err(error) => {
-            let nobody = Once { entry: Arc::from("cluster"), project: None };
-            (Arc::new(nobody), vec![ClusterFact::Failed(error)])
+            let once = Once { entry: Arc::from("cluster"), project: None };
+            (Arc::new(once), vec![ClusterFact::Failed(error)])
         }
     }
 }

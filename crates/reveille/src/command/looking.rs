@@ -55,7 +55,7 @@ pub(crate) async fn incidents(
 
 async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
-    let mut exit = Exit::AllAnswer;
+    let mut exit = Exit::NoProblem;
     for checked in context.rosters()? {
         let (reply, beside) = futures::join!(reply(context, &checked, ask), records(&checked, ask));
         let Reply::Report(mut report) = reply? else {
@@ -97,7 +97,7 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
                 );
                 return Err(Failure::usage(error).next("name it by its id"));
             }
-            Reply::Nobody(names) => alike.extend(names),
+            Reply::NoMachine(names) => alike.extend(names),
             Reply::Unread(sources) => unread.extend(sources),
         }
     }

@@ -76,7 +76,7 @@ pub(crate) struct Answer {
 impl Answer {
     /// A text, with exit code 0.
     pub(crate) const fn fine(text: String) -> Self {
-        Self { text, exit: Exit::AllAnswer }
+        Self { text, exit: Exit::NoProblem }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::PlanReport(plan) => plan::exit(plan),
         Report::IncidentsReport(incidents) => incidents::exit(incidents),
         Report::WhyReport(why) => why_exit(&why.machine),
-        Report::CollectedReport(_) => Exit::AllAnswer,
+        Report::CollectedReport(_) => Exit::NoProblem,
         Report::HotReport(hot) => render::hot::exit(hot),
         Report::JoinReport(join) => render::join::exit(join),
         Report::DoctorReport(doctor) => render::doctor::exit(doctor),
@@ -49,8 +49,8 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
 
 fn why_exit(machine: &MachineReport) -> Exit {
     match machine.answers {
-        Answers::No => Exit::SomebodyAbsent,
+        Answers::No => Exit::Problems,
         Answers::Unknown => Exit::CannotTell,
-        Answers::Excused | Answers::Yes => Exit::AllAnswer,
+        Answers::Excused | Answers::Yes => Exit::NoProblem,
     }
 }

@@ -32,13 +32,13 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
     }
     let roster = args.with_roster.as_deref().map(other_roster).transpose()?;
     let mut texts = Vec::new();
-    let mut exit = Exit::AllAnswer;
+    let mut exit = Exit::NoProblem;
     for path in recording::find(&args.recording)? {
         let mut film = Recording::open(&path)?;
         let wanted = wanted(context, args, &film, roster.as_ref())?;
         let played = compare::play(&mut film, wanted)?;
         if played.differing > 0 {
-            exit = exit.max(Exit::SomebodyAbsent);
+            exit = exit.max(Exit::Problems);
         }
         if played.span.is_none() && (args.from.is_some() || args.until.is_some()) {
             exit = exit.max(Exit::Usage);
@@ -58,13 +58,13 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
 /// Plays every recording with a model of another policy.
 fn before(context: &Context, args: &cli::play::Replay, policy: Policy) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
-    let mut exit = Exit::AllAnswer;
+    let mut exit = Exit::NoProblem;
     for path in recording::find(&args.recording)? {
         let mut film = Recording::open(&path)?;
         let wanted = wanted(context, args, &film, None)?;
         let rivalry = rival::play(&mut film, policy, &wanted, &context.paper)?;
         if rivalry.is_harmful() {
-            exit = exit.max(Exit::SomebodyAbsent);
+            exit = exit.max(Exit::Problems);
         }
         texts.push(written(context, || rivalry.page(&context.paper), &rivalry)?);
     }

@@ -565,7 +565,7 @@ async fn obey(mut terminate: Signal, mut interrupt: Signal, stop: watch::Sender<
 /// The status reports at the end of `--once`.
 fn rolls(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
-    let mut exit = Exit::AllAnswer;
+    let mut exit = Exit::NoProblem;
     for (state, how) in ended.values() {
         let (text, code) =
             printing::print(context, Report::RollReport(roll::report(&state.context())), false)?;

@@ -63,8 +63,8 @@ fn play(context: &Context, wanted: &str) -> Result<Answer, Failure> {
         None => Some(scenario::play(&scenario).map_err(|refusal| refused(&name, refusal))?),
     };
     let exit = match played.as_ref().is_none_or(Played::holds) {
-        true => Exit::AllAnswer,
-        false => Exit::SomebodyAbsent,
+        true => Exit::NoProblem,
+        false => Exit::Problems,
     };
     let text = context.print_own(&told(&scenario, played.as_ref()), || {
         colored(context, &scenario::transcript(&scenario, played.as_ref()))
@@ -294,8 +294,8 @@ fn make_up(context: &Context, args: &Simulate, seed: u64) -> Result<Answer, Fail
     drive.run_for(course.length + Span::from_min(30));
     let report = course_report(args, seed, &drive, happenings, course.length);
     let exit = match report.violations.is_empty() && report.harms.is_empty() {
-        true => Exit::AllAnswer,
-        false => Exit::SomebodyAbsent,
+        true => Exit::NoProblem,
+        false => Exit::Problems,
     };
     let text = context.print_own(&report, || course_page(context, &report))?;
     Ok(Answer { text, exit })

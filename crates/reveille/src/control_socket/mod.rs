@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_gets_the_answer_of_the_state_and_nobody_listening_is_no_error() {
+    async fn socket_question_is_answered_and_no_listener_is_no_error() {
         let directory = tempfile::tempdir().unwrap();
         assert!(client::ask(directory.path(), &Ask::Roll).await.is_none(), "no controller listens yet");
         let (questions, mut asked) = mpsc::channel::<crate::driver::Question>(4);

@@ -50,12 +50,12 @@ impl Freezes {
 }
 
 fn with_a_fault(count: Count) -> String {
-    format!("{} of {} machines have a fault", count.amiss, count.total())
+    format!("{} of {} machines have a fault", count.unhealthy, count.total())
 }
 
 fn reason(context: &PlanContext<'_>, scope: &Scope, count: Count) -> String {
     let limits = context.roster.limits;
-    if limits.are_too_many(count.amiss, count.total()) {
+    if limits.are_too_many(count.unhealthy, count.total()) {
         format!("{}, and the limit is {}", with_a_fault(count), limits.tolerated(count.total()))
     } else if *scope == Scope::Roster
         && let Some((silent, machines)) = interlock::dark_fleet(context.cluster, count)

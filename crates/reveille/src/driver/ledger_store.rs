@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_read_back_and_a_second_process_is_told_who_holds_it() {
+    fn ledger_is_read_back_and_second_process_is_told_its_holder() {
         let directory = tempfile::tempdir().unwrap();
         let mut first = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap();
         assert!(first.records.is_empty() && first.last_alive.is_none());

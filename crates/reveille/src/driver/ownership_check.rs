@@ -66,7 +66,7 @@ impl OwnershipCheck {
                     let pool = roster.pools.get(name);
                     pool.is_some_and(|pool| self.met.iter().any(|(n, o)| n == name && *o == pool.owned))
                 };
-                found.retain(|warning| warning.odd != Odd::Nobody || !met(&warning.pool));
+                found.retain(|warning| warning.odd != Odd::NoMatch || !met(&warning.pool));
                 found
             }
             Scope::Changes => still(roster, known, snapshot),
@@ -117,9 +117,9 @@ fn crowd(
 /// Remembers the pools whose marks are on an instance now.
 fn meet(met: &mut Vec<(PoolName, Ownership)>, roster: &Roster, cloud: &CloudName, found: &[MatchWarning]) {
     for pool in roster.pools.values().filter(|pool| pool.cloud == *cloud) {
-        let nobody = |warning: &MatchWarning| warning.pool == pool.name && warning.odd == Odd::Nobody;
+        let none = |warning: &MatchWarning| warning.pool == pool.name && warning.odd == Odd::NoMatch;
         let known = met.iter().any(|(name, owned)| *name == pool.name && *owned == pool.owned);
-        if !known && !found.iter().any(nobody) {
+        if !known && !found.iter().any(none) {
             met.push((pool.name.clone(), pool.owned.clone()));
         }
     }
@@ -135,7 +135,7 @@ fn still(roster: &Roster, known: &[MatchWarning], changes: &CloudSnapshot) -> Ve
         let pool = roster.pools.get(name);
         pool.is_some_and(|pool| changes.instances.iter().any(|instance| carries(pool, instance)))
     };
-    known.iter().filter(|warning| warning.odd != Odd::Nobody || !appeared(&warning.pool)).cloned().collect()
+    known.iter().filter(|warning| warning.odd != Odd::NoMatch || !appeared(&warning.pool)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_whose_mark_matches_nobody_is_paused_until_it_does() {
+    fn pool_whose_mark_matches_no_machine_is_paused_until_it_does() {
         let mut field = Field::of(2, true);
         let mut roster = crate::fixture::roster();
         let mut ownership_check = OwnershipCheck::default();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_show_that_a_mark_is_on_nobody_or_on_all() {
+    fn foreign_instances_show_a_mark_on_no_machine_or_on_all() {
         let mark = |text: &str| reveille_core::model::instance::Mark::Tag(text.into());
         let mut roster = crate::fixture::roster();
         let web = Instance { marks: Arc::new([mark("web")].into()), ..crate::fixture::instance("7") };
@@ -180,10 +180,10 @@ mod tests {
             Written { file: "r.yaml".into(), at: Default::default(), field: "spec.pools[0].owned".into() };
         let written = BTreeMap::from([(PoolName::from("workers"), written)]);
         let mut ownership_check = OwnershipCheck::new(written, BTreeMap::from([("os".into(), counted)]));
-        let nobody = Field::of(0, true);
-        assert!(!ownership_check.review(&roster, &listed(&nobody)), "the strangers are not counted yet");
+        let none = Field::of(0, true);
+        assert!(!ownership_check.review(&roster, &listed(&none)), "the strangers are not counted yet");
         count.send_replace(Some(Arc::new(Crowd::of(&[Arc::new(web.clone())]))));
-        assert!(ownership_check.review(&roster, &listed(&nobody)));
+        assert!(ownership_check.review(&roster, &listed(&none)));
         let reason = ownership_check.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
         assert!(
             reason.starts_with("r.yaml:0:0: spec.pools[0].owned: none of the project's 1 instances"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_emptied_says_nothing_of_marks_that_were_on_somebody() {
+    fn emptied_list_proves_nothing_about_marks_seen_before() {
         let stranger = Arc::new(Instance { marks: Arc::default(), ..crate::fixture::instance("7") });
         let counted = watch::channel(Some(Arc::new(Crowd::of(&[stranger])))).1;
         let mut ownership_check =

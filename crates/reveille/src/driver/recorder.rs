@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_is_full_stops_with_a_note_and_the_engine_goes_on() {
+    fn full_recording_stops_with_a_notice_and_the_engine_continues() {
         let directory = tempfile::tempdir().unwrap();
         let small = TapeConfig { segment_bytes_max: 4096, total_bytes_max: 6000, frame_bytes_max: 256 };
         let mut engine_host = engine_host(directory.path(), small);

@@ -364,7 +364,7 @@ async fn what_becomes_durable_while_stopping_is_not_called_any_more() {
 }
 
 #[tokio::test]
-async fn a_performer_that_panics_has_answered_nobody_knows() {
+async fn adapter_that_panics_leaves_an_unknown_outcome() {
     let book = Book::default();
     let bench = start(Fake { panics: true, ..Fake::default() }, &book, fresh(1), Until::Told, leads(1));
     bench.show().await;
@@ -437,7 +437,7 @@ async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
+async fn unanswered_call_ends_unknown_and_unanswered_read_times_out() {
     let fake = Arc::new(Fake { hold: Some(Arc::new(Notify::new())), ..Fake::default() });
     let adapter = LimitedAdapter::new(Arc::new(FakeAdapter(fake.clone())));
     let adapters = Adapters {

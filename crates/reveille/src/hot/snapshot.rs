@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_about_a_machine_by_its_node_or_by_the_record_of_it() {
+    fn verdict_matches_a_machine_by_its_node_or_rancher_record() {
         let table = [
             (json!({"group": "", "resource": "nodes", "name": "w-1"}), true),
             (json!({"group": "", "resource": "nodes", "name": "w-10"}), false),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_rancher_s_is_about_the_machine_of_that_name_in_the_roster_s_cluster_alone() {
+    fn rancher_record_matches_only_machines_of_the_rosters_cluster() {
         let record = |id: &str, name: Option<&str>| {
             let mut behind = json!({"clusterId": id, "node": "w-1", "addresses": []});
             if let Some(name) = name {

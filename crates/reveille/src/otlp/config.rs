@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_unless_a_person_asks_and_the_variables_mean_what_the_standard_says() {
+    fn export_needs_an_option_and_variables_follow_the_standard() {
         let all = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/base/");
         let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://t/as-it-is");
         let table: [(&[&str], &[(&str, &str)], Option<&str>); 5] = [
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_taken_from_the_environment_and_shown_to_nobody() {
+    fn headers_come_from_the_environment_and_stay_hidden() {
         let written = ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20c4n4ry, x-scope=a");
         let config = read(&["--otlp-endpoint", "http://o"], &[written]).unwrap().unwrap();
         assert_eq!(config.headers["authorization"], SECRET);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused_at_the_start_and_no_credential_is_quoted() {
+    fn unusable_otlp_setting_is_refused_without_quoting_credentials() {
         let table: [(&[&str], &[(&str, &str)], &str); 6] = [
             (&["--otlp-env"], &[], "neither is set"),
             (&["--otlp-endpoint", "o:4318"], &[], "http://"),

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_collector_that_is_not_there_costs_a_bounded_queue_and_nobody_waits() {
+    async fn absent_collector_fills_a_bounded_queue_and_blocks_no_caller() {
         // The port is bound, so that no other test gets it, and the socket never listens.
         let silent = TcpSocket::new_v4().unwrap();
         silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_join_is_written_as_the_kept_sample_which_the_definitions_take() {
+    fn join_is_written_as_the_kept_otlp_sample() {
         let (who, over) = a_join();
         let written = format!("{:#}\n", request(&spans::of(&who, &over), "0.0.0"));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/otlp/sample.json");

@@ -37,7 +37,7 @@ fn failure(error: AskError, directory: &Path, command: &str, accounts: &str) -> 
             }
             None => "ask as the account that runs the server".to_owned(),
         }),
-        AskError::Nobody { source, .. } => {
+        AskError::NoServer { source, .. } => {
             let mut next =
                 "start it on this host with the same --state: reveille run --listen ADDRESS".to_owned();
             if source.kind() == ErrorKind::NotFound && !directory.starts_with(STATE_OF_UNIT) {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_not_open_the_socket_is_told_whose_it_is_and_how_to_ask_as_that_account() {
+    fn forbidden_socket_error_names_its_owner_and_the_sudo_command() {
         let state = tempfile::TempDir::new().unwrap();
         let directory = state.path().join(".registrar");
         let uid = std::fs::metadata(state.path()).unwrap().uid();

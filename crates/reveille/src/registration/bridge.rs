@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_provider_told_a_machine_reaches_the_engine_as_one_cause() {
+    fn provider_announcements_reach_the_engine_as_one_cause() {
         assert_eq!(announced(&Account::default()), []);
         let sentences = ["rebalance: recommended at 08:22", "reboot: scheduled"].map(Into::into);
         let account = Account { announced: List::first(sentences), ..Account::default() };
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_order_has_one_end_and_one_that_nobody_knows_of_has_none() {
+    async fn order_ends_once_and_an_unknown_order_has_no_end() {
         let pending = Pending::default();
         let (known, unknown) = (pending.expect(OrderId(1)), pending.expect(OrderId(2)));
         pending.end(OrderId(1), Some(Answered::Taken));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_of_a_person_is_told_from_one_of_the_engine_by_its_number() {
+    fn operator_order_differs_from_an_engine_order_by_its_number() {
         let drawn = u64::try_from(clock::wall().ms).unwrap() << 20;
         assert!(is_of_a_person(OrderId(drawn), 1000));
         assert!(!is_of_a_person(OrderId(1000 << ROSTER_BITS | 7), 1000));

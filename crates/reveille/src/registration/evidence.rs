@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_become_the_archive_that_was_sent_and_anything_else_is_called_broken() {
+    fn parts_rebuild_the_archive_and_altered_parts_are_broken() {
         let archive: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
         let sent = parts(1, &archive);
         assert!(sent.len() > 2);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn four_archives_are_on_their_way_at_once_and_a_fifth_is_not_kept() {
+    fn four_evidence_archives_gather_at_once_and_a_fifth_is_dropped() {
         let mut gathering = Gathering::default();
         for id in 1..=5 {
             gathering.take(Instant::now(), OrderId(id), &parts(id, b"x")[0]);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_record_says_of_instances_is_whether_they_are_gone_and_most_say_nothing() {
+    async fn records_tell_only_whether_instances_are_gone() {
         let at = Time::from_ms(1);
         let node = MachineKey::Node("n1".into());
         let (telling, mut sighted) = Telling::new();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_registry_that_is_slow_is_told_the_last_word_of_each_and_misses_none() {
+    async fn slow_registry_gets_the_last_state_of_every_machine() {
         let at = Time::from_ms(1);
         let (telling, mut sighted) = Telling::new();
         for number in 0..5_000 {

@@ -60,7 +60,7 @@ async fn session(directory: &TempDir, link: &Link) -> Session {
 }
 
 #[tokio::test]
-async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_state() {
+async fn evidence_ordered_by_an_operator_is_kept_whole_on_disk() {
     let directory = TempDir::new().unwrap();
     let server = start(setup_in(&directory)).await.unwrap();
     drop(server.nodes);
@@ -104,7 +104,7 @@ async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_stat
 
 /// The server's runtime has one thread, and its registry another.
 #[tokio::test]
-async fn while_the_server_stands_still_the_engine_is_told_that_nobody_is_heard() {
+async fn engine_is_told_it_is_deaf_while_the_server_hangs() {
     let directory = TempDir::new().unwrap();
     let (setup, (stop, stopped)) = (setup_in(&directory), watch::channel(false));
     let (told, begun) = oneshot::channel();
@@ -140,7 +140,7 @@ async fn while_the_server_stands_still_the_engine_is_told_that_nobody_is_heard()
 
 /// An API server that refuses, and a rack of machines that wait for their tokens.
 #[tokio::test]
-async fn a_cluster_that_refuses_tokens_is_told_once_and_not_for_each_machine() {
+async fn cluster_that_refuses_tokens_is_logged_once_for_all_machines() {
     let directory = TempDir::new().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = directory.path().join("kubeconfig");
@@ -208,7 +208,7 @@ async fn session_in(directory: &TempDir, link: &Link, roster: &str, number: u32)
 
 /// The engine of one roster takes no facts (its ledger's disk hangs) while a machine of another roster sends its heartbeat.
 #[tokio::test]
-async fn machines_of_one_roster_are_heard_while_the_engine_of_another_takes_nothing_in() {
+async fn machines_are_heard_while_the_engine_of_another_roster_hangs() {
     let directory = TempDir::new().unwrap();
     let mut setup = setup_in(&directory);
     setup.pools.insert(("other".into(), "workers".into()));

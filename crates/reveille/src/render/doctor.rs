@@ -41,9 +41,9 @@ pub(crate) fn exit(report: &DoctorReport) -> Exit {
     // The machine has a Ready Node, or a server that accepts its token. A check without data does not put that in doubt.
     let tells_enough = passed("ready") && passed("node") || passed("token") && passed("runtime");
     match &report.summary {
-        summary if summary.failed > 0 => Exit::SomebodyAbsent,
+        summary if summary.failed > 0 => Exit::Problems,
         summary if summary.cannot_tell > 0 && !tells_enough => Exit::CannotTell,
-        _ => Exit::AllAnswer,
+        _ => Exit::NoProblem,
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_its_proof_and_what_to_do_come_first_and_every_check_after() {
+    fn doctor_page_begins_with_first_failure_proof_and_remedy() {
         let swap = CheckReport {
             evidence: vec!["swap on /dev/vda2\u{1b}[2J".to_owned()],
             cause: Some("swap-enabled".to_owned()),
@@ -256,12 +256,12 @@ Logs    say the same: swap-enabled (RV526), sure: swap is on
     }
 
     #[test]
-    fn what_could_not_be_read_is_no_all_clear_unless_the_node_is_ready() {
+    fn unreadable_check_is_no_all_clear_unless_the_node_is_ready() {
         let unsure = check("cgroup-driver", "cannot-tell", "it does not say");
         let passed = |id: &str| check(id, "passed", "it is");
-        assert_eq!(exit(&report(vec![passed("clock")])), Exit::AllAnswer);
+        assert_eq!(exit(&report(vec![passed("clock")])), Exit::NoProblem);
         assert_eq!(exit(&report(vec![passed("clock"), unsure.clone()])), Exit::CannotTell);
-        assert_eq!(exit(&report(vec![passed("node"), passed("ready"), unsure.clone()])), Exit::AllAnswer);
-        assert_eq!(exit(&report(vec![unsure, check("swap", "failed", "on")])), Exit::SomebodyAbsent);
+        assert_eq!(exit(&report(vec![passed("node"), passed("ready"), unsure.clone()])), Exit::NoProblem);
+        assert_eq!(exit(&report(vec![unsure, check("swap", "failed", "on")])), Exit::Problems);
     }
 }

@@ -18,11 +18,11 @@ const SUSPECTS_SHOWN: usize = 4;
 /// The exit code of the report.
 pub(crate) const fn exit(report: &HotReport) -> Exit {
     if !report.verdicts.is_empty() {
-        Exit::SomebodyAbsent
+        Exit::Problems
     } else if report.kinds == 0 {
         Exit::CannotTell
     } else {
-        Exit::AllAnswer
+        Exit::NoProblem
     }
 }
 
@@ -217,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fight_is_a_page_that_names_object_writers_field_machine_and_first_aid() {
+    fn fight_page_names_object_writers_field_machine_and_remedy() {
         let report = fought();
-        assert_eq!(exit(&report), Exit::SomebodyAbsent);
+        assert_eq!(exit(&report), Exit::Problems);
         let page = page(&report, &Paper { width: None, colored: false, zone: TimeZone::UTC });
         for wanted in [
             "127.0.0.1:6443 · 59 kinds · looked for 10 s · 1 is written without end",
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn nothing_is_well_only_when_something_was_counted() {
         let calm = HotReport { verdicts: Vec::new(), ..fought() };
-        assert_eq!(exit(&calm), Exit::AllAnswer);
+        assert_eq!(exit(&calm), Exit::NoProblem);
         assert_eq!(exit(&HotReport { kinds: 0, ..calm }), Exit::CannotTell);
     }
 }

@@ -8,8 +8,8 @@ use crate::cli::failure::printable;
 /// The exit code of the report.
 pub(crate) const fn exit(report: &JoinReport) -> Exit {
     match report.ended {
-        JoinEnded::Joined => Exit::AllAnswer,
-        JoinEnded::LeftAlone | JoinEnded::Stranger | JoinEnded::GaveUp => Exit::SomebodyAbsent,
+        JoinEnded::Joined => Exit::NoProblem,
+        JoinEnded::LeftAlone | JoinEnded::Stranger | JoinEnded::GaveUp => Exit::Problems,
         JoinEnded::Late => Exit::CannotTell,
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn exit(report: &RancherReport) -> Exit {
     if report.clusters.iter().any(|cluster| !cluster.troubles.is_empty())
         || report.machines.iter().any(|machine| !is_moving(machine))
     {
-        return Exit::SomebodyAbsent;
+        return Exit::Problems;
     }
     let is_blind = |cluster: &RancherClusterReport| cluster.records.is_none();
     if report.clusters.iter().any(|cluster| is_blind(cluster) || cluster.garbled > 0)
@@ -68,7 +68,7 @@ pub(crate) fn exit(report: &RancherReport) -> Exit {
     {
         return Exit::CannotTell;
     }
-    Exit::AllAnswer
+    Exit::NoProblem
 }
 
 fn head(report: &RancherReport, paper: &Paper) -> String {
@@ -81,15 +81,15 @@ fn head(report: &RancherReport, paper: &Paper) -> String {
     let server = one_line(&report.server);
     let machines =
         |count: usize| if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
-    let amiss = format!("{} with broken records", machines(troubles));
+    let broken = format!("{} with broken records", machines(troubles));
     let text = match (troubles, waiting) {
         (0, 0) => format!("{server}: {clusters}, nothing is wrong in what was read."),
-        (_, 0) => format!("{server}: {clusters}, {amiss}."),
-        (_, _) => format!("{server}: {clusters}, {amiss}, {} on the way.", machines(waiting)),
+        (_, 0) => format!("{server}: {clusters}, {broken}."),
+        (_, _) => format!("{server}: {clusters}, {broken}, {} on the way.", machines(waiting)),
     };
     let tone = match exit(report) {
-        Exit::AllAnswer => Tone::Good,
-        Exit::SomebodyAbsent => Tone::Bad,
+        Exit::NoProblem => Tone::Good,
+        Exit::Problems => Tone::Bad,
         _ => Tone::Doubt,
     };
     paper.tone(tone, text)
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_stands_beside_a_healthy_one_and_what_to_do_is_said_once() {
+    fn machine_is_compared_to_a_healthy_one_and_advised_once() {
         let differs = RancherDifferenceReport {
             field: "status.rkeNode".to_owned(),
             healthy: "there".to_owned(),
@@ -314,7 +314,7 @@ Never   not the record first
     }
 
     #[test]
-    fn a_roll_has_a_line_for_each_machine_whose_record_is_amiss_and_a_why_all_of_it() {
+    fn status_has_a_line_for_each_faulty_record_and_why_all_of_it() {
         let trouble = RancherTroubleReport {
             records: vec!["machine-h46dc".to_owned()],
             node: Some("w-3".to_owned()),
@@ -347,9 +347,9 @@ Never   not the record first
     }
 
     #[test]
-    fn what_was_not_read_is_no_all_clear_and_a_cluster_nobody_named_a_way_to_is() {
+    fn unread_or_garbled_rancher_data_is_no_all_clear() {
         let unread = RancherClusterReport { records: None, ..cluster(Vec::new()) };
-        assert_eq!(exit(&whole(vec![cluster(Vec::new())])), Exit::AllAnswer);
+        assert_eq!(exit(&whole(vec![cluster(Vec::new())])), Exit::NoProblem);
         assert_eq!(exit(&whole(vec![unread])), Exit::CannotTell);
         let garbled = RancherClusterReport { garbled: 1, ..cluster(Vec::new()) };
         assert_eq!(exit(&whole(vec![garbled])), Exit::CannotTell);

@@ -71,12 +71,12 @@ pub(crate) fn abandon_page(report: &RancherAbandonReport, paper: &Paper) -> Stri
 
 /// The exit code: whether the repair has ended.
 pub(crate) const fn abandon_exit(report: &RancherAbandonReport) -> Exit {
-    if report.ended { Exit::AllAnswer } else { Exit::SomebodyAbsent }
+    if report.ended { Exit::NoProblem } else { Exit::Problems }
 }
 
 /// The exit code: whether the repair could begin now.
 pub(crate) fn repair_exit(report: &RancherRepairReport) -> Exit {
-    if report.against.is_empty() { Exit::AllAnswer } else { Exit::SomebodyAbsent }
+    if report.against.is_empty() { Exit::NoProblem } else { Exit::Problems }
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repair_that_is_given_up_is_told_step_by_step_with_what_is_left() {
+    fn abandoned_repair_page_lists_each_step_and_leftovers() {
         let step = |at_s: i64, what: &str, ended: &str| RancherStepReport {
             at: Time::from_ms(at_s * 1_000),
             what: what.to_owned(),
@@ -117,9 +117,9 @@ Now     the Node w-3 is there
 Left    kubectl uncordon w-3
 ";
         assert_eq!(abandon_page(&report, &paper), wanted);
-        assert_eq!(abandon_exit(&report), Exit::AllAnswer);
+        assert_eq!(abandon_exit(&report), Exit::NoProblem);
         let open = RancherAbandonReport { ended: false, ..report };
         assert!(abandon_page(&open, &paper).ends_with("With --yes its end is written into the book.\n"));
-        assert_eq!(abandon_exit(&open), Exit::SomebodyAbsent);
+        assert_eq!(abandon_exit(&open), Exit::Problems);
     }
 }

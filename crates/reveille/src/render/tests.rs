@@ -270,11 +270,11 @@ fn without_escapes(text: &str) -> String {
 }
 
 #[test]
-fn a_word_that_means_nobody_offers_who_is_spelled_alike() {
+fn unknown_machine_name_offers_names_of_similar_spelling() {
     let field = troubled();
     let ask = |word: &str| answer(&field.state, &why_of(word), &Asked::default());
-    assert_eq!(ask("w-22"), Reply::Nobody(vec!["w-2".into(), "w-1".into(), "w-3".into()]));
-    assert_eq!(ask("zebra"), Reply::Nobody(vec![]));
+    assert_eq!(ask("w-22"), Reply::NoMachine(vec!["w-2".into(), "w-1".into(), "w-3".into()]));
+    assert_eq!(ask("zebra"), Reply::NoMachine(vec![]));
     let Reply::Report(found) = ask("os/i2") else { panic!("a key names a machine") };
     let Report::WhyReport(found) = *found else { panic!("why answers why") };
     assert_eq!(found.machine.name, "w-2");
@@ -290,10 +290,10 @@ fn exit_codes_follow_the_worst_news() {
     let mut field = Field::of(3, true);
     assert_eq!(code(&field), Exit::CannotTell, "no source was asked yet");
     field.look();
-    assert_eq!(code(&field), Exit::AllAnswer);
+    assert_eq!(code(&field), Exit::NoProblem);
     field.nodes.pop();
     field.pass(Span::from_s(10));
-    assert_eq!(code(&field), Exit::SomebodyAbsent);
+    assert_eq!(code(&field), Exit::Problems);
     let key = MachineKey::Instance("os".into(), "i3".into());
     assert!(field.state.standing(&key).is_some());
 }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_another_one_wherever_it_stands_and_nothing_else_changes() {
+    fn anonymised_name_is_replaced_everywhere_and_nothing_else() {
         let line = serde_json::json!({
             "name": "prod-w-1", "id": "7f3a", "zone": "nova", "state": "active", "addresses": ["10.0.0.7"],
             "pools": {"gpu-a": {"name": "gpu-a", "limits": {}}},

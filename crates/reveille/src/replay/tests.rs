@@ -56,7 +56,7 @@ fn the_same_engine_decides_the_same() {
 }
 
 #[test]
-fn where_an_older_engine_decided_otherwise_each_step_is_named_and_the_rest_still_counts() {
+fn old_engines_differing_step_is_named_and_the_rest_compared() {
     let mut old = reel(1);
     old.header.engine = "another".to_owned();
     let intent = |effect: &Effect| {
@@ -100,7 +100,7 @@ fn another_roster_tells_what_would_have_differed_and_why() {
 }
 
 #[test]
-fn a_roster_that_allows_more_parts_from_the_recorded_world_and_says_so() {
+fn replay_under_a_looser_roster_parts_from_the_recording() {
     let mut reel = reel(1);
     for pool in reel.header.roster.pools.values_mut() {
         pool.repair.network = Mode::Off;
@@ -137,13 +137,13 @@ fn a_cut_tells_the_same_of_its_machine_and_is_smaller() {
         sizes.push(lines.len());
     }
     assert!(sizes.iter().min() < Some(&(whole / 2)), "{sizes:?} of {whole}");
-    assert!(cut(&reel, Some("nobody"), None).is_err());
+    assert!(cut(&reel, Some("no-machine"), None).is_err());
     assert!(cut(&reel, None, Some(Time::default())).unwrap().reel.steps.len() == reel.steps.len());
 }
 
 /// The demo has a list of nodes that is empty by mistake: a controller that trusts it would delete machines that worked.
 #[test]
-fn a_policy_that_believes_an_empty_list_would_have_harmed_the_demo_and_nobody_would_not() {
+fn flight_control_harms_the_demo_and_no_action_policy_does_not() {
     let reel = reel(1);
     let paper = || Paper { width: None, colored: false, zone: jiff::tz::TimeZone::UTC };
     let before = |policy: Policy| {
@@ -158,5 +158,5 @@ fn a_policy_that_believes_an_empty_list_would_have_harmed_the_demo_and_nobody_wo
     assert!(page.contains("would"), "{page}");
     assert!(page.contains("it answered at"), "{page}");
     assert!(page.contains("did"), "what was done stands beside it: {page}");
-    assert!(!before(Policy::Nobody).is_harmful());
+    assert!(!before(Policy::NoAction).is_harmful());
 }

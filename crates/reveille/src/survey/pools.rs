@@ -340,12 +340,12 @@ fn kept(members: &[&Arc<Instance>], place: &Place<'_>) -> Option<String> {
     }
     let all: usize = by.values().sum();
     let groups: Vec<String> = by.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-    let nobody = match members.len() - all {
+    let none = match members.len() - all {
         0 => String::new(),
         others => format!(" {others} of them have no owner."),
     };
     Some(format!(
-        "Kept by {} {}, which replaces machines by rules of its own; they are left to it.{nobody}",
+        "Kept by {} {}, which replaces machines by rules of its own; they are left to it.{none}",
         place.site.keeper(),
         groups.join(", ")
     ))

@@ -177,13 +177,13 @@ fn a_named_router_is_taken_only_when_it_carries_pod_routes() {
 
 #[test]
 fn nodes_without_an_instance_of_the_project_propose_nothing() {
-    let nobody = Survey { nodes: vec![ranged("1", "100.64.0.0/24")], ..Survey::default() };
-    let said = roster(&nobody).map(drop).unwrap_err().to_string();
+    let none = Survey { nodes: vec![ranged("1", "100.64.0.0/24")], ..Survey::default() };
+    let said = roster(&none).map(drop).unwrap_err().to_string();
     assert!(said.contains("none of the 1 nodes names one of the 0 instances of project k8s-prod"), "{said}");
 }
 
 #[test]
-fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
+fn unmarked_servers_give_commented_pools_and_marking_commands() {
     let mut unmarked = survey();
     for (id, instance) in &mut unmarked.inventory.instances {
         let number = id.as_str().trim_start_matches('i');
@@ -211,7 +211,7 @@ fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
 }
 
 #[test]
-fn machines_that_lack_a_mark_of_the_others_are_told_with_the_command_that_marks_them() {
+fn unmarked_machines_are_listed_with_their_marking_commands() {
     let mut survey = survey();
     let mut replace = |number: &str, marks: &[&str]| {
         survey.inventory.instances.insert(format!("i{number}").as_str().into(), marked(number, marks));

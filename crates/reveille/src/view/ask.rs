@@ -40,7 +40,7 @@ pub(crate) enum Reply {
     /// The report.
     Report(Box<Report>),
     /// No machine has this name; these names are similar.
-    Nobody(Vec<String>),
+    NoMachine(Vec<String>),
     /// Several machines have this name.
     Several(Vec<String>),
     /// No known machine has this name, and these sources cannot be trusted, each with the reason: the
@@ -76,13 +76,13 @@ pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
                 Report::WhyReport(Box::new(why))
             }
             Found::Several(names) => return Reply::Several(names),
-            Found::Nobody(alike) => {
+            Found::NoMachine(alike) => {
                 let unread: Vec<String> = sources(&context)
                     .into_iter()
                     .filter(|source| !source.trusted)
                     .map(|source| format!("{} ({})", source.name, source.why_not.unwrap_or_default()))
                     .collect();
-                return if unread.is_empty() { Reply::Nobody(alike) } else { Reply::Unread(unread) };
+                return if unread.is_empty() { Reply::NoMachine(alike) } else { Reply::Unread(unread) };
             }
         },
     }))

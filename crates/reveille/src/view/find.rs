@@ -15,7 +15,7 @@ pub(crate) enum Found {
     /// Several, by name and key.
     Several(Vec<String>),
     /// No machine; these names are similar.
-    Nobody(Vec<String>),
+    NoMachine(Vec<String>),
 }
 
 /// A shorter word is not taken for the beginning of an id.
@@ -47,7 +47,7 @@ pub(crate) fn machine(context: &PlanContext<'_>, word: &str) -> Found {
     }
     match keys.as_slice() {
         [one] => Found::One((*one).clone()),
-        [] => Found::Nobody(alike(word, machines.iter().map(|machine| machine.name().to_string()))),
+        [] => Found::NoMachine(alike(word, machines.iter().map(|machine| machine.name().to_string()))),
         several => {
             let named = |key: &&MachineKey| {
                 let machine = machine::one(context, (*key).clone());

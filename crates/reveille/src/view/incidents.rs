@@ -39,9 +39,9 @@ pub(crate) fn report<'a>(
 pub(crate) fn exit(report: &IncidentsReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     if report.incidents.iter().any(|incident| incident.verdict.is_none()) {
-        Exit::SomebodyAbsent
+        Exit::Problems
     } else if super::all_trusted(&report.sources) {
-        Exit::AllAnswer
+        Exit::NoProblem
     } else {
         Exit::CannotTell
     }

@@ -23,7 +23,7 @@ use reveille_core::model::time::Time;
 use reveille_core::observe::source::{Source, Trust};
 use reveille_core::plan::budget::Tried;
 use reveille_core::plan::context::PlanContext;
-use reveille_core::remedies::Rung;
+use reveille_core::remedies::RepairStep;
 use reveille_wire::report::{Ago, PauseReport, SourceReport, TriedReport};
 
 /// The sources of a roster: the cluster first, then the clouds by name.
@@ -45,8 +45,8 @@ pub(crate) fn pauses(context: &PlanContext<'_>) -> Vec<PauseReport> {
 
 /// What was tried so far, by kind of repair, the cheapest first.
 pub(crate) fn tried(context: &PlanContext<'_>) -> Vec<TriedReport> {
-    let count = |(rung, tried): (&Rung, &Tried)| TriedReport {
-        repair: rung.name().to_owned(),
+    let count = |(repair_step, tried): (&RepairStep, &Tried)| TriedReport {
+        repair: repair_step.name().to_owned(),
         requested: tried.requested,
         verified: tried.verified,
     };

@@ -9,19 +9,20 @@ use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::context::{Case, PlanContext};
 use reveille_core::plan::decide::{Decision, Next, decide, due_at, useless};
+use reveille_core::plan::escalation;
 use reveille_core::plan::interlock;
-use reveille_core::plan::ladder;
-use reveille_core::remedies::{AskAgent, Rung, ladder, rejoin};
+use reveille_core::remedies::{AskAgent, RepairStep, escalation, rejoin};
 use reveille_wire::report::{HeldReport, In, NextReport};
 
 /// The next step for an incident, as an imperative or a clause.
 pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
-        Next::Held { rung, call } => {
+        Next::Held { repair_step, call } => {
             let why = decision.held.last().and_then(|(_, holds)| holds.first());
             let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
-            let what = call.as_ref().map_or_else(|| rung.says().to_owned(), |call| would(*rung, call));
+            let what =
+                call.as_ref().map_or_else(|| repair_step.says().to_owned(), |call| would(*repair_step, call));
             (format!("{what}: blocked{why}"), None)
         }
         Next::Wait { until, why } => {
@@ -52,22 +53,22 @@ fn since_sight(context: &PlanContext<'_>, case: &Case, until: Time) -> Option<St
 /// What an incident waits for: the first repair step from the present one on that is allowed and would help.
 fn then(context: &PlanContext<'_>, case: &Case) -> String {
     let incident = &case.incident;
-    let rungs = ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
-    for rung in rungs.copied() {
-        if useless(rung, &incident.findings).is_some() {
+    let repair_steps = escalation(incident.key.kind).iter().skip(usize::from(incident.repair_step));
+    for repair_step in repair_steps.copied() {
+        if useless(repair_step, &incident.findings).is_some() {
             continue;
         }
-        match (interlock::mode_of(context, case, rung.class()), rung) {
+        match (interlock::mode_of(context, case, repair_step.class()), repair_step) {
             (Mode::Off, _) => {}
-            (Mode::Act, Rung::Rejoin) if rejoin::ask(context, case).is_ok() => {
+            (Mode::Act, RepairStep::Rejoin) if rejoin::ask(context, case).is_ok() => {
                 return format!("asks its agent to {}", Ask::Rejoin.says());
             }
-            (_, Rung::Rejoin) => return format!("manual action: {}", asked(case, rung.says())),
-            (Mode::Propose, _) => return format!("{} (proposed only)", rung.says()),
-            (Mode::Act, _) => return rung.says().to_owned(),
+            (_, RepairStep::Rejoin) => return format!("manual action: {}", asked(case, repair_step.says())),
+            (Mode::Propose, _) => return format!("{} (proposed only)", repair_step.says()),
+            (Mode::Act, _) => return repair_step.says().to_owned(),
         }
     }
-    format!("manual action: {}", asked(case, ladder::ask(incident.key.kind)))
+    format!("manual action: {}", asked(case, escalation::ask(incident.key.kind)))
 }
 
 /// What the operator has to do. Where nothing was tried because the roster allows no useful repair, the cause's own
@@ -78,7 +79,7 @@ pub(crate) fn asked(case: &Case, how: &str) -> String {
     let tried = !incident.attempts.is_empty()
         || incident.given_up
         || incident.well_since.is_some()
-        || ladder(incident.key.kind).is_empty();
+        || escalation(incident.key.kind).is_empty();
     match incident.findings.first() {
         Some(finding) if !tried => finding.cause.remedy().to_owned(),
         _ => how.to_owned(),
@@ -110,12 +111,14 @@ pub(crate) fn decision(context: &PlanContext<'_>, case: &Case) -> Decision {
 
 /// Repair steps that are blocked, and why.
 pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
-    let what = |rung: Rung| match &decision.next {
-        Next::Held { rung: next, call: Some(call) } if *next == rung => would(rung, call),
-        _ => rung.says().to_owned(),
+    let what = |repair_step: RepairStep| match &decision.next {
+        Next::Held { repair_step: next, call: Some(call) } if *next == repair_step => {
+            would(repair_step, call)
+        }
+        _ => repair_step.says().to_owned(),
     };
-    let report = |(rung, holds): &(Rung, Vec<Blocker>)| HeldReport {
-        what: what(*rung),
+    let report = |(repair_step, holds): &(RepairStep, Vec<Blocker>)| HeldReport {
+        what: what(*repair_step),
         why: holds.iter().map(ToString::to_string).collect(),
     };
     decision.held.iter().map(report).collect()
@@ -123,18 +126,18 @@ pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
 
 /// Repair steps that would not help, and why.
 pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
-    let report = |(rung, why): &(Rung, Arc<str>)| HeldReport {
-        what: rung.says().to_owned(),
+    let report = |(repair_step, why): &(RepairStep, Arc<str>)| HeldReport {
+        what: repair_step.says().to_owned(),
         why: vec![why.to_string()],
     };
     decision.no_use.iter().map(report).collect()
 }
 
 /// A blocked step as an imperative. The text of the step is used, except where an operator would need the ids to do it by hand.
-fn would(rung: Rung, call: &Call) -> String {
+fn would(repair_step: RepairStep, call: &Call) -> String {
     match call {
         Call::AssignRoles(_) => call.in_a_line(),
         Call::AskAgent(AskAgent { ask, .. }) => format!("ask its agent to {}", ask.says()),
-        _ => rung.says().to_owned(),
+        _ => repair_step.says().to_owned(),
     }
 }

@@ -77,10 +77,10 @@ fn when(until: Option<&In>) -> f64 {
 pub(crate) fn exit(report: &PlanReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     if report.summary.incidents > report.summary.blind {
-        Exit::SomebodyAbsent
+        Exit::Problems
     } else if report.summary.blind > 0 || !super::all_trusted(&report.sources) {
         Exit::CannotTell
     } else {
-        Exit::AllAnswer
+        Exit::NoProblem
     }
 }

@@ -80,12 +80,12 @@ pub(crate) fn spoken_ago(seconds: f64) -> String {
 /// The exit code of the report.
 pub(crate) fn exit(report: &RollReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
-    let nobody_asked = report.machines.is_empty() && !super::all_trusted(&report.sources);
+    let none_was_asked = report.machines.is_empty() && !super::all_trusted(&report.sources);
     if report.summary.absent > 0 {
-        Exit::SomebodyAbsent
-    } else if report.summary.unknown > 0 || nobody_asked {
+        Exit::Problems
+    } else if report.summary.unknown > 0 || none_was_asked {
         Exit::CannotTell
     } else {
-        Exit::AllAnswer
+        Exit::NoProblem
     }
 }

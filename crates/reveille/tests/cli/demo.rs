@@ -25,7 +25,7 @@ fn the_story_ends_well_and_is_plain_text_in_a_pipe() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_troubles_nobody() {
+fn closed_output_pipe_causes_no_error_message() {
     let bench = Bench::new();
     for args in [&["demo", "--fast"] as &[&str], &["completions", "zsh"], &["--help"]] {
         let mut running = bench.start(args);

@@ -5,7 +5,7 @@ use reveille_wire::report::{Document, Report};
 use crate::bench::Bench;
 
 #[test]
-fn a_roll_of_which_nobody_can_tell_says_why_and_ends_with_two() {
+fn status_without_sources_says_why_and_exits_2() {
     let bench = Bench::new();
     let ran = bench.run(&["status"]);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
@@ -40,7 +40,7 @@ fn programs_get_one_document_in_their_form() {
 }
 
 #[test]
-fn a_machine_of_which_nobody_can_tell_is_no_wrong_name() {
+fn why_without_sources_exits_2_and_blames_no_wrong_name() {
     let bench = Bench::new();
     let ran = bench.run(&["why", "w-1"]);
     assert_eq!(ran.code, 2);

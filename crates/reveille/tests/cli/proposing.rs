@@ -39,8 +39,7 @@ fn a_marked_project_gives_a_roster_that_the_others_accept() {
 }
 
 #[test]
-fn a_roll_and_a_why_show_what_is_amiss_with_rancher_s_records_and_whether_machines_answer_does_not_rest_on_it()
- {
+fn faulty_rancher_records_are_shown_and_decide_no_standing() {
     let bench = Bench::towards(world::serve(r#""k8s-cluster=prod", "k8s-pool=workers""#));
     assert_eq!(bench.run(&INIT).code, 0);
     let roster = std::fs::read_to_string(bench.path("new.yaml")).unwrap();
@@ -78,7 +77,7 @@ fn a_roll_and_a_why_show_what_is_amiss_with_rancher_s_records_and_whether_machin
 }
 
 #[test]
-fn an_unmarked_project_gives_comments_and_says_so_by_its_exit_code() {
+fn unmarked_project_gives_commented_pools_and_exit_code_2() {
     let bench = Bench::towards(world::serve(""));
     let ran = bench.run(&INIT);
     assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
@@ -92,7 +91,7 @@ fn an_unmarked_project_gives_comments_and_says_so_by_its_exit_code() {
 }
 
 #[test]
-fn a_mark_that_nobody_carries_is_told_with_its_line() {
+fn mark_carried_by_no_server_is_reported_with_its_line() {
     let bench = Bench::towards(world::serve(r#""k8s-cluster=prod""#));
     // The roster of the bench has a mark that no server carries.
     let ran = bench.run(&["status"]);

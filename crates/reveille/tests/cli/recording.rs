@@ -46,7 +46,7 @@ fn a_recorded_demo_decides_the_same_again_byte_for_byte() {
 }
 
 #[test]
-fn the_story_is_that_of_one_machine_and_one_stretch_of_time_where_that_is_asked() {
+fn replay_story_is_filtered_by_machine_and_by_time() {
     let bench = Bench::new();
     demo(&bench);
     let document = json(&bench.run(&["replay", "flight", "-o", "json"]).out);
@@ -66,7 +66,7 @@ fn the_story_is_that_of_one_machine_and_one_stretch_of_time_where_that_is_asked(
 }
 
 #[test]
-fn a_changed_byte_is_refused_with_its_place_and_a_cut_end_is_not() {
+fn changed_byte_is_refused_with_its_offset_and_cut_end_is_read() {
     let bench = Bench::new();
     let path = demo(&bench);
     let whole = std::fs::read(&path).unwrap();
@@ -128,7 +128,7 @@ fn a_run_that_was_killed_is_replayed_as_far_as_it_came() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told_before_anything_begins() {
+fn unwritable_recording_folder_is_refused_before_the_demo() {
     let bench = Bench::new();
     bench.write("file", "in the way");
     let ran = bench.run(&["demo", "--fast", "--record", "file"]);
@@ -136,7 +136,7 @@ fn a_folder_that_cannot_be_written_is_told_before_anything_begins() {
 }
 
 #[test]
-fn one_command_makes_a_small_regression_of_it_that_names_nobody() {
+fn anonymised_regression_is_written_by_one_replay_command() {
     let bench = Bench::new();
     let path = demo(&bench);
     let document = json(&bench.run(&["replay", "flight", "-o", "json"]).out);

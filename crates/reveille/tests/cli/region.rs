@@ -204,7 +204,7 @@ fn what_stands_against_a_survey_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_cluster_that_does_not_answer_is_told_and_nothing_is_written() {
+fn unanswering_cluster_is_reported_and_no_roster_is_written() {
     let (closed, port) = (Bench::new(), serve(&["prod"], ""));
     let env = [&ENV[..], &[("AWS_REGION", "eu-central-1")]].concat();
     for more in [&[][..], &["--cluster", "prod"]] {

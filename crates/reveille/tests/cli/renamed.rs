@@ -25,7 +25,7 @@ fn ledger(bench: &Bench) {
 }
 
 #[test]
-fn cloud_that_was_renamed_stops_the_start_until_its_machines_are_forgotten() {
+fn renamed_cloud_stops_the_start_until_it_is_forgotten() {
     let bench = Bench::new();
     ledger(&bench);
     let once = ["run", "--once", "--within", "1"];

@@ -27,7 +27,7 @@ fn a_controller_answers_keeps_others_out_and_stops_when_told() {
 }
 
 #[test]
-fn a_look_beside_a_controller_that_does_not_answer_says_so_to_people_and_programs() {
+fn plan_beside_an_unresponsive_controller_notes_it_on_stderr() {
     let bench = Bench::new();
     let controller = bench.start(&["run"]);
     let socket = bench.path(".local/state/reveille/lost/control.sock");
@@ -43,7 +43,7 @@ fn a_look_beside_a_controller_that_does_not_answer_says_so_to_people_and_program
 
 /// A service manager that stops it during the first login gets an exit code, and not a process that a signal ended.
 #[test]
-fn controller_that_still_waits_for_its_first_login_stops_when_told() {
+fn controller_waiting_for_its_first_login_stops_on_sigterm() {
     // The server accepts connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let bench = Bench::towards(silent.local_addr().unwrap().port());

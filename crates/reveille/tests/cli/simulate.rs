@@ -13,7 +13,7 @@ then
 ";
 
 #[test]
-fn a_scenario_that_holds_ends_with_0_one_that_does_not_with_1_and_a_bad_one_with_64() {
+fn passed_failed_and_invalid_scenarios_exit_with_0_1_and_64() {
     let bench = Bench::new();
     bench.write("good.scenario", GOOD);
     bench.write("contrary.scenario", &GOOD.replace("as not-ready", "as ghost"));
@@ -76,7 +76,7 @@ fn policies_are_played_side_by_side_or_one_by_one_act_by_act() {
     let ran = bench.run(&["simulate", "good.scenario", "--compare"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     for name in
-        ["reveille", "flight-control", "machine-health-check", "karpenter", "magnum-auto-healer", "nobody"]
+        ["reveille", "flight-control", "machine-health-check", "karpenter", "magnum-auto-healer", "no-action"]
     {
         assert!(ran.out.contains(&format!("\n  {name} ")), "{name}\n{}", ran.out);
     }
@@ -95,11 +95,11 @@ fn policies_are_played_side_by_side_or_one_by_one_act_by_act() {
 fn a_situation_of_the_comparison_is_played_by_its_name() {
     let ran = Bench::new().run(&["simulate", "neighbour", "--policy", "flight-control"]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    assert_eq!(ran.out.matches("wrong, somebody else's machine").count(), 6, "{}", ran.out);
+    assert_eq!(ran.out.matches("wrong, another owner's machine").count(), 6, "{}", ran.out);
 }
 
 #[test]
-fn a_policy_that_is_none_is_refused_with_the_names_of_all_and_seeds_are_summed() {
+fn unknown_policy_is_refused_with_a_list_and_seeds_are_summed() {
     let bench = Bench::new();
     let ran = bench.run(&["simulate", "A1", "--policy", "draino"]);
     assert_eq!(ran.code, 64, "{}", ran.out);

@@ -91,7 +91,7 @@ fn the_cluster_s_api_server_is_watched_while_rancher_s_is_down() {
 }
 
 #[test]
-fn an_api_server_that_refuses_is_told_and_watched_as_soon_as_it_relents() {
+fn refusing_api_server_is_reported_and_watched_once_it_relents() {
     let (bench, storm) = (Bench::new(), Storm::begin(true));
     bench.write("rancher.kubeconfig", &storm.kubeconfig());
     amend(&bench, &format!("rancher: {{kubeconfig: rancher.kubeconfig, cluster: shop, hot: {{{KINDS}}}}}"));
@@ -111,7 +111,7 @@ fn an_api_server_that_refuses_is_told_and_watched_as_soon_as_it_relents() {
 }
 
 #[test]
-fn a_why_names_the_storm_behind_its_machine_and_none_behind_another_s() {
+fn why_names_the_storm_of_its_machine_and_of_no_other() {
     let storm = Storm::begin(false);
     let bench = Bench::towards(world::serve(r#""k8s-cluster=lost""#));
     bench.write("rancher.kubeconfig", &storm.kubeconfig());

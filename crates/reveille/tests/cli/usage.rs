@@ -187,7 +187,7 @@ fn access_rules_are_what_keystone_takes_and_to_look_is_less() {
 }
 
 #[test]
-fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
+fn printed_rights_equal_those_that_the_adapters_list() {
     use reveille_kube::rbac::{Wanted, grants, manifest};
     let rights = |account, namespace, wanted| manifest(&grants(&wanted), account, namespace).unwrap();
     let bench = Bench::new();

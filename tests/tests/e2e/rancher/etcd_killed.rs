@@ -60,7 +60,7 @@ struct Scene {
 
 /// However often it is killed and started again it ends the same: the member leaves once, the quorum is never lost, the Node goes
 /// after the member and the record after the Node, each by one write that is taken.
-pub(crate) fn a_kill_at_any_step_takes_the_member_out_once_and_before_its_node(lab: &mut Lab) -> Result<()> {
+pub(crate) fn kill_at_any_step_removes_etcd_member_once_and_before_node(lab: &mut Lab) -> Result<()> {
     kinds::install(&lab.kube)?;
     let wanted = [("c-etcd-a", 22, &FIRST[..]), ("c-etcd-b", 23, &SECOND[..])];
     stage::play(wanted.into_iter().map(|(id, net, dies)| (id, Scene::set(lab, id, net, dies))))

@@ -17,17 +17,17 @@ const LATER_S: u64 = 20 * 60;
 
 /// Each of the eight is found at the machine that has it, and nothing beside it; a machine in the same cluster and a whole
 /// cluster without any problem are not mentioned.
-pub(crate) fn records_that_are_amiss_are_found_and_sound_ones_are_not(lab: &mut Lab) -> Result<()> {
+pub(crate) fn faulty_records_are_found_and_sound_ones_are_not(lab: &mut Lab) -> Result<()> {
     kinds::install(&lab.kube)?;
     let mut sound = Ground::lay(lab, "c-sound", 1, 2, LATER_S)?;
-    let mut amiss = Ground::lay(lab, "c-amiss", 2, 8, LATER_S)?;
+    let mut faulty = Ground::lay(lab, "c-faulty", 2, 8, LATER_S)?;
     let ended = [1, 2]
         .into_iter()
         .try_for_each(|number| sound.join(number).and_then(|()| sound.register(number)))
-        .and_then(|()| spoil(&mut amiss))
-        .and_then(|()| looked(lab, &sound, &amiss));
-    amiss.api.delete("/api/v1/namespaces/cattle-system")?;
-    amiss.clear()?;
+        .and_then(|()| spoil(&mut faulty))
+        .and_then(|()| looked(lab, &sound, &faulty));
+    faulty.api.delete("/api/v1/namespaces/cattle-system")?;
+    faulty.clear()?;
     sound.clear()?;
     ended
 }
@@ -41,8 +41,8 @@ fn spoil(ground: &mut Ground) -> Result<()> {
     let of = |number: u8| (ground.name(number), ground.ip(number));
     let whole = |number: u8| registered(&id, &ground.record(number), &of(number).0, &of(number).1);
     ground.api.make(&list, &mirror(&id, &of(1).0, &of(1).1))?;
-    let mut nobodys = whole(2);
-    take_out(&mut nobodys, "spec", "customConfig");
+    let mut unowned = whole(2);
+    take_out(&mut unowned, "spec", "customConfig");
     let mut unplanned = whole(3);
     take_out(&mut unplanned, "status", "rkeNode");
     let mut second = whole(4);
@@ -50,7 +50,7 @@ fn spoil(ground: &mut Ground) -> Result<()> {
     second["status"]["rkeNode"]["nodeName"] = json!(format!("{id}:m-0123456789ab"));
     let mut by_hand = whole(8);
     by_hand["status"]["rkeNode"]["address"] = json!("192.0.2.8");
-    for record in [nobodys, unplanned, whole(4), second, whole(6), whole(7), by_hand, whole(9)] {
+    for record in [unowned, unplanned, whole(4), second, whole(6), whole(7), by_hand, whole(9)] {
         ground.api.make(&list, &record)?;
     }
     // Its finalizer waits for a client that never comes.
@@ -79,11 +79,11 @@ fn agent(ground: &Ground, node: &str) -> Result<()> {
     Ok(())
 }
 
-fn looked(lab: &Lab, sound: &Ground, amiss: &Ground) -> Result<()> {
+fn looked(lab: &Lab, sound: &Ground, faulty: &Ground) -> Result<()> {
     let told = inspect(lab, sound, 0)?;
     ensure!(told["clusters"][0]["troubles"] == json!([]), "{told}");
     ensure!(told["clusters"][0]["records"] == 2 && told["clusters"][0]["unread"] == json!([]), "{told}");
-    let told = inspect(lab, amiss, 1)?;
+    let told = inspect(lab, faulty, 1)?;
     ensure!(!told.to_string().contains("k3y-canary"), "a key is told");
     let troubles = told["clusters"][0]["troubles"].as_array().context("no troubles")?;
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -104,10 +104,10 @@ fn looked(lab: &Lab, sound: &Ground, amiss: &Ground) -> Result<()> {
         (8, &["P8 medium"]),
     ];
     let wanted = wanted.map(|(number, codes)| {
-        (amiss.name(number), codes.iter().map(|code| (*code).to_owned()).collect::<BTreeSet<_>>())
+        (faulty.name(number), codes.iter().map(|code| (*code).to_owned()).collect::<BTreeSet<_>>())
     });
     ensure!(found == BTreeMap::from(wanted), "{found:?}");
-    let one = troubles.iter().find(|trouble| trouble["node"] == amiss.name(1)).context("no trouble of 1")?;
+    let one = troubles.iter().find(|trouble| trouble["node"] == faulty.name(1)).context("no trouble of 1")?;
     let fields: Vec<&str> =
         one["differs"].as_array().into_iter().flatten().map(|one| words(one, "field")).collect();
     ensure!(one["sibling"].is_string(), "{one}");

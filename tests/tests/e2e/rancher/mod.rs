@@ -23,10 +23,10 @@ use reveille_tests::wait::{s, until};
 use serde_json::{Value, json};
 
 pub(crate) use etcd::a_machine_that_holds_etcd_leaves_it_before_its_node_goes;
-pub(crate) use etcd_killed::a_kill_at_any_step_takes_the_member_out_once_and_before_its_node;
-pub(crate) use found::records_that_are_amiss_are_found_and_sound_ones_are_not;
+pub(crate) use etcd_killed::kill_at_any_step_removes_etcd_member_once_and_before_node;
+pub(crate) use found::faulty_records_are_found_and_sound_ones_are_not;
 pub(crate) use mended::both_ways_of_mending_a_record_survive_a_kill_at_each_step;
-pub(crate) use stormy::a_storm_in_rancher_s_management_cluster_is_told_with_the_machine_behind_it;
+pub(crate) use stormy::storm_in_management_cluster_is_told_with_its_machine;
 
 /// More lives than any repair needs.
 const LIVES_MAX: u32 = 30;

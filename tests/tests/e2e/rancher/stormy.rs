@@ -24,9 +24,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(30);
 /// Two agents with one identity write the record of a machine in turn. The roll of the controller that watches over that machine
 /// names the record, both writers, the cluster, the node and its address within half a minute; `why` of that machine names the
 /// storm, `why` of its neighbour does not, though a record of another cluster that is called like the neighbour is hot as well.
-pub(crate) fn a_storm_in_rancher_s_management_cluster_is_told_with_the_machine_behind_it(
-    lab: &mut Lab,
-) -> Result<()> {
+pub(crate) fn storm_in_management_cluster_is_told_with_its_machine(lab: &mut Lab) -> Result<()> {
     kinds::install(&lab.kube)?;
     let (own, other) = (Ground::lay(lab, "c-stormy", 31, 0, 0)?, Ground::lay(lab, "c-other", 32, 0, 0)?);
     let ended = played(lab, &own, &other);

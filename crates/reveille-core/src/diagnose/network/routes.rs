@@ -127,7 +127,7 @@ impl RouteReport {
 
 /// Who owns a range.
 enum Owner<'a> {
-    Nobody,
+    Missing,
     One(&'a RouteHolder),
     /// Two nodes claim the same range, so nothing is certain.
     Contested,
@@ -223,7 +223,7 @@ impl<'a> Ground<'a> {
     fn owner(&self, range: &IpNet) -> Owner<'a> {
         let mut owners = self.holders.iter().filter(|holder| holder.owns(range));
         match (owners.next(), owners.next()) {
-            (None, _) => Owner::Nobody,
+            (None, _) => Owner::Missing,
             (Some(one), None) => Owner::One(one),
             (Some(_), Some(_)) => Owner::Contested,
         }
@@ -242,7 +242,7 @@ impl<'a> Ground<'a> {
             return;
         }
         match self.owner(&route.destination) {
-            Owner::Nobody => report.orphaned.push(route),
+            Owner::Missing => report.orphaned.push(route),
             Owner::One(_) | Owner::Contested => report.misdirected.push(route),
         }
     }
@@ -252,7 +252,7 @@ impl<'a> Ground<'a> {
             routes.into_iter().partition(|route| self.is_dead(route));
         let owner = match self.owner(&destination) {
             Owner::One(owner) => Some(owner),
-            Owner::Nobody | Owner::Contested => None,
+            Owner::Missing | Owner::Contested => None,
         };
         let mut judged = DuplicateRoute { destination, keep: None, stale, undecided: vec![] };
         judged.keep = owner.and_then(|owner| {

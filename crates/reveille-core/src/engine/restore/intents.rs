@@ -7,7 +7,7 @@ use crate::model::id::{IncidentId, IntentId};
 use crate::model::time::Time;
 use crate::plan::budget::{Operation, Phase};
 use crate::record::Record;
-use crate::remedies::{DeleteInstance, ladder};
+use crate::remedies::{DeleteInstance, escalation};
 
 use super::super::retries::may_be_allowed;
 use super::Replay;
@@ -22,7 +22,7 @@ impl Replay {
                 .attempt(&operation.key, intent)
                 .is_none_or(|attempt| attempt.ending.is_none())
             {
-                self.state.book.count_requested(operation.rung);
+                self.state.book.count_requested(operation.repair_step);
             }
             if outcome.denies() {
                 self.state.book.not_deleted(&operation.call);
@@ -30,8 +30,8 @@ impl Replay {
                     self.state.book.uncount_fault(counted);
                 }
             }
-            if outcome.never_happened() && operation.rung.class().is_destructive() {
-                self.state.book.unbegin(at, operation.rung);
+            if outcome.never_happened() && operation.repair_step.class().is_destructive() {
+                self.state.book.unbegin(at, operation.repair_step);
             }
             if matches!(outcome, Outcome::Failed { .. }) {
                 self.state.expect_late_reboot(&operation);
@@ -47,7 +47,7 @@ impl Replay {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 self.awaits_effect(at, intent);
             }
-            // What was refused for good is not asked again: the next rung.
+            // What was refused for good is not asked again: the next repair step.
             Outcome::Refused { .. }
                 if !self.state.book.operations.get(&intent).is_some_and(may_be_allowed) =>
             {
@@ -67,11 +67,11 @@ impl Replay {
     pub(super) fn take_intent(&mut self, record: Record) {
         let state = &mut self.state;
         match record {
-            Record::Intended { at, intent, incident, rung, call, before, domain, .. } => {
+            Record::Intended { at, intent, incident, repair_step, call, before, domain, .. } => {
                 state.forget_newcomers();
                 state.numbers.intent = state.numbers.intent.max(intent);
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
-                let Some(step) = ladder(key.kind).get(usize::from(rung)).copied() else { return };
+                let Some(step) = escalation(key.kind).get(usize::from(repair_step)).copied() else { return };
                 if step.class().is_destructive() {
                     state.book.begin(at, step);
                 }
@@ -82,7 +82,7 @@ impl Replay {
                 let operation = Operation {
                     incident,
                     key: key.clone(),
-                    rung: step,
+                    repair_step: step,
                     call: call.clone(),
                     before,
                     domain,
@@ -94,7 +94,7 @@ impl Replay {
                 state.incidents.note_begun(&key, incident, intent);
                 state.book.operations.insert(intent, operation);
                 self.open_intents.insert(intent, key);
-                self.begun_again(incident, rung, &call);
+                self.begun_again(incident, repair_step, &call);
                 self.with(incident, |found| {
                     found.begin_attempt(intent, call, at);
                 });
@@ -102,8 +102,8 @@ impl Replay {
             Record::Dropped { at, intent, why } => {
                 if let Some(operation) = state.book.operations.remove(&intent) {
                     state.book.not_deleted(&operation.call);
-                    if operation.rung.class().is_destructive() {
-                        state.book.unbegin(at, operation.rung);
+                    if operation.repair_step.class().is_destructive() {
+                        state.book.unbegin(at, operation.repair_step);
                     }
                 }
                 self.note(intent, |attempt| attempt.ending = Some(Ending::Dropped { at, why }));
@@ -117,8 +117,8 @@ impl Replay {
                     state.book.operations.insert(intent, operation);
                 }
                 if let Some(operation) = state.book.operations.get(&intent).filter(|_| held) {
-                    let (rung, incident) = (operation.rung, operation.incident);
-                    state.book.count_verified(rung);
+                    let (repair_step, incident) = (operation.repair_step, operation.incident);
+                    state.book.count_verified(repair_step);
                     state.book.doubt_no_more(incident);
                 }
                 self.note(intent, |attempt| attempt.judge(at, held, text));
@@ -138,15 +138,15 @@ impl Replay {
 
     /// The same again after it had held: it did not stick, which is a try, once for each that held. A call that is denied for an
     /// hour is made again and again, and is none.
-    fn begun_again(&mut self, id: IncidentId, rung: u8, call: &Call) {
+    fn begun_again(&mut self, id: IncidentId, repair_step: u8, call: &Call) {
         let Some(case) = self.keys.get(&id).and_then(|key| self.state.incidents.get_mut(key)) else { return };
         if case.incident.id != id {
             return;
         }
         let held = |tried: &&Attempt| tried.held() && tried.call.is_same_change(call);
         let held = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent);
-        if case.incident.rung != rung {
-            (case.incident.rung, case.incident.tries) = (rung, 0);
+        if case.incident.repair_step != repair_step {
+            (case.incident.repair_step, case.incident.tries) = (repair_step, 0);
         } else if held.is_some_and(|held| case.note_lapse(held)) {
             case.incident.tries += 1;
         }

@@ -3,7 +3,7 @@
 //! ```text
 //!  Judged, it took effect ─┬▶ what has to be proved keeps its place until its time is over
 //!                          └▶ the rest is over: what it should have helped is seen or not seen from here on
-//!  Judged, it did not      ──▶ a try, once, for the incident that it was made for; the climb follows from the tries
+//!  Judged, it did not      ──▶ a try, once, for the incident that it was made for; the escalation follows from the tries
 //!  Width, proved           ──▶ nothing is left to judge
 //! ```
 //!
@@ -17,7 +17,7 @@ use crate::model::incident::MachineKey;
 use crate::model::time::Time;
 use crate::plan::budget::{Operation, Phase};
 use crate::record::Domain;
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 
 use super::super::verification::must_be_proved;
 use super::Replay;
@@ -31,7 +31,7 @@ impl Replay {
             .book
             .operations
             .get(&intent)
-            .filter(|operation| operation.rung.class() == Class::Reboot);
+            .filter(|operation| operation.repair_step.class() == Class::Reboot);
         let Some(patience) = reboot.map(|operation| self.state.patience(operation)) else { return };
         // The clock may have gone back since.
         let deadline = at.min(self.state.now) + self.state.roster.timing.verify_within;
@@ -94,7 +94,7 @@ impl Replay {
             }
             return;
         };
-        if operation.rung == Rung::Replace {
+        if operation.repair_step == RepairStep::Replace {
             // A successor joined, which proves no other: whatever was wrong with those before it is over.
             self.state.newcomers.credit(&domain.pool, intent, successor);
             self.state.forgive_faults(&domain.pool);
@@ -106,7 +106,7 @@ impl Replay {
             .book
             .operations
             .get(&intent)
-            .is_some_and(|operation| operation.rung.class() == Class::Reboot)
+            .is_some_and(|operation| operation.repair_step.class() == Class::Reboot)
     }
 
     /// No answer came, and nothing was seen of it.
@@ -143,7 +143,8 @@ impl Replay {
 
     pub(super) fn failed(&mut self, at: Time, intent: IntentId, tries: u32) {
         let operation = self.state.book.operations.remove(&intent);
-        let (rung, of) = operation.map(|operation| (operation.rung, operation.incident)).unzip();
+        let (repair_step, of) =
+            operation.map(|operation| (operation.repair_step, operation.incident)).unzip();
         let timing = self.state.roster.timing;
         if let Some(case) =
             self.open_intents.remove(&intent).and_then(|key| self.state.incidents.get_mut(&key))
@@ -157,10 +158,12 @@ impl Replay {
             incident.tries = incident.tries.saturating_add(tries);
             let doublings = incident.tries.saturating_sub(1);
             incident.not_before = Some(at + timing.backoff_min.doubled(doublings, timing.backoff_max));
-            // The climb to the next rung is in no record: it follows from the tries, now as it did then.
+            // The move to the next repair step is in no record: it follows from the tries, now as it did then.
             // What was no try leads nowhere, however many there were before.
-            if tries > 0 && rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
-                incident.rung = incident.rung.saturating_add(1);
+            if tries > 0
+                && repair_step.is_some_and(|repair_step| incident.tries >= repair_step.tries(timing.tries))
+            {
+                incident.repair_step = incident.repair_step.saturating_add(1);
                 incident.tries = 0;
             }
         }

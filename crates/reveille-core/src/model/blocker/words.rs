@@ -139,10 +139,10 @@ impl fmt::Display for Blocker {
                     "{away} of {total} machines are not Ready, machines that are still starting included. Waits until more are Ready"
                 )
             }
-            Self::Breaker { scope, amiss, total, tolerated } => {
+            Self::Breaker { scope, unhealthy, total, tolerated } => {
                 write!(
                     f,
-                    "{amiss} of {total} machines of {scope} have a problem, at most {tolerated} are allowed (limits.freezeAbove)"
+                    "{unhealthy} of {total} machines of {scope} have a problem, at most {tolerated} are allowed (limits.freezeAbove)"
                 )
             }
             Self::Recovering { scope, left } => {

@@ -54,7 +54,7 @@ fn what_comes_late_or_twice_is_no_sign_of_life() {
 }
 
 #[test]
-fn silence_counts_while_somebody_listens_and_no_longer_than_that() {
+fn agent_silence_counts_only_while_a_server_listens() {
     let mut view = view();
     hear(&mut view, at(0), report("i1", "one", 1));
     let silence = |view: &AgentsView, s: i64| view.silence(at(s), view.get(&"a".into()).expect("heard"));
@@ -219,7 +219,7 @@ fn happen(view: &mut AgentsView, now: &mut Time, number: u64, what: Happens) {
 
 proptest! {
     #[test]
-    fn fresh_agents_that_are_kept_count_of_are_those_that_a_walk_finds(
+    fn running_count_of_fresh_agents_matches_full_walk(
         all in prop::collection::vec((0..40_000_i64, happens()), 1..120)
     ) {
         let (mut view, mut now) = (view(), at(0));

@@ -53,7 +53,7 @@ fn a_proof_lapses_where_nothing_falls_quiet() {
 }
 
 #[test]
-fn a_pause_is_not_over_because_nothing_is_amiss_for_a_moment() {
+fn budget_pause_outlasts_a_short_quiet_moment() {
     let mut book = Book::default();
     book.failed(&domain(), Time::from_ms(0));
     assert!(!book.quiet(&domain(), Time::from_ms(30_000)));
@@ -64,8 +64,8 @@ fn a_pause_is_not_over_because_nothing_is_amiss_for_a_moment() {
 #[test]
 fn the_hour_slides() {
     let mut book = Book::default();
-    book.begin(Time::from_ms(0), Rung::Reboot);
-    book.begin(Time::from_ms(1_800_000), Rung::Reboot);
+    book.begin(Time::from_ms(0), RepairStep::Reboot);
+    book.begin(Time::from_ms(1_800_000), RepairStep::Reboot);
     assert_eq!(book.begun_within_hour(Time::from_ms(3_599_999)), 2);
     assert_eq!(book.begun_within_hour(Time::from_ms(3_600_000)), 1);
 }
@@ -75,22 +75,22 @@ fn what_tidies_up_leaves_half_of_the_hour_to_repairs() {
     let at = |min: i64| Time::from_ms(min * 60_000);
     for (per_hour, cleanups) in [(0, 0), (1, 1), (2, 1), (4, 2), (5, 2)] {
         let limits = Limits { per_hour, ..Limits::default() };
-        let begin = |book: &mut Book, rung: Rung| {
-            let is_free = book.used_up(at(30), &limits, rung).is_none();
-            is_free.then(|| book.begin(at(30), rung)).is_some()
+        let begin = |book: &mut Book, repair_step: RepairStep| {
+            let is_free = book.used_up(at(30), &limits, repair_step).is_none();
+            is_free.then(|| book.begin(at(30), repair_step)).is_some()
         };
         let (mut book, mut begun) = (Book::default(), Vec::new());
-        for rung in [Rung::Cleanup, Rung::Reboot] {
-            begun.push((0..9).filter(|_| begin(&mut book, rung)).count() as u32);
+        for repair_step in [RepairStep::Cleanup, RepairStep::Reboot] {
+            begun.push((0..9).filter(|_| begin(&mut book, repair_step)).count() as u32);
         }
         assert_eq!(begun, [cleanups, per_hour - cleanups], "{per_hour} an hour");
     }
     let mut book = Book::default();
-    book.begin(at(10), Rung::Reboot);
-    book.begin(at(20), Rung::Cleanup);
-    book.begin(at(30), Rung::Cleanup);
-    let used_up = |rung: Rung| book.used_up(at(40), &Limits::default(), rung)?.free_at;
-    assert_eq!((used_up(Rung::Cleanup), used_up(Rung::Reboot)), (Some(at(80)), None));
+    book.begin(at(10), RepairStep::Reboot);
+    book.begin(at(20), RepairStep::Cleanup);
+    book.begin(at(30), RepairStep::Cleanup);
+    let used_up = |repair_step: RepairStep| book.used_up(at(40), &Limits::default(), repair_step)?.free_at;
+    assert_eq!((used_up(RepairStep::Cleanup), used_up(RepairStep::Reboot)), (Some(at(80)), None));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::ClusterView;
 use crate::observe::counts::{Count, Counts};
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};
 
 use super::super::context::{Case, PlanContext};
@@ -55,7 +55,12 @@ pub fn dark_zone(counts: &Counts, cloud: &CloudName, zone: &ZoneName) -> Option<
 }
 
 /// Many at once is another fault than each alone.
-pub(super) fn correlated(context: &PlanContext<'_>, seen: &Seen, rung: Rung, blockers: &mut Vec<Blocker>) {
+pub(super) fn correlated(
+    context: &PlanContext<'_>,
+    seen: &Seen,
+    repair_step: RepairStep,
+    blockers: &mut Vec<Blocker>,
+) {
     let Some(pool) = context.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
     if let Some(zone) = context.zone(seen) {
@@ -72,9 +77,14 @@ pub(super) fn correlated(context: &PlanContext<'_>, seen: &Seen, rung: Rung, blo
         (format!("pool {}", pool.name), context.counts.pool(&pool.name)),
         ("the roster".to_owned(), context.counts.all()),
     ] {
-        if context.roster.limits.are_too_many(count.amiss, count.total()) {
+        if context.roster.limits.are_too_many(count.unhealthy, count.total()) {
             let (scope, tolerated) = (scope.into(), context.roster.limits.tolerated(count.total()));
-            blockers.push(Blocker::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
+            blockers.push(Blocker::Breaker {
+                scope,
+                unhealthy: count.unhealthy,
+                total: count.total(),
+                tolerated,
+            });
         }
     }
     let all = context.counts.all();
@@ -94,7 +104,7 @@ pub(super) fn correlated(context: &PlanContext<'_>, seen: &Seen, rung: Rung, blo
     }
     // The controller may clean up what another client's deletion left behind; it does nothing else beside that client.
     for others @ Others { at, until, what, .. } in context.others.of(&pool.name) {
-        if rung != Rung::Cleanup && context.now < *until && !others.never_rests(context.now) {
+        if repair_step != RepairStep::Cleanup && context.now < *until && !others.never_rests(context.now) {
             blockers.push(Blocker::OtherActor(format!("{what}, {} ago", context.now.since(*at)).into()));
         }
     }

@@ -8,7 +8,7 @@ use reveille_wire::agent::text::{List, Word};
 use super::*;
 
 #[test]
-fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
+fn plan_file_outside_node_config_folders_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());
     assert!(write(&root, 0, "/etc/kubernetes/cloud.conf", "0640", "a").unwrap());
@@ -35,7 +35,7 @@ fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
 }
 
 #[test]
-fn a_node_is_called_as_the_api_server_takes_it_and_no_name_is_a_way_elsewhere() {
+fn node_name_follows_api_server_rules_and_holds_no_path() {
     assert!(["w-1", "a", "ip-10-0-0-1.eu-west-1.compute.internal", "1"].into_iter().all(is_name));
     for name in ["", "W-1", "w_1", "-w", "w.", "../../etc/cron.d/w", "w/1", "w?x=1", &"w".repeat(254)] {
         assert!(!is_name(name), "{name}");
@@ -100,7 +100,7 @@ fn a_path_that_only_begins_like_a_place_of_a_plan_is_none() {
 }
 
 #[test]
-fn a_configuration_of_a_plan_says_what_a_node_is_and_nothing_of_what_else_kubeadm_can_do() {
+fn plan_config_with_field_outside_node_settings_is_refused() {
     for (config, place) in [
         ("controlPlane: {certificateKey: abcd}", "controlPlane"),
         ("patches: {directory: /etc/kubernetes/evil}", "patches"),
@@ -164,7 +164,7 @@ fn what_a_plan_is_for_is_taken() {
 }
 
 #[test]
-fn a_mode_that_lets_others_write_or_become_somebody_is_refused_with_its_file() {
+fn plan_file_mode_writable_by_others_or_setuid_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());
     for mode in [
@@ -185,7 +185,7 @@ fn a_mode_that_lets_others_write_or_become_somebody_is_refused_with_its_file() {
 }
 
 #[test]
-fn a_plan_with_one_thing_too_many_is_refused_before_anything_of_it_is_done() {
+fn plan_with_forbidden_setting_or_bad_checksum_is_refused() {
     let whole = |plan: Plan| {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
         let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -22,7 +22,7 @@ fn process_that_ended_while_it_was_looked_at_is_no_join() {
 }
 
 #[test]
-fn long_arguments_hide_no_join_of_root_and_those_of_a_user_are_not_read() {
+fn long_arguments_hide_no_root_join_and_user_ones_are_not_read() {
     let (here, inspector) = joins();
     // Longer than any file that is read whole; Linux allows up to six MiB.
     here.put("/long", &format!("kubeadm\0join\0{}", "a\0".repeat(5 << 19)));

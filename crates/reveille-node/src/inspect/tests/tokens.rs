@@ -27,7 +27,7 @@ fn shown(heard: &Std<Vec<Heard>>) -> Vec<String> {
 
 /// Its agent runs, and has not joined yet. The pin of its own cluster beside the stranger's does not help the stranger.
 #[tokio::test]
-async fn a_token_that_is_found_is_shown_to_no_supervisor_whose_authorities_have_not_its_hash() {
+async fn found_token_is_not_shown_to_supervisor_with_other_hash() {
     let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
     for (token, wanted) in [
         (ours.token(), Credentials::TokenDead),
@@ -57,7 +57,7 @@ async fn a_token_that_is_found_is_shown_to_no_supervisor_whose_authorities_have_
 
 /// A short token names no cluster: it is tried where its own agent shows it, or where the authority is that its agent took.
 #[tokio::test]
-async fn a_short_token_that_is_found_is_tried_with_the_cluster_that_its_agent_has() {
+async fn found_short_token_is_tried_with_cluster_of_its_agent() {
     let cluster = Cluster::new("ours");
     for (has_server, keeps_authority) in [(true, false), (false, true)] {
         let (server, heard) = cluster.serve(Kind::K3s).await;
@@ -76,7 +76,7 @@ async fn a_short_token_that_is_found_is_tried_with_the_cluster_that_its_agent_ha
 
 /// The token of a kubelet that has no certificate yet goes to the cluster whose authority stands beside it.
 #[tokio::test]
-async fn a_bootstrap_token_that_is_found_is_shown_to_no_api_server_of_another_authority() {
+async fn found_bootstrap_token_is_not_shown_to_other_authority() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
     for (own, wanted) in [(&ours, 0), (&theirs, 2)] {
         let data = base64_of(&pem::certificates(&[ours.der(), theirs.der()]));
@@ -113,7 +113,7 @@ async fn a_bootstrap_token_that_is_found_is_shown_to_no_api_server_of_another_au
 }
 
 #[tokio::test]
-async fn a_token_that_a_registration_server_gives_is_shown_to_the_cluster_alone_that_it_names() {
+async fn given_token_is_shown_only_to_cluster_that_it_names() {
     let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
     let (server, heard) = theirs.serve(Kind::K3s).await;
     let here = Here::new(Kind::K3s);

@@ -25,7 +25,7 @@ fn certificate_file(authority: &Authority) -> (tempfile::TempDir, String) {
 }
 
 #[tokio::test]
-async fn server_that_a_disk_names_reads_no_file_of_the_host_and_learns_of_none() {
+async fn hostile_server_on_disk_reads_and_learns_no_host_file() {
     let (hostile, secret) = (Authority::new("hostile"), Authority::new("authority-of-the-host-alone"));
     let (_host, file) = certificate_file(&secret);
     let mut said = Vec::new();
@@ -53,7 +53,7 @@ async fn server_that_a_disk_names_reads_no_file_of_the_host_and_learns_of_none()
 }
 
 #[tokio::test]
-async fn somebody_in_between_does_not_tell_the_pinned_authority_by_a_file_of_the_machine() {
+async fn intermediary_cannot_pass_ca_pin_by_naming_a_local_file() {
     let (hostile, ours) = (Authority::new("hostile"), Authority::new("kubernetes"));
     let (_here, file) = certificate_file(&ours);
     let server = answering(&hostile, &file).await;

@@ -34,7 +34,7 @@ impl Witness {
         must(sight.snapshot_age.is_some_and(|age| age < SNAPSHOT_MAX), "no snapshot of etcd within a day");
         let Some(node) = sight.node(&self.order) else { return vec!["there is no Node"] };
         let own = sight.records(&self.order, &self.ips);
-        must(own.iter().any(|record| is_amiss(record)) || own.len() > 1, "nothing is wrong with it");
+        must(own.iter().any(|record| is_faulty(record)) || own.len() > 1, "nothing is wrong with it");
         let is_here = |record: &&Record| {
             let ips = record.internal_ips();
             record.addresses.is_empty() || ips.iter().any(|ip| self.ips.contains(*ip))
@@ -143,10 +143,10 @@ impl Witness {
 }
 
 /// A mirror, a record without an owner, or one without what a plan is made from.
-fn is_amiss(record: &Record) -> bool {
-    let is_nobodys = record.custom_config.is_none() && record.template.is_empty() && record.pool.is_empty();
+fn is_faulty(record: &Record) -> bool {
+    let is_unowned = record.custom_config.is_none() && record.template.is_empty() && record.pool.is_empty();
     record.name.maker() == Maker::Mirror
-        || is_nobodys
+        || is_unowned
         || record.rke_node.is_none() && record.deleting.is_none()
 }
 

@@ -10,11 +10,11 @@ use crate::registry::{
 };
 
 #[test]
-fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoever_has_its_secret() {
+fn token_expiry_is_told_only_to_holder_of_its_secret() {
     let mut world = World::new();
     let id = world.invite(|_| {});
-    let nobody = crate::registry::InvitationId::new("nobody");
-    assert_eq!(refused(world.enrol(&nobody, &machine(1))), "TOKEN_UNKNOWN");
+    let none = crate::registry::InvitationId::new("none");
+    assert_eq!(refused(world.enrol(&none, &machine(1))), "TOKEN_UNKNOWN");
     assert_eq!(refused(world.enrol_with(&id, SECRET + 1, &machine(1))), "TOKEN_UNKNOWN");
     world.pass(Span::from_min(61));
     assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
@@ -24,7 +24,7 @@ fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoe
 }
 
 #[test]
-fn an_invitation_is_used_as_often_as_it_allows_and_a_lost_answer_uses_nothing() {
+fn invitation_is_used_up_to_its_limit_and_lost_answer_uses_none() {
     let mut world = World::new();
     let id = world.invite(|wish| wish.uses = 2);
     let first = certified(world.enrol(&id, &machine(1)));
@@ -42,7 +42,7 @@ fn an_invitation_is_used_as_often_as_it_allows_and_a_lost_answer_uses_nothing() 
 }
 
 #[test]
-fn an_answer_that_was_lost_is_given_again_also_after_the_invitations_end() {
+fn lost_answer_is_repeated_after_invitation_expiry() {
     let mut world = World::new();
     let invited = world.invite(|_| {});
     let id = certified(world.enrol(&invited, &machine(1)));
@@ -57,7 +57,7 @@ fn an_answer_that_was_lost_is_given_again_also_after_the_invitations_end() {
 }
 
 #[test]
-fn an_invitation_that_was_given_by_a_clock_that_was_ahead_lasts_no_longer_than_it_says() {
+fn invitation_made_by_fast_clock_keeps_its_stated_lifetime() {
     let mut world = World::new();
     world.now = world.now + Span::from_min(180 * 24 * 60);
     let id = world.invite(|_| {});
@@ -112,7 +112,7 @@ fn an_invitation_for_one_machine_is_foreign_to_every_other() {
 }
 
 #[test]
-fn an_invitation_for_a_node_lets_in_no_other_node_that_has_that_name_as_an_id() {
+fn node_invitation_refuses_other_node_with_that_name_as_id() {
     let lies: [(fn(&mut Claimed), &str); 3] = [
         (|who| who.identity.machine_id = Some("w-1".into()), "BAD_FRAME"),
         (|who| who.identity.system_uuid = Some("w-1".into()), "BAD_FRAME"),
@@ -133,7 +133,7 @@ fn an_invitation_for_a_node_lets_in_no_other_node_that_has_that_name_as_an_id() 
 }
 
 #[test]
-fn two_that_share_a_part_of_an_identity_a_key_or_a_name_are_both_seen_and_the_second_is_refused() {
+fn shared_id_key_or_name_is_reported_and_second_is_refused() {
     let shares: [(&str, fn(&mut Claimed)); 5] = [
         ("instance id", |who| who.identity.instance_id = machine(1).identity.instance_id),
         ("machine id", |who| who.identity.machine_id = machine(1).identity.machine_id),
@@ -176,26 +176,30 @@ fn two_that_share_a_part_of_an_identity_a_key_or_a_name_are_both_seen_and_the_se
 }
 
 #[test]
-fn a_machine_made_anew_comes_back_only_with_its_own_invitation_and_when_the_old_one_is_silent() {
+fn rebuilt_machine_needs_own_invitation_and_silent_predecessor() {
     let mut world = World::new();
     let first = world.known(&machine(1));
-    let mut anew = machine(1);
-    anew.key = KeyHash([9; 32]);
-    anew.identity.machine_id = Some(MID[9].into());
+    let mut rebuilt = machine(1);
+    rebuilt.key = KeyHash([9; 32]);
+    rebuilt.identity.machine_id = Some(MID[9].into());
     let plain = world.invite(|_| {});
-    assert_eq!(refused(world.enrol(&plain, &anew)), "IDENTITY_CONFLICT");
-    let id = world.invite(ANEW);
-    assert_eq!(refused(world.enrol(&id, &anew)), "IDENTITY_CONFLICT", "the old one was heard a moment ago");
+    assert_eq!(refused(world.enrol(&plain, &rebuilt)), "IDENTITY_CONFLICT");
+    let id = world.invite(REBUILT);
+    assert_eq!(
+        refused(world.enrol(&id, &rebuilt)),
+        "IDENTITY_CONFLICT",
+        "the old one was heard a moment ago"
+    );
     assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_FOREIGN");
     world.pass(Span::from_min(11));
     let (conn, _) = world.arrive(&first, &machine(1));
-    assert_eq!(refused(world.enrol(&id, &anew)), "IDENTITY_CONFLICT", "the old one is there");
+    assert_eq!(refused(world.enrol(&id, &rebuilt)), "IDENTITY_CONFLICT", "the old one is there");
     world.step(Event::Gone(conn));
     world.pass(Span::from_min(11));
-    assert_eq!(certified(world.enrol(&id, &anew)), first, "its record is the same");
+    assert_eq!(certified(world.enrol(&id, &rebuilt)), first, "its record is the same");
     let (conn, effects) = world.arrive(&first, &machine(1));
     assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"), "the old key is void");
-    let (conn, effects) = world.arrive(&first, &anew);
+    let (conn, effects) = world.arrive(&first, &rebuilt);
     assert_eq!(closed(&effects, conn), None);
 }
 
@@ -205,12 +209,12 @@ fn a_person_may_say_that_the_old_one_is_no_more() {
     let first = world.known(&machine(1));
     let (conn, _) = world.arrive(&first, &machine(1));
     let id = world.invite(|wish| {
-        ANEW(wish);
+        REBUILT(wish);
         wish.reimage = Some(Reimage::AtOnce);
     });
-    let mut anew = machine(1);
-    anew.key = KeyHash([9; 32]);
-    assert_eq!(certified(world.enrol(&id, &anew)), first);
+    let mut rebuilt = machine(1);
+    rebuilt.key = KeyHash([9; 32]);
+    assert_eq!(certified(world.enrol(&id, &rebuilt)), first);
     assert_eq!(world.registry.session_of(&first), None, "the old session was ended");
     assert!(
         world
@@ -220,7 +224,7 @@ fn a_person_may_say_that_the_old_one_is_no_more() {
 }
 
 #[test]
-fn another_machines_certificate_and_a_key_that_is_not_the_machines_are_refused() {
+fn foreign_certificate_or_mismatched_key_is_refused() {
     let mut world = World::new();
     let (first, second) = (world.known(&machine(1)), world.known(&machine(2)));
     let (conn, effects) = world.arrive_with(&first, machine(2).key, hello(&machine(1)));
@@ -232,7 +236,7 @@ fn another_machines_certificate_and_a_key_that_is_not_the_machines_are_refused()
 }
 
 #[test]
-fn a_newer_connection_of_one_boot_takes_over_and_another_boot_waits_until_the_first_is_silent() {
+fn newer_connection_of_same_boot_wins_and_other_boot_waits() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (first, _) = world.arrive(&id, &machine(1));
@@ -249,7 +253,7 @@ fn a_newer_connection_of_one_boot_takes_over_and_another_boot_waits_until_the_fi
 }
 
 #[test]
-fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
+fn next_key_replaces_previous_key_at_its_first_use() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let next = KeyHash([8; 32]);
@@ -272,7 +276,7 @@ fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
 }
 
 #[test]
-fn a_hello_that_leaves_out_what_its_machine_is_known_by_is_refused_for_a_while_and_not_for_good() {
+fn hello_with_incomplete_identity_is_refused_with_retry() {
     let leaving_out: [(fn(&mut reveille_wire::agent::Identity), Option<&str>); 5] = [
         (|own| own.system_uuid = None, Some("IDENTITY_INCOMPLETE")),
         (|own| (own.system_uuid, own.instance_id) = (None, None), Some("IDENTITY_INCOMPLETE")),
@@ -350,7 +354,7 @@ fn a_renewal_takes_no_key_away_and_a_welcome_takes_all_others() {
 }
 
 #[test]
-fn what_was_removed_on_purpose_stays_away_until_it_is_let_in_again() {
+fn removed_machine_or_node_stays_away_until_readmitted() {
     for (what, code) in [(Removal::Node, "NODE_REMOVED"), (Removal::Machine, "MACHINE_REMOVED")] {
         let mut world = World::new();
         let id = world.known(&machine(1));
@@ -368,7 +372,7 @@ fn what_was_removed_on_purpose_stays_away_until_it_is_let_in_again() {
 }
 
 #[test]
-fn a_machine_of_which_only_the_node_stays_away_renews_its_certificate() {
+fn machine_with_only_its_node_removed_renews_its_certificate() {
     for (what, wanted) in [(Removal::Node, None), (Removal::Machine, Some("MACHINE_REMOVED"))] {
         let mut world = World::new();
         let id = world.known(&machine(1));
@@ -398,7 +402,7 @@ fn hello(who: &Claimed) -> reveille_wire::agent::frame::Hello {
 
 /// A client that was checked before the retirement and has waited since: for a body, or for the first frame of a socket.
 #[test]
-fn whoever_comes_by_an_authority_that_was_retired_opens_nothing_whenever_it_was_judged() {
+fn certificate_of_retired_authority_is_refused_whenever_checked() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let other = AuthorityHash([9; 32]);
@@ -417,7 +421,7 @@ fn whoever_comes_by_an_authority_that_was_retired_opens_nothing_whenever_it_was_
 }
 
 #[test]
-fn an_invitation_that_is_over_stays_over_whatever_the_clock_says_later() {
+fn expired_invitation_stays_expired_after_clock_change() {
     let days = Span::from_min(3 * 24 * 60);
     // The invitation was made while the clock was ahead, and its date has come since.
     let mut world = World::new();
@@ -429,9 +433,9 @@ fn an_invitation_that_is_over_stays_over_whatever_the_clock_says_later() {
     certified(world.branch().enrol(&id, &machine(1)));
     world.pass(Span::from_min(60));
     assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
-    let mut anew = world.branch();
-    anew.restart();
-    for mut world in [world, anew] {
+    let mut rebuilt = world.branch();
+    rebuilt.restart();
+    for mut world in [world, rebuilt] {
         for _ in 0..24 * 3 {
             world.pass(Span::from_min(60));
             assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
@@ -475,16 +479,16 @@ fn a_clock_that_was_ahead_for_a_moment_ends_no_invitation() {
     world.step(Event::Tick);
     certified(world.branch().enrol(&id, &machine(1)));
     // The server starts with a clock that is ahead.
-    let mut anew = world.branch();
-    anew.now = anew.now + Span::from_min(61);
-    anew.restart();
-    anew.pass(Span::from_s(1));
-    assert_eq!(refused(anew.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+    let mut rebuilt = world.branch();
+    rebuilt.now = rebuilt.now + Span::from_min(61);
+    rebuilt.restart();
+    rebuilt.pass(Span::from_s(1));
+    assert_eq!(refused(rebuilt.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
     let back = Span::from_min(-60);
-    anew.now = anew.now + back;
-    anew.step(Event::ClockSet { by: back });
-    anew.step(Event::Tick);
-    certified(anew.enrol(&id, &machine(1)));
+    rebuilt.now = rebuilt.now + back;
+    rebuilt.step(Event::ClockSet { by: back });
+    rebuilt.step(Event::Tick);
+    certified(rebuilt.enrol(&id, &machine(1)));
     world.pass(Span::from_min(60));
     assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED", "and it lasts no longer for that");
     world.pass(world.registry.settings().invitation_kept);

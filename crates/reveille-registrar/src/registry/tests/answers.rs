@@ -8,7 +8,7 @@ const DAY: Span = Span::from_min(24 * 60);
 
 /// A copy of a disk from a month ago holds an expired certificate and an expired token.
 #[test]
-fn token_and_certificate_that_are_both_over_give_no_other_certificate() {
+fn expired_token_and_certificate_yield_no_new_certificate() {
     let mut world = World::new();
     let invited = world.invite(|wish| wish.ttl = Span::from_min(30 * 24 * 60));
     certified(world.enrol(&invited, &machine(1)));
@@ -26,7 +26,7 @@ fn token_and_certificate_that_are_both_over_give_no_other_certificate() {
 }
 
 #[test]
-fn answer_of_which_a_session_came_was_not_lost_and_is_given_again_only_while_the_invitation_lasts() {
+fn answer_is_not_repeated_after_session_and_invitation_expiry() {
     let mut world = World::new();
     let invited = world.invite(|_| {});
     let id = certified(world.enrol(&invited, &machine(1)));

@@ -27,7 +27,7 @@ fn guest(number: u8) -> Claimed {
 }
 
 #[test]
-fn one_name_in_another_spelling_or_as_another_kind_of_id_is_refused() {
+fn identity_in_other_spelling_or_as_other_id_kind_is_refused() {
     let spelled =
         |text: String| move |who: &mut Claimed| who.identity.instance_id = Some(text.as_str().into());
     let lies: Vec<(&str, Claimed)> = vec![
@@ -58,7 +58,7 @@ fn one_name_in_another_spelling_or_as_another_kind_of_id_is_refused() {
 }
 
 #[test]
-fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_elsewhere() {
+fn instance_invitation_refuses_other_instance_with_copied_id() {
     let ec2 = |digit: &str| format!("i-{}", digit.repeat(17));
     let word = |text: String| Some(reveille_wire::agent::Word::cut(&text));
     let of = |instance: Option<String>, change: &dyn Fn(&mut Claimed)| {
@@ -104,7 +104,7 @@ fn an_invitation_for_an_instance_lets_in_no_other_instance_that_carries_its_id_e
 }
 
 #[test]
-fn a_machine_that_spells_its_own_identity_otherwise_is_the_same_machine() {
+fn machine_with_other_spelling_of_its_id_is_the_same_machine() {
     let mut world = World::new();
     let first = world.known(&guest(1));
     let mut shouts = guest(1);
@@ -114,22 +114,22 @@ fn a_machine_that_spells_its_own_identity_otherwise_is_the_same_machine() {
 }
 
 #[test]
-fn a_machine_made_anew_takes_no_identity_of_a_third_one_along() {
+fn rebuilt_machine_cannot_take_identity_of_third_machine() {
     let mut world = World::new();
     world.known(&machine(1));
     world.known(&machine(2));
     let id = world.invite(|wish| {
-        ANEW(wish);
+        REBUILT(wish);
         wish.reimage = Some(crate::registry::Reimage::AtOnce);
     });
-    let mut anew = machine(1);
-    anew.key = KeyHash([9; 32]);
-    anew.identity.system_uuid = machine(2).identity.system_uuid;
-    assert_eq!(refused(world.enrol(&id, &anew)), "IDENTITY_CONFLICT");
+    let mut rebuilt = machine(1);
+    rebuilt.key = KeyHash([9; 32]);
+    rebuilt.identity.system_uuid = machine(2).identity.system_uuid;
+    assert_eq!(refused(world.enrol(&id, &rebuilt)), "IDENTITY_CONFLICT");
 }
 
 #[test]
-fn a_name_that_no_node_can_have_is_refused_before_it_is_remembered() {
+fn invalid_node_name_is_refused_before_it_is_stored() {
     let names = [
         "../../x",
         "victim.",
@@ -166,7 +166,7 @@ fn a_word_of_an_identity_that_does_not_show_is_refused() {
 }
 
 #[test]
-fn a_machine_id_and_a_system_uuid_have_their_form_and_are_the_name_of_nobody() {
+fn malformed_machine_id_or_system_uuid_is_refused() {
     let words = ["w-1", "feed", "i-0abcdef1234567890", "feed000000004000800000000000000g"];
     let lies: [fn(&mut Claimed, &str); 2] = [
         |who, word| who.identity.machine_id = Some(word.into()),
@@ -191,7 +191,7 @@ fn a_node_is_named_as_the_kubelet_would_name_it() {
 }
 
 #[test]
-fn machines_that_were_let_in_under_one_name_before_are_read_and_none_of_them_is_found_by_it() {
+fn old_machines_with_shared_name_are_read_but_not_found_by_it() {
     let mut world = World::new();
     world.known(&machine(1));
     world.known(&machine(2));
@@ -254,7 +254,7 @@ fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
 
 /// A server forgets with its end what answers now, but not that there was a cluster, also over a checkpoint of its ledger.
 #[test]
-fn a_cluster_that_answered_once_is_never_taken_for_one_that_was_never_there() {
+fn cluster_that_answered_once_is_never_taken_as_absent() {
     let mut world = World::new();
     let id = world.invite(|wish| wish.uses = 2);
     world.cluster(None);
@@ -278,7 +278,7 @@ fn a_cluster_that_answered_once_is_never_taken_for_one_that_was_never_there() {
 }
 
 #[test]
-fn whoever_tries_names_of_nodes_voids_its_invitation() {
+fn client_that_tries_node_names_voids_its_invitation() {
     let mut world = World::new();
     let id = world.invite(|_| {});
     let node = || Some(NodeSaid::Present(vec![node("w-1", None, Some(UUID[7]))]));
@@ -301,7 +301,7 @@ fn the_name_of_a_node_is_no_other_machines_id() {
 
 /// A kubelet under an attacker's control writes its own Node's status, with a system UUID of its choice.
 #[test]
-fn one_lying_node_voids_no_invitation_of_the_machine_that_it_lies_about() {
+fn lying_node_does_not_void_invitation_of_its_victim() {
     let mut world = World::new();
     let id = world.invite(|_| {});
     let lies = || Some(NodeSaid::Present(vec![node("w-9", Some("i-9"), Some(UUID[1]))]));
@@ -422,7 +422,7 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
 }
 
 #[test]
-fn a_rack_that_comes_with_one_token_has_a_question_for_each_use_and_whoever_goes_on_waits() {
+fn token_allows_one_question_per_use_and_more_must_wait() {
     let mut world = World::new();
     let id = world.invite(|wish| wish.uses = 100);
     let burst = world.registry.settings().questions_burst + 100;

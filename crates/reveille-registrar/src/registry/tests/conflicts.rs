@@ -57,7 +57,7 @@ fn the_owner_of_a_name_is_told_once_however_often_it_is_claimed() {
 }
 
 #[test]
-fn an_invitation_is_void_after_a_few_conflicts_and_stays_so_over_a_restart() {
+fn invitation_is_void_after_few_conflicts_also_after_restart() {
     let mut world = World::new();
     world.known(&machine(1));
     let id = world.invite(|_| {});
@@ -75,7 +75,7 @@ fn an_invitation_is_void_after_a_few_conflicts_and_stays_so_over_a_restart() {
 }
 
 #[test]
-fn one_bad_machine_of_a_rack_does_not_void_the_racks_invitation_at_once() {
+fn bad_machine_of_rack_does_not_void_rack_invitation_at_once() {
     let mut world = World::new();
     world.known(&machine(1));
     let id = world.invite(|wish| wish.uses = 20);
@@ -94,7 +94,7 @@ fn refused_in(effects: &[Effect]) -> &'static str {
 }
 
 #[test]
-fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_records() {
+fn machine_that_renews_constantly_gets_few_certificates() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let mut drawn = 0_u32;
@@ -127,7 +127,7 @@ fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_rec
 /// During a rotation the machine has a certificate of each authority, and a copy of its key has certificates that it
 /// asked for.
 #[test]
-fn a_machine_whose_node_stays_away_leaves_no_record_of_what_is_shown_with_its_key() {
+fn machine_with_removed_node_adds_no_record_when_it_returns() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let ask = world.ask();
@@ -151,7 +151,7 @@ fn a_machine_whose_node_stays_away_leaves_no_record_of_what_is_shown_with_its_ke
 }
 
 #[test]
-fn a_machine_that_comes_again_and_again_says_no_more_than_one_that_stays() {
+fn reconnecting_machine_gets_no_higher_frame_rate() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (mut taken, seconds) = (0, 600);
@@ -172,7 +172,7 @@ fn a_machine_that_comes_again_and_again_says_no_more_than_one_that_stays() {
 }
 
 #[test]
-fn a_machine_that_begins_sessions_all_the_time_is_welcomed_a_few_times() {
+fn machine_that_opens_many_sessions_is_welcomed_a_few_times() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let mut welcomes = 0;

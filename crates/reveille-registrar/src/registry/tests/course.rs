@@ -194,7 +194,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_comes_the_invariants_hold_and_a_replay_gives_the_same_book(acts in proptest::collection::vec(act(), 1..120)) {
+    fn invariants_hold_and_replay_gives_same_book_for_any_events(acts in proptest::collection::vec(act(), 1..120)) {
         let mut world = World::new();
         world.plans(&[]);
         let mut orders = 0;

@@ -28,7 +28,7 @@ fn forgotten(effects: &[Effect]) -> usize {
 }
 
 #[test]
-fn a_machine_whose_instance_is_gone_for_good_is_forgotten_after_a_day_and_told_why() {
+fn machine_with_deleted_instance_is_forgotten_after_a_day() {
     let mut world = World::new();
     let ids: Vec<MachineId> = (1..=2).map(|number| world.known(&machine(number))).collect();
     world.sees(&["I-1", "i-9"], true);
@@ -49,7 +49,7 @@ fn a_machine_whose_instance_is_gone_for_good_is_forgotten_after_a_day_and_told_w
 }
 
 #[test]
-fn nobody_is_forgotten_while_it_is_heard_or_was_a_day_ago() {
+fn machine_heard_within_a_day_is_not_forgotten() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (conn, _) = world.arrive(&id, &machine(1));
@@ -65,7 +65,7 @@ fn nobody_is_forgotten_while_it_is_heard_or_was_a_day_ago() {
 }
 
 #[test]
-fn an_instance_that_is_in_sight_again_or_of_another_roster_is_not_gone() {
+fn instance_seen_again_or_of_other_roster_is_not_gone() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let elsewhere = vec![Word::from("i-1")];
@@ -74,17 +74,17 @@ fn an_instance_that_is_in_sight_again_or_of_another_roster_is_not_gone() {
     world.sees(&["i-1"], true);
     world.sees(&["i-1"], false);
     assert_eq!(forgotten(&world.pass(DAY + DAY)), 0);
-    let mut anew = machine(1);
-    anew.key = machine(7).key;
+    let mut rebuilt = machine(1);
+    rebuilt.key = machine(7).key;
     world.sees(&["i-1"], true);
     world.pass(Span::from_min(60));
-    let invited = world.invite(super::world::ANEW);
-    assert_eq!(certified(world.enrol(&invited, &anew)), id);
+    let invited = world.invite(super::world::REBUILT);
+    assert_eq!(certified(world.enrol(&invited, &rebuilt)), id);
     assert_eq!(forgotten(&world.pass(DAY + DAY)), 0, "it was reimaged since");
 }
 
 #[test]
-fn one_that_was_removed_or_knows_no_instance_goes_with_its_instance_like_any_other() {
+fn removed_or_idless_machine_is_forgotten_with_its_instance() {
     let mut world = World::new();
     let removed = world.known(&machine(1));
     let ask = world.ask();
@@ -100,7 +100,7 @@ fn one_that_was_removed_or_knows_no_instance_goes_with_its_instance_like_any_oth
 }
 
 #[test]
-fn what_was_forgotten_is_so_over_a_restart_and_a_checkpoint_and_only_so_many_are_kept() {
+fn forgotten_machines_survive_restart_and_are_bounded() {
     let mut world = World::new();
     let ids: Vec<MachineId> = (1..=3).map(|number| world.known(&machine(number))).collect();
     world.sees(&["i-1", "i-2"], true);
@@ -126,7 +126,7 @@ fn what_was_forgotten_is_so_over_a_restart_and_a_checkpoint_and_only_so_many_are
 }
 
 #[test]
-fn a_clock_that_is_set_by_an_hour_makes_nobody_silent_and_hides_nobodys_silence() {
+fn clock_step_of_an_hour_neither_causes_nor_hides_silence() {
     for hours in [1, -1] {
         let by = Span::from_min(hours * 60);
         let silent =

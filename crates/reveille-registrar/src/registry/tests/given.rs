@@ -38,7 +38,7 @@ fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
 }
 
 #[test]
-fn a_plan_is_sent_to_whoever_holds_another_one_and_its_version_rises_with_its_checksum() {
+fn plan_is_sent_if_agent_holds_another_and_version_rises() {
     let mut world = World::new();
     world.plans(&[]);
     let id = world.known(&machine(1));
@@ -153,7 +153,7 @@ fn an_order_is_given_once_and_has_an_end_in_every_case() {
 }
 
 #[test]
-fn an_order_that_was_given_is_answered_over_the_next_session_of_the_same_boot() {
+fn order_is_answered_in_next_session_of_same_boot_only() {
     for (verb, other_boot) in [(Verb::Join, false), (Verb::CollectEvidence, false), (Verb::Join, true)] {
         let mut world = World::new();
         let id = world.known(&machine(1));
@@ -208,7 +208,7 @@ fn evidence_comes_in_order_and_only_when_it_was_asked_for() {
 }
 
 #[test]
-fn a_session_is_over_when_its_certificate_is_whatever_is_said_in_it() {
+fn session_ends_with_its_certificate_despite_traffic() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let hello = reveille_wire::agent::frame::Hello {
@@ -231,7 +231,7 @@ fn a_session_is_over_when_its_certificate_is_whatever_is_said_in_it() {
 }
 
 #[test]
-fn whoever_says_more_than_is_taken_is_closed() {
+fn session_above_frame_limit_is_closed() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (conn, _) = world.arrive(&id, &machine(1));
@@ -247,7 +247,7 @@ fn whoever_says_more_than_is_taken_is_closed() {
 }
 
 #[test]
-fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answer() {
+fn machine_is_told_its_present_roster_peers_and_their_addresses() {
     let mut world = World::new();
     let ids: Vec<MachineId> = (1..5).map(|number| world.known(&machine(number))).collect();
     for (id, number) in ids.iter().zip(1..4) {
@@ -277,7 +277,7 @@ fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answe
 }
 
 #[test]
-fn everybody_is_told_of_its_neighbours_again_when_they_are_others_and_once_for_a_rack_that_comes_at_once() {
+fn peers_are_sent_again_on_change_and_once_for_a_joining_rack() {
     let mut world = World::new();
     let ids: Vec<_> = (1..=5).map(|number| world.known(&machine(number))).collect();
     let peers = |effects: &[Effect], conn: crate::registry::Conn| {
@@ -307,7 +307,7 @@ fn everybody_is_told_of_its_neighbours_again_when_they_are_others_and_once_for_a
 }
 
 #[test]
-fn plans_that_are_read_again_reach_whoever_has_others_with_a_higher_version() {
+fn reread_plan_reaches_machine_with_other_plan_as_newer_version() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     world.plans(&[]);
@@ -350,7 +350,7 @@ fn kept(effects: &[Effect], conn: Conn) -> u64 {
 /// A client acted as the machine for a moment (a copy of its key, while the machine was off) and sent reports with the
 /// highest numbers.
 #[test]
-fn reports_with_the_highest_numbers_do_not_end_the_reports_of_their_machine() {
+fn reports_with_highest_numbers_do_not_block_later_reports() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (conn, _) = world.arrive(&id, &machine(1));

@@ -38,7 +38,7 @@ fn beat(world: &mut World, conn: Conn, stage: Stage, joined: bool) -> Vec<Effect
 }
 
 #[test]
-fn a_join_is_over_when_its_node_stays_and_keeps_what_went_wrong_and_when_nothing_was_heard() {
+fn join_ends_when_node_stays_and_keeps_errors_and_silences() {
     let mut world = World::new();
     world.plans(&[]);
     let id = world.known(&machine(1));
@@ -92,7 +92,7 @@ fn each_join_has_one_end() {
 }
 
 #[test]
-fn a_machine_that_lost_its_node_joins_again_and_one_that_is_not_ready_or_began_anew_does_not() {
+fn lost_node_starts_new_join_but_unready_or_rebuilt_does_not() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (conn, _) = world.arrive(&id, &machine(1));
@@ -104,7 +104,7 @@ fn a_machine_that_lost_its_node_joins_again_and_one_that_is_not_ready_or_began_a
     staged(&mut world, conn, Stage::Register, StageStep::Entered, Some("NOT_REGISTERED"));
     assert_eq!(overs(&beat(&mut world, conn, Stage::Stay, true)).len(), 1);
     let invitation = world.invite(|wish| {
-        super::world::ANEW(wish);
+        super::world::REBUILT(wish);
         wish.reimage = Some(crate::registry::Reimage::AtOnce);
     });
     let reply = world.enrol(&invitation, &super::world::Claimed { key: machine(9).key, ..machine(1) });

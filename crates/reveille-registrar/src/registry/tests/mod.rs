@@ -2,7 +2,6 @@
 //! same.
 
 mod admission;
-mod anew;
 mod answers;
 mod claims;
 mod conflicts;
@@ -12,5 +11,6 @@ mod given;
 mod joins;
 mod names;
 mod people;
+mod rebuilt;
 mod tokens;
 mod world;

@@ -14,7 +14,7 @@ fn called(name: &str) -> Claimed {
 }
 
 #[test]
-fn a_machine_without_an_instance_id_is_not_called_by_the_id_of_an_instance() {
+fn machine_without_instance_id_cannot_be_named_as_an_instance() {
     let ids = [
         "0f3a9c1e-8d2b-4c5d-9e6f-7a8b9c0d1e2f",
         "0F3A9C1E-8D2B-4C5D-9E6F-7A8B9C0D1E2F",
@@ -42,7 +42,7 @@ fn a_machine_without_an_instance_id_is_not_called_by_the_id_of_an_instance() {
 }
 
 #[test]
-fn the_id_of_a_machine_is_the_name_of_no_node_in_another_roster_either() {
+fn machine_id_cannot_be_node_name_in_another_roster() {
     let mut world = World::new();
     world.known(&machine(1));
     for name in ["i-1", MID[1], UUID[1]] {
@@ -72,7 +72,7 @@ fn told_of(answers_at: &str, from_the_start: bool) -> Option<String> {
 }
 
 #[test]
-fn nobody_is_told_of_a_peer_at_an_address_that_no_peer_has() {
+fn peer_with_impossible_address_is_not_passed_on() {
     let none_of_a_peer = [
         "169.254.169.254:80",
         "[fe80::1]:9465",

@@ -33,7 +33,7 @@ fn denied(reply: Reply) -> String {
 }
 
 #[test]
-fn a_machine_that_was_removed_is_found_by_each_name_that_it_was_removed_by() {
+fn removed_machine_is_found_by_each_of_its_names() {
     for name in ["record", "i-1", MID[1], UUID[1], "W-1"] {
         let mut world = World::new();
         let id = world.known(&machine(1));
@@ -46,7 +46,7 @@ fn a_machine_that_was_removed_is_found_by_each_name_that_it_was_removed_by() {
 }
 
 #[test]
-fn a_name_that_nobody_has_says_which_names_are_taken_and_one_of_several_lists_their_records() {
+fn unknown_name_is_explained_and_ambiguous_name_lists_records() {
     let mut world = World::new();
     let unknown =
         "No machine is known as \"w-99\". Use its record (m-...), instance id, machine id or Node name";
@@ -73,7 +73,7 @@ fn a_name_that_nobody_has_says_which_names_are_taken_and_one_of_several_lists_th
 }
 
 #[test]
-fn whoever_took_its_place_is_named_to_the_person_who_wants_the_first_one_back() {
+fn readmission_refusal_names_machine_that_took_the_place() {
     let mut world = World::new();
     let first = world.known(&machine(1));
     remove(&mut world, "w-1", Some(Removal::Machine));
@@ -85,7 +85,7 @@ fn whoever_took_its_place_is_named_to_the_person_who_wants_the_first_one_back() 
 }
 
 #[test]
-fn an_invitation_that_was_taken_back_opens_nothing_more_and_stays_so_over_a_restart() {
+fn revoked_invitation_stays_revoked_after_restart() {
     let mut world = World::new();
     let id = world.invite(|wish| wish.uses = 3);
     let first = certified(world.enrol(&id, &machine(1)));
@@ -109,11 +109,11 @@ fn an_invitation_that_was_taken_back_opens_nothing_more_and_stays_so_over_a_rest
     }
     let (conn, effects) = world.arrive(&first, &machine(1));
     assert_eq!(closed(&effects, conn), None, "who was let in stays");
-    assert!(denied(revoke(&mut world, &InvitationId::new("nobody"))).contains("--list"));
+    assert!(denied(revoke(&mut world, &InvitationId::new("none"))).contains("--list"));
 }
 
 #[test]
-fn a_removed_machine_is_let_in_by_no_invitation_that_does_not_name_it_whatever_key_it_has() {
+fn removed_machine_needs_invitation_that_names_it() {
     let shares: [(&str, fn(&mut Claimed)); 4] = [
         ("instance id", |who| who.identity.instance_id = machine(1).identity.instance_id),
         ("machine id", |who| who.identity.machine_id = Some(MID[1].to_uppercase().as_str().into())),
@@ -147,7 +147,7 @@ fn a_removed_machine_is_let_in_by_no_invitation_that_does_not_name_it_whatever_k
 }
 
 #[test]
-fn a_machine_that_was_taken_back_needs_no_invitation_and_a_new_one_may_have_a_removed_ones_name() {
+fn readmitted_machine_needs_no_invitation_and_its_name_was_free() {
     let mut world = World::new();
     let first = world.known(&machine(1));
     remove(&mut world, "w-1", Some(Removal::Machine));
@@ -162,31 +162,31 @@ fn a_machine_that_was_taken_back_needs_no_invitation_and_a_new_one_may_have_a_re
 }
 
 #[test]
-fn a_removed_machine_does_not_come_back_as_a_part_of_one_that_is_made_anew() {
+fn rebuilt_machine_cannot_carry_id_of_removed_machine() {
     let mut world = World::new();
     world.known(&machine(1));
     world.known(&machine(2));
     remove(&mut world, "w-2", Some(Removal::Machine));
-    let mut anew = machine(1);
-    anew.key = KeyHash([9; 32]);
-    anew.identity.machine_id = machine(2).identity.machine_id;
+    let mut rebuilt = machine(1);
+    rebuilt.key = KeyHash([9; 32]);
+    rebuilt.identity.machine_id = machine(2).identity.machine_id;
     let id = world.invite(|wish| {
-        ANEW(wish);
+        REBUILT(wish);
         wish.reimage = Some(crate::registry::Reimage::AtOnce);
     });
-    assert_eq!(refused(world.enrol(&id, &anew)), "MACHINE_REMOVED");
+    assert_eq!(refused(world.enrol(&id, &rebuilt)), "MACHINE_REMOVED");
 }
 
 #[test]
-fn whoever_is_made_anew_too_early_is_told_to_wait_and_may_come_as_often_as_it_likes() {
+fn early_rebuilt_machine_is_told_to_wait_and_may_retry_often() {
     let mut world = World::new();
     let first = world.known(&machine(1));
-    let id = world.invite(ANEW);
-    let mut anew = machine(1);
-    anew.key = KeyHash([9; 32]);
+    let id = world.invite(REBUILT);
+    let mut rebuilt = machine(1);
+    rebuilt.key = KeyHash([9; 32]);
     for passed_s in 1..=20 {
         world.now = world.now + Span::from_s(1);
-        let Reply::Refused(refused) = world.enrol(&id, &anew) else { panic!("let in") };
+        let Reply::Refused(refused) = world.enrol(&id, &rebuilt) else { panic!("let in") };
         assert_eq!(refused.reason.code(), "IDENTITY_CONFLICT");
         assert!(refused.says.contains("invitation is right"), "{refused}");
         assert!(refused.says.contains(&format!("heard {} ago", Span::from_s(passed_s))), "{refused}");
@@ -194,10 +194,10 @@ fn whoever_is_made_anew_too_early_is_told_to_wait_and_may_come_as_often_as_it_li
         assert_eq!(refused.retry_after_s, Some(60));
     }
     world.pass(Span::from_s(570));
-    let Reply::Refused(refused) = world.enrol(&id, &anew) else { panic!("let in") };
+    let Reply::Refused(refused) = world.enrol(&id, &rebuilt) else { panic!("let in") };
     assert_eq!(refused.retry_after_s, Some(10), "and when to come again");
     world.pass(Span::from_s(10));
-    assert_eq!(certified(world.enrol(&id, &anew)), first);
+    assert_eq!(certified(world.enrol(&id, &rebuilt)), first);
 }
 
 #[test]

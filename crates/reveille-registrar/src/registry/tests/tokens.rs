@@ -10,7 +10,7 @@ use super::world::*;
 use crate::registry::{Conn, Event, MachineId};
 
 #[test]
-fn a_token_is_made_when_it_is_needed_renewed_while_it_waits_and_dropped_when_the_node_is_there() {
+fn token_is_made_on_need_renewed_in_wait_and_dropped_after_join() {
     let mut world = World::new();
     world.plans(&[]);
     let id = world.known(&machine(1));
@@ -40,7 +40,7 @@ fn a_token_is_made_when_it_is_needed_renewed_while_it_waits_and_dropped_when_the
 }
 
 #[test]
-fn a_machine_whose_node_is_there_gets_no_token_and_one_that_lost_it_does() {
+fn machine_with_node_gets_no_token_and_machine_without_it_does() {
     let mut world = World::new();
     world.plans(&[]);
     let id = world.known(&machine(1));
@@ -58,7 +58,7 @@ fn a_machine_whose_node_is_there_gets_no_token_and_one_that_lost_it_does() {
 }
 
 #[test]
-fn a_token_that_cannot_be_made_is_tried_again_later_and_the_machine_is_told_why() {
+fn failed_token_is_retried_later_and_machine_is_told_why() {
     let mut world = World::new();
     world.plans(&[]);
     let id = world.known(&machine(1));
@@ -117,7 +117,7 @@ fn attempts_that_made_no_token_do_not_use_up_the_days_tokens() {
 }
 
 #[test]
-fn a_machine_whose_tokens_of_the_day_are_used_up_is_told_so_when_its_last_one_ends() {
+fn machine_with_used_up_daily_tokens_is_told_once_at_expiry() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     let most = world.registry.settings().tokens_a_day;
@@ -172,7 +172,7 @@ fn a_token_that_comes_late_is_one() {
 }
 
 #[test]
-fn a_machine_that_comes_and_goes_while_tokens_are_made_leaves_none_behind_and_gets_no_more_than_a_days() {
+fn flapping_machine_leaves_no_token_and_stays_in_daily_limit() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     let (mut asked, mut dropped) = (1, 0);
@@ -193,7 +193,7 @@ fn beat(joined: bool) -> AgentFrame {
 }
 
 #[test]
-fn a_pause_after_a_token_that_failed_is_as_long_for_whoever_says_that_it_joined() {
+fn pause_after_failed_token_is_not_shortened_by_joined_reports() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     let fail = |world: &mut World| {
@@ -216,7 +216,7 @@ fn a_pause_after_a_token_that_failed_is_as_long_for_whoever_says_that_it_joined(
 
 /// The machine says that it joined while its token is being made, so the failure comes when no machine waits.
 #[test]
-fn an_attempt_that_failed_when_nobody_waited_is_followed_by_a_pause_too() {
+fn token_failure_while_no_machine_waits_is_followed_by_pause() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     world.say(conn, beat(true));
@@ -227,7 +227,7 @@ fn an_attempt_that_failed_when_nobody_waited_is_followed_by_a_pause_too() {
 }
 
 #[test]
-fn a_token_that_comes_late_is_taken_away_where_its_machine_joined_meanwhile() {
+fn late_token_is_deleted_if_machine_joined_meanwhile() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     world.say(conn, BEAT);
@@ -239,7 +239,7 @@ fn a_token_that_comes_late_is_taken_away_where_its_machine_joined_meanwhile() {
 }
 
 #[test]
-fn no_token_is_made_beside_one_that_is_on_its_way_however_often_its_machine_says_that_it_joined() {
+fn no_second_token_is_made_while_first_is_pending() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     let mut asked = 0;
@@ -257,7 +257,7 @@ fn no_token_is_made_beside_one_that_is_on_its_way_however_often_its_machine_says
 }
 
 #[test]
-fn a_token_that_is_given_up_when_nobody_wants_it_is_taken_away_when_it_comes() {
+fn unwanted_token_that_was_given_up_is_deleted_on_arrival() {
     let mut world = World::new();
     let (id, conn) = waiting(&mut world);
     world.say(conn, beat(true));

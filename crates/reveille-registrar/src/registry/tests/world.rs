@@ -295,7 +295,7 @@ pub(super) fn told(effects: &[Effect]) -> Vec<&What> {
     heard
 }
 
-pub(super) const ANEW: fn(&mut Wish) = |wish| {
+pub(super) const REBUILT: fn(&mut Wish) = |wish| {
     wish.machine = Some("i-1".into());
     wish.reimage = Some(Reimage::WhenSilent);
 };

@@ -84,7 +84,7 @@ fn told(onlooker: &Onlooker) -> Vec<(&str, Kind, Stood, Afterwards)> {
 }
 
 #[test]
-fn a_machine_that_comes_back_by_itself_is_told_as_one_that_would_have_been_deleted_needlessly() {
+fn machine_that_recovers_alone_is_reported_as_needless_deletion() {
     let mut onlooker = began(Policy::MachineHealthCheck);
     onlooker.play(min(1), &applied(3, Ready::Unknown));
     ticks(&mut onlooker, 2..30);
@@ -118,7 +118,7 @@ fn an_empty_node_list_makes_flight_control_delete_everybody() {
 }
 
 #[test]
-fn nothing_is_said_before_every_source_was_read_and_nothing_while_one_fails() {
+fn onlooker_reports_nothing_while_a_source_is_unread_or_failing() {
     let mut onlooker = Onlooker::new(Policy::FlightControl, roster());
     onlooker.play(min(0), &listed(0..10));
     ticks(&mut onlooker, 1..60);

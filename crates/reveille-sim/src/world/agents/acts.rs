@@ -53,7 +53,7 @@ impl World {
 
     fn give_token(&mut self, id: &InstanceId) -> Outcome {
         if self.layout.agents.no_tokens || !self.reaches_api(id) {
-            return Outcome::Failed("nobody gives out bootstrap tokens".into());
+            return Outcome::Failed("no component gives out bootstrap tokens".into());
         }
         if let Some(agent) = self.agents.on.get_mut(id) {
             agent.has_token = true;
@@ -182,7 +182,7 @@ impl World {
         } else {
             format!("the join on {name} is over")
         });
-        self.find_anew(id, |machine| machine.joining = joining);
+        self.change_machine(id, |machine| machine.joining = joining);
     }
 
     /// The other members of the control plane keep their quorum without it, or do not.
@@ -190,10 +190,10 @@ impl World {
         let name = self.name_of(id);
         let word = if spare { "can spare" } else { "needs" };
         self.tell(format!("the control plane {word} {name}"));
-        self.find_anew(id, |machine| machine.role = Role::ControlPlane { spare });
+        self.change_machine(id, |machine| machine.role = Role::ControlPlane { spare });
     }
 
-    fn find_anew(&mut self, id: &InstanceId, change: impl FnOnce(&mut reveille_agent::model::Machine)) {
+    fn change_machine(&mut self, id: &InstanceId, change: impl FnOnce(&mut reveille_agent::model::Machine)) {
         let Some(agent) = self.agents.on.get_mut(id) else { return };
         change(&mut agent.machine);
         let found = agent.machine.clone();

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn no_setting_of_a_plan_says_where_the_programs_of_an_agent_come_from() {
+    fn plan_setting_for_the_agents_image_registry_is_refused() {
         for distribution in [Distribution::Rke2, Distribution::K3s] {
             for key in ["system-default-registry", "system-default-registry+", "private-registry"] {
                 assert!(config(0, distribution, &format!("{key}: registry.example\n")).is_err(), "{key}");
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn no_argument_of_a_kubelet_stands_behind_a_comma_and_lists_of_resources_and_signals_are_taken() {
+    fn kubelet_argument_behind_a_comma_is_refused_but_not_a_list() {
         let agent = |argument: &str| {
             let text = format!("kubelet-arg: [\"{argument}\"]\n");
             config(0, Distribution::K3s, &text).is_ok()

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_of_a_plan_name_plugins_that_start_no_program_and_write_nowhere_else() {
+    fn plan_network_with_plugin_that_runs_programs_is_refused() {
         let path = "/etc/cni/net.d/10-pods.conflist";
         let list = |plugin: &str| {
             format!(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn no_setting_of_a_plan_leads_out_of_its_part_however_it_is_written() {
+    fn plan_sysctl_outside_its_part_is_refused_in_every_spelling() {
         for key in [
             "net.bridge.bridge-nf-call-iptables",
             "net/bridge/bridge-nf-call-ip6tables",

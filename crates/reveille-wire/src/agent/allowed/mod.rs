@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_file_of_a_plan_speaks_for_the_node_or_beside_its_configuration() {
+    fn plan_file_that_speaks_for_the_node_is_refused() {
         for path in [
             "/etc/kubernetes/manifests/x.yaml",
             "/etc/kubernetes/pki/ca.crt",
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_of_a_plan_says_with_what_a_kubelet_runs_or_as_whom_a_person_speaks() {
+    fn plan_file_for_kubelet_programs_or_credentials_is_refused() {
         for path in [
             // Arguments: Kubespray's unit reads the first, Fedora's and openSUSE's the next two, OpenShift's the fourth.
             "/etc/kubernetes/kubelet.env",

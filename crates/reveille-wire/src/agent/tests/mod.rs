@@ -47,7 +47,7 @@ fn reasons() -> Vec<Reason> {
 }
 
 #[test]
-fn every_reason_has_its_code_a_sentence_something_to_do_and_comes_back_the_same() {
+fn every_reason_has_code_sentence_and_advice_and_round_trips() {
     for reason in reasons() {
         let refused = Refused::from(reason.clone());
         assert!(!refused.says.is_empty() && !refused.next.is_empty(), "{}", reason.code());
@@ -112,7 +112,7 @@ fn what_would_be_half_obeyed_is_refused_instead() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_and_nothing_that_was_sent_is_quoted() {
+fn too_long_input_is_refused_without_quoting_it() {
     let canary = "kuckuck";
     let long = format!(r#"{{"boot_id":"{}"}}"#, canary.repeat(100));
     let cases = [
@@ -135,7 +135,7 @@ fn what_is_too_long_is_refused_and_nothing_that_was_sent_is_quoted() {
 }
 
 #[test]
-fn a_frame_of_far_more_values_than_any_has_is_refused_before_one_is_made() {
+fn frame_with_over_16384_values_is_refused_before_any_is_built() {
     let frame = |behind: &str| format!("{{\"n\":1,\"t\":\"ack\",\"up_to\":1,\"x\":{behind}}}");
     let read =
         |text: &str| super::read::<Numbered<ServerFrame>>(text.as_bytes(), super::SERVER_FRAME_BYTES_MAX);
@@ -168,7 +168,7 @@ fn a_word_is_one_line_and_nothing_in_it_turns_or_hides_text() {
 }
 
 #[test]
-fn a_token_shows_itself_to_nobody_but_the_wire() {
+fn token_is_hidden_in_debug_and_written_to_the_wire() {
     let token = ServerFrame::Token(Token { token: Secret::new("abcdef.0123"), ttl_s: 900 });
     assert!(!format!("{token:?}").contains("abcdef"));
     assert_eq!(serde_json::to_value(&token).unwrap()["token"], "abcdef.0123");
@@ -247,7 +247,7 @@ fn one_id_in_another_spelling_is_the_same_id() {
 }
 
 #[test]
-fn an_identity_that_nobody_gave_names_nobody() {
+fn placeholder_system_uuid_identifies_no_machine() {
     let of = |uuid: &str| Identity { system_uuid: Some(uuid.into()), ..identity("m", "b") };
     let junk = of("00000000-0000-0000-0000-000000000000");
     assert_eq!(junk.part(Part::SystemUuid), None);

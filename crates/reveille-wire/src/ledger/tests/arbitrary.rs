@@ -312,12 +312,12 @@ prop_compose! {
 
 prop_compose! {
     fn intended()(
-        at in at(), intent in any::<u64>(), incident in any::<u64>(), rung in any::<u8>(), fence in any::<u64>(),
+        at in at(), intent in any::<u64>(), incident in any::<u64>(), repair_step in any::<u8>(), fence in any::<u64>(),
         call in call(), before in option::of(before()),
         domain in option::of(domain()),
     ) -> Record {
         let (intent, incident, fence) = (IntentId(intent), IncidentId(incident), Fence(fence));
-        Record::Intended { at, intent, incident, rung, fence, call, before, domain }
+        Record::Intended { at, intent, incident, repair_step, fence, call, before, domain }
     }
 }
 
@@ -459,10 +459,10 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             incident,
             findings
         }),
-        (incident(), attempt(), any::<u8>()).prop_map(|(incident, attempt, rung)| Record::Tried {
+        (incident(), attempt(), any::<u8>()).prop_map(|(incident, attempt, repair_step)| Record::Tried {
             incident,
             attempt,
-            rung
+            repair_step
         }),
         (
             incident(),
@@ -473,11 +473,11 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             vec(intent(), 0..3),
             (option::of(place()), option::of(at()), option::of(at()))
         )
-            .prop_map(|(incident, rung, tries, not_before, unconfirmed, lapsed, kept)| {
+            .prop_map(|(incident, repair_step, tries, not_before, unconfirmed, lapsed, kept)| {
                 let (place, late_since, outlasted) = kept;
                 Record::CarriedOver {
                     incident,
-                    rung,
+                    repair_step,
                     tries,
                     not_before,
                     unconfirmed,

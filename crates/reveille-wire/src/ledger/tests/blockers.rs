@@ -48,7 +48,7 @@ fn blocks(x: &Arc<str>, n: u32, span: Span) -> Vec<Blocker> {
         ZoneDark { zone: zone.clone(), machines: n },
         FleetDark { silent: n, total: n },
         MostAway { away: n, total: n },
-        Breaker { scope: x.clone(), amiss: n, total: n, tolerated: n },
+        Breaker { scope: x.clone(), unhealthy: n, total: n, tolerated: n },
         recovering(Scope::Pool(pool.clone())),
         recovering(Scope::Zone(CloudName::new(x.clone()), zone)),
         recovering(Scope::Roster),

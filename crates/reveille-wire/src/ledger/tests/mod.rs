@@ -59,7 +59,7 @@ fn fields_that_an_older_line_lacks_have_a_defined_meaning() {
             "against: []",
         ),
         (
-            r#""t":"intended","intent":1,"incident":1,"rung":0,"fence":1,"call":{"do":"drop-rule","cloud":"os","group":"g","rule":"r"}"#,
+            r#""t":"intended","intent":1,"incident":1,"repairStep":0,"fence":1,"call":{"do":"drop-rule","cloud":"os","group":"g","rule":"r"}"#,
             "before: None",
         ),
     ];
@@ -131,12 +131,12 @@ fn lines_that_are_not_ours_are_refused_by_name() {
             "unknown variant `RV999`",
         ),
         (
-            json!({"v": 3, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
+            json!({"v": 3, "t": "intended", "at": 0, "intent": 1, "incident": 1, "repairStep": 0, "fence": 1,
                 "call": {"do": "explode", "cloud": "os"}}),
             "unknown variant `explode`",
         ),
         (
-            json!({"v": 3, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
+            json!({"v": 3, "t": "intended", "at": 0, "intent": 1, "incident": 1, "repairStep": 0, "fence": 1,
                 "call": {"do": "add-rules", "cloud": "os", "group": "g", "rules": [
                     {"direction": "ingress", "family": "v4", "protocol": "carrier-pigeon", "remote": "any"}]}}),
             "there is no protocol \"carrier-pigeon\"",

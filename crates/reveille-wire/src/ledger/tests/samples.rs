@@ -253,7 +253,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
             at: AT,
             pools: vec![PoolName::from("workers")],
             until: AT,
-            what: text("somebody deleted instance 7f3a"),
+            what: text("a client deleted instance 7f3a"),
             rollout: false,
             since: None,
             images: Vec::new(),
@@ -309,7 +309,7 @@ fn intended(incident: IncidentId, intent: IntentId, fence: Fence) -> impl Iterat
             zone: Some(ZoneName::from("nova-a")),
             kind: FaultKind::NotReady,
         });
-        Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before, domain }
+        Record::Intended { at: AT, intent, incident, repair_step: 1, fence, call, before, domain }
     })
 }
 
@@ -322,11 +322,11 @@ fn tried(incident: IncidentId, intent: IntentId) -> Vec<Record> {
     records.extend(endings.map(|ending| Record::Tried {
         incident,
         attempt: Attempt { ending: Some(ending), ..bare.clone() },
-        rung: 2,
+        repair_step: 2,
     }));
     let readback = Some(Readback { at: AT, held: false, text: text("still silent") });
     let read = Attempt { readback, seen: true, ..bare.clone() };
-    records.extend([bare, read].map(|attempt| Record::Tried { incident, attempt, rung: 2 }));
+    records.extend([bare, read].map(|attempt| Record::Tried { incident, attempt, repair_step: 2 }));
     records
 }
 
@@ -335,7 +335,7 @@ fn carried_over(incident: IncidentId, intent: IntentId) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::new();
     records.extend([None, Some(AT)].map(|not_before| Record::CarriedOver {
         incident,
-        rung: 1,
+        repair_step: 1,
         tries: 3,
         not_before,
         unconfirmed: None,
@@ -346,7 +346,7 @@ fn carried_over(incident: IncidentId, intent: IntentId) -> Vec<Record> {
     }));
     records.push(Record::CarriedOver {
         incident,
-        rung: 1,
+        repair_step: 1,
         tries: 0,
         not_before: Some(AT),
         unconfirmed: Some(ActionMark::Launch(text("2026-10-19T09:00:00Z"))),
@@ -386,7 +386,7 @@ pub(super) fn every_kind() -> Vec<Record> {
     records.extend(dropped);
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });
-    records.push(Record::GivenUp { at: AT, incident, why: text("every rung was tried") });
+    records.push(Record::GivenUp { at: AT, incident, why: text("every repair step was tried") });
     records.extend([Some(incident), None].map(|incident| Record::Asked {
         at: AT,
         machine: machine(),
@@ -442,7 +442,7 @@ fn stands_still() -> Vec<Record> {
     let place = |domain| Some(Place { domain, settled: AT, until: AT });
     let stands = Record::CarriedOver {
         incident: IncidentId(7),
-        rung: 0,
+        repair_step: 0,
         tries: 0,
         not_before: Some(AT),
         unconfirmed: None,

@@ -39,9 +39,9 @@ pub(crate) fn diagnose(context: &Context, args: &Diagnose) -> Result<Answer, Fai
     }
     let report = report::Report::of(judge(&reader), &inputs);
     let exit = match (report.findings.is_empty(), report.unknown.is_some()) {
-        (false, _) => Exit::SomebodyAbsent,
+        (false, _) => Exit::Problems,
         (true, true) => Exit::CannotTell,
-        (true, false) => Exit::AllAnswer,
+        (true, false) => Exit::NoProblem,
     };
     let text = context.print_own(&report, || page::page(&report, &context.paper))?;
     Ok(Answer { text, exit })

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_why_shows_the_record_of_its_machine_under_whatever_name_and_of_no_other() {
+    fn why_shows_records_of_its_machine_by_any_name_and_no_other() {
         let beside =
             Beside { troubles: vec![named(&["w-3", "host-3"]), named(&["w-33"])], ..Beside::default() };
         for (name, node, expected) in

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!  roster: spec.rancher ─▶ clients ─▶ look ─▶ propose ─▶ page            (nothing is changed)
-//!  --yes ─▶ the roster's lock, the repair ledger ─▶ Ladder: look, record, do … ─▶ how it ended
+//!  --yes ─▶ the roster's lock, the repair ledger ─▶ Escalation: look, record, do … ─▶ how it ended
 //! ```
 //!
-//! The ladder decides; this module has its files, its clock and its clients. A controller of the same roster holds the
+//! The escalation decides; this module has its files, its clock and its clients. A controller of the same roster holds the
 //! same lock, so that only one of the two acts; pauses of the roster block this command too. A repair that did not end
 //! continues from its ledger.
 
@@ -24,7 +24,7 @@ use reveille_rancher::repair::etcd::{members, remove};
 use reveille_rancher::repair::hands::{Keep, perform, see};
 use reveille_rancher::repair::sight::Sight;
 use reveille_rancher::repair::{
-    Act, Closing, Effect, End, Event, HAND_OVER, Ladder, Line, Order, Outcome, Pace, Path, propose,
+    Act, Closing, Effect, End, Escalation, Event, HAND_OVER, Line, Order, Outcome, Pace, Path, propose,
 };
 use reveille_record::{Config, Holder, Ledger, OpenError};
 use reveille_wire::report::{RancherDifferenceReport, RancherRepairReport, Report};
@@ -259,7 +259,7 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
     })?;
     let (began, wall) = (Instant::now(), clock::wall());
     let now = || wall + Span::from(began.elapsed());
-    let (mut ladder, effects) = Ladder::begin(site.order.clone(), site.pace, lines, wall);
+    let (mut escalation, effects) = Escalation::begin(site.order.clone(), site.pace, lines, wall);
     let mut effects: VecDeque<Effect> = effects.into();
     let mut wake = wall;
     loop {
@@ -290,7 +290,7 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
                 Event::Tick
             }
         };
-        effects.extend(ladder.step(now(), event));
+        effects.extend(escalation.step(now(), event));
     }
 }
 
@@ -337,23 +337,23 @@ fn ended(end: &End, order: &Order) -> Answer {
     let node = &order.node;
     let (text, exit) = match end {
         End::Closed(Closing::HandedOver) => {
-            (format!("{node}: Node and records are gone.\nnext: {HAND_OVER}\n"), Exit::AllAnswer)
+            (format!("{node}: Node and records are gone.\nnext: {HAND_OVER}\n"), Exit::NoProblem)
         }
         End::Closed(Closing::Mended) => {
-            (format!("{node}: its record is whole, and its plan came.\n"), Exit::AllAnswer)
+            (format!("{node}: its record is whole, and its plan came.\n"), Exit::NoProblem)
         }
         End::Closed(Closing::PutBack) => (
             format!("{node}: it went wrong, and its record is as it was. A person has to look.\n"),
-            Exit::SomebodyAbsent,
+            Exit::Problems,
         ),
-        End::Closed(Closing::Abandoned) => (format!("{node}: a person gave it up.\n"), Exit::AllAnswer),
+        End::Closed(Closing::Abandoned) => (format!("{node}: a person gave it up.\n"), Exit::NoProblem),
         End::Stopped { why, changed } => {
             let so = if *changed {
                 "What was done stays; the same command goes on from what it finds"
             } else {
                 "Nothing was changed"
             };
-            (format!("{node}: stopped: {why}. {so}.\n"), Exit::SomebodyAbsent)
+            (format!("{node}: stopped: {why}. {so}.\n"), Exit::Problems)
         }
     };
     Answer { text, exit }

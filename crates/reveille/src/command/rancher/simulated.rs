@@ -71,7 +71,7 @@ pub(crate) fn simulate(context: &Context, args: &Simulate, first: u64) -> Result
             report.course = Some(course(seed, &plan, &outcome));
         }
     }
-    let exit = if report.broken.is_empty() { Exit::AllAnswer } else { Exit::SomebodyAbsent };
+    let exit = if report.broken.is_empty() { Exit::NoProblem } else { Exit::Problems };
     let text = context.print_own(&report, || page(context, &report))?;
     Ok(Answer { text, exit })
 }

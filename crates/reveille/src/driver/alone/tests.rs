@@ -244,7 +244,7 @@ fn lease_that_went_back_is_no_lease_that_was_let_go() {
 
 /// Either clock can end our own proof; another controller's silence is counted by the clock that never runs ahead.
 #[test]
-fn clock_that_was_set_ends_our_own_proof_and_nobody_elses_lease() {
+fn clock_change_ends_own_proof_but_not_the_lease_of_a_peer() {
     let start = Instant::now();
     // The table has seconds of the monotonic clock and of the wall clock; whether our proof is valid; and whether
     // another's Lease counts as abandoned.
@@ -271,7 +271,7 @@ fn clock_that_was_set_ends_our_own_proof_and_nobody_elses_lease() {
 }
 
 #[test]
-fn another_waits_longer_than_a_call_that_was_begun_at_the_last_moment_takes() {
+fn takeover_waits_longer_than_the_last_possible_call() {
     let call = Span::from_ms(i64::try_from(crate::driver::executor::CALL_WITHIN.as_millis()).unwrap());
     assert!(LEFT_AFTER >= PROVES + call + Span::from_s(30), "{LEFT_AFTER}");
 }
@@ -300,7 +300,7 @@ async fn lease_that_was_not_renewed_in_time_forbids_acting() {
 }
 
 #[tokio::test]
-async fn second_controller_of_a_roster_observes_until_the_first_lets_go() {
+async fn second_controller_of_a_roster_observes_until_release() {
     let bench = bench().await;
     let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
     let (one, two) = (first.presence(), second.presence());

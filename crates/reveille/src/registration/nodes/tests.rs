@@ -11,7 +11,7 @@ use crate::fixture;
 const UUID: &str = "0f3a9c1e-8d2b-4c5d-9e6f-7a8b9c0d1e2f";
 
 #[tokio::test]
-async fn of_a_roster_without_a_cluster_nobody_knows_its_nodes() {
+async fn nodes_of_a_roster_without_a_cluster_are_unknown() {
     let (asks, asked) = mpsc::channel(1);
     let serving = tokio::spawn(serve(asked, BTreeMap::new()));
     let (reply, said) = oneshot::channel();
@@ -43,7 +43,7 @@ fn names(nodes: &[&Arc<Node>]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn who_carries_an_id_is_found_in_any_spelling_and_as_long_as_the_watch_shows_it() {
+fn node_is_found_by_any_spelling_of_its_id_until_it_is_deleted() {
     let roll = Roll::default();
     let found = |ids: &[&str]| found(&roll, "x", ids);
     assert_eq!(found(&["i-1"]), None, "before the first list it is unknown");
@@ -60,7 +60,7 @@ fn who_carries_an_id_is_found_in_any_spelling_and_as_long_as_the_watch_shows_it(
 }
 
 #[test]
-fn a_node_is_found_by_its_name_where_a_machine_has_that_as_an_id() {
+fn node_is_found_by_name_when_a_machine_gives_it_as_an_id() {
     let roll = Roll::default();
     let (short, long) = (node("1", "i-1", UUID), node("2.example", "i-2", "uuid-2"));
     roll.heed(&ClusterFact::Synced(vec![short.clone(), long.clone()]));

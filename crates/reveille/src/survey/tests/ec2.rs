@@ -104,7 +104,7 @@ fn accepted(text: &str) -> CheckedRoster {
 }
 
 #[test]
-fn an_account_gives_a_roster_that_only_looks_and_leaves_machines_to_their_groups() {
+fn account_gives_an_observing_roster_with_pools_by_group() {
     let Proposed { proposal, unknown } = roster_on(&account(), &site(Some("prod"))).unwrap();
     let text = render(&proposal);
     let checked = accepted(&text);
@@ -160,7 +160,7 @@ fn an_account_gives_a_roster_that_only_looks_and_leaves_machines_to_their_groups
 
 /// Each case lacks what the one before has: a key of their own makes a pool of machines without a group.
 #[test]
-fn machines_that_no_group_keeps_are_a_pool_by_a_key_that_no_other_machine_has() {
+fn machines_without_a_group_form_a_pool_by_an_exclusive_key() {
     let mut survey = account();
     let mut put = |number: &str, group: Option<&str>, more: &[(&str, &str)]| {
         let instance = tagged(number, "prod", group, more);
@@ -262,7 +262,7 @@ fn an_untagged_account_gives_comments_and_the_commands_that_tag() {
 }
 
 #[test]
-fn a_node_without_a_provider_id_is_known_by_its_private_dns_name_and_one_of_elsewhere_is_told() {
+fn node_without_provider_id_is_matched_by_private_dns_name() {
     let mut survey = account();
     let hostname = |survey: &mut Survey, number: &str| {
         let instance = survey.inventory.instances.get_mut(&format!("i{number}").as_str().into()).unwrap();

@@ -100,7 +100,7 @@ fn i109_dead_next_hops_go_and_the_owner_stays() {
 
 /// What becomes of the second route to a's range, by who is at its next hop. The first, to a itself, always stays.
 #[test]
-fn a_live_duplicate_goes_only_when_every_object_says_that_it_is_wrong() {
+fn live_duplicate_route_is_stale_only_when_all_objects_agree() {
     let ours = "198.19.1.0/24>10.0.0.1";
     let two = |alive: bool, second: RouteHolder| {
         vec![RouteHolder { alive, ..node("a", "10.0.0.1", "198.19.1.0/24") }, second]
@@ -136,7 +136,7 @@ fn a_live_duplicate_goes_only_when_every_object_says_that_it_is_wrong() {
 }
 
 #[test]
-fn of_two_routes_to_the_owner_the_one_to_its_first_address_is_kept() {
+fn duplicate_route_to_first_owner_address_is_kept() {
     let owner = RouteHolder {
         addresses: vec![ip("10.0.0.2"), ip("10.0.0.1")],
         ..node("a", "10.0.0.1", "198.19.1.0/24")
@@ -174,7 +174,7 @@ fn without_a_certain_owner_live_routes_are_undecided() {
 }
 
 #[test]
-fn single_routes_are_removable_only_when_their_next_hop_is_nobody() {
+fn single_route_is_removable_only_when_its_next_hop_is_dead() {
     let table: Vec<(&str, &str, &[&str], &str)> = vec![
         ("no node's range, no port there", "198.19.9.0/24>10.0.0.9", &[], "orphaned"),
         ("no node's range, a live instance there", "198.19.9.0/24>10.0.0.9", &["10.0.0.9"], "kept"),
@@ -196,7 +196,7 @@ fn single_routes_are_removable_only_when_their_next_hop_is_nobody() {
 }
 
 #[test]
-fn every_node_with_address_and_range_gets_a_route_to_its_own_port() {
+fn every_node_with_address_and_range_gets_route_to_own_port() {
     let dual = RouteHolder {
         pod_ranges: vec![net("198.19.3.0/24"), net("fd00:3::/64")],
         addresses: vec![ip("fd01::3"), ip("172.16.0.3"), ip("10.0.0.3")],
@@ -218,7 +218,7 @@ fn every_node_with_address_and_range_gets_a_route_to_its_own_port() {
 }
 
 #[test]
-fn a_route_to_somebody_else_does_not_count_as_the_nodes_route() {
+fn route_to_another_node_does_not_count_as_the_nodes_route() {
     let report = look(&["198.19.1.0/24>10.0.0.2", "198.19.2.0/24>10.0.0.2"], &pair(), &[]);
     assert_eq!(report.missing, routes(&["198.19.1.0/24>10.0.0.1"]));
     assert_eq!(report.removable(), vec![]);
@@ -254,7 +254,7 @@ fn i110_the_outlook_counts_foreign_routes_too() {
 }
 
 #[test]
-fn adding_what_is_missing_and_removing_what_is_removable_mends_the_table() {
+fn adding_missing_and_removing_dead_routes_repairs_the_table() {
     let mut broken = router(&["198.19.1.0/24>10.0.0.9", "198.19.7.0/24>10.0.0.7", "192.168.0.0/24>10.0.0.9"]);
     let first = judged(&broken, &[net(POD_RANGE)], pair(), &BTreeSet::new());
     let removable = first.removable();

@@ -1,4 +1,4 @@
-//! The ladder: cheapest rung first, each rung verified, and an end to every row of tries.
+//! The escalation: cheapest repair step first, each repair step verified, and an end to every row of tries.
 
 use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;

@@ -24,7 +24,7 @@ impl Registry {
     /// The claim has the name and the instance of the machine before: a rebuild keeps the instance's id. The claim may
     /// leave the instance id out where the system UUID is the same; the UUID stands for the instance where no id is
     /// known.
-    pub(super) fn is_made_anew_as_itself(
+    pub(super) fn is_rebuilt_as_itself(
         &self,
         before: &MachineId,
         claim: (&Identity, &Word),
@@ -51,7 +51,7 @@ impl Registry {
     }
 
     /// The invitation allows this machine to be reimaged.
-    pub(super) fn is_to_be_anew(&self, invitation: &Invitation, machine: &MachineId) -> bool {
+    pub(super) fn is_to_be_rebuilt(&self, invitation: &Invitation, machine: &MachineId) -> bool {
         let meant = self.meant_by(invitation);
         invitation.reimage.is_some()
             && meant.is_some_and(|meant| meant.id == *machine && meant.removed.is_none())
@@ -66,8 +66,8 @@ impl Registry {
     }
 
     /// The invitation allows this machine to be reimaged now.
-    pub(super) fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
-        if !self.is_to_be_anew(invitation, machine) {
+    pub(super) fn may_be_rebuilt(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+        if !self.is_to_be_rebuilt(invitation, machine) {
             return false;
         }
         match invitation.reimage {

@@ -10,12 +10,12 @@ fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
 }
 
 /// The first machine with another disk, and this change.
-fn anew(change: impl FnOnce(&mut Claimed)) -> Claimed {
-    let mut anew = machine(1);
-    anew.key = KeyHash([9; 32]);
-    anew.identity.machine_id = Some(MID[9].into());
-    change(&mut anew);
-    anew
+fn rebuilt(change: impl FnOnce(&mut Claimed)) -> Claimed {
+    let mut rebuilt = machine(1);
+    rebuilt.key = KeyHash([9; 32]);
+    rebuilt.identity.machine_id = Some(MID[9].into());
+    change(&mut rebuilt);
+    rebuilt
 }
 
 /// The name of the case, the claim, the Nodes that match it, and the refusal.
@@ -25,50 +25,55 @@ fn cases() -> Vec<Case> {
     let theirs = || node("w-2", Some("i-2"), Some(UUID[2]));
     let as_theirs = |own: &mut Claimed| own.identity.instance_id = Some("i-2".into());
     vec![
-        ("itself", anew(|_| {}), vec![], None),
-        ("itself, and its Node of before", anew(|_| {}), vec![node("w-1", Some("i-1"), Some(UUID[1]))], None),
+        ("itself", rebuilt(|_| {}), vec![], None),
+        (
+            "itself, and its Node of before",
+            rebuilt(|_| {}),
+            vec![node("w-1", Some("i-1"), Some(UUID[1]))],
+            None,
+        ),
         (
             "whose Node has the machine id of before",
-            anew(|_| {}),
+            rebuilt(|_| {}),
             vec![node("w-1", None, Some(MID[1]))],
             None,
         ),
         (
             "whose Node carries nothing but its name",
-            anew(|_| {}),
+            rebuilt(|_| {}),
             vec![node("w-1.example", None, None)],
             None,
         ),
         (
             "on other hardware, with its instance",
-            anew(|own| own.identity.system_uuid = Some(UUID[9].into())),
+            rebuilt(|own| own.identity.system_uuid = Some(UUID[9].into())),
             vec![node("w-1", Some("i-1"), Some(UUID[1]))],
             None,
         ),
-        ("without the metadata of its cloud", anew(|own| own.identity.instance_id = None), vec![], None),
+        ("without the metadata of its cloud", rebuilt(|own| own.identity.instance_id = None), vec![], None),
         (
             "with neither instance nor UUID",
-            anew(|own| (own.identity.instance_id, own.identity.system_uuid) = (None, None)),
+            rebuilt(|own| (own.identity.instance_id, own.identity.system_uuid) = (None, None)),
             vec![],
             Some("IDENTITY_INCOMPLETE"),
         ),
-        ("another's instance", anew(as_theirs), vec![theirs()], Some("TOKEN_FOREIGN")),
-        ("another's instance without a Node", anew(as_theirs), vec![], Some("TOKEN_FOREIGN")),
+        ("another's instance", rebuilt(as_theirs), vec![theirs()], Some("TOKEN_FOREIGN")),
+        ("another's instance without a Node", rebuilt(as_theirs), vec![], Some("TOKEN_FOREIGN")),
         (
             "another name",
-            anew(|own| own.facts.hostname = "w-2".into()),
+            rebuilt(|own| own.facts.hostname = "w-2".into()),
             vec![theirs()],
             Some("TOKEN_FOREIGN"),
         ),
         (
             "another's UUID",
-            anew(|own| own.identity.system_uuid = Some(UUID[2].into())),
+            rebuilt(|own| own.identity.system_uuid = Some(UUID[2].into())),
             vec![theirs()],
             Some("IDENTITY_CONFLICT"),
         ),
         (
             "a Node of its name on another instance",
-            anew(|_| {}),
+            rebuilt(|_| {}),
             vec![node("w-1", Some("i-7"), None)],
             Some("IDENTITY_CONFLICT"),
         ),
@@ -76,13 +81,13 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_no_node_of_another() {
+fn rebuild_invitation_gives_no_other_name_instance_or_node() {
     for (case, claimed, nodes, wanted) in cases() {
         let mut world = World::new();
         world.cluster(Some(&[Role::ControlPlane]));
         let first = world.known(&machine(1));
         let id = world.invite(|wish| {
-            ANEW(wish);
+            REBUILT(wish);
             (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce));
         });
         let reply = world.enrol_beside(&id, &claimed, Some(NodeSaid::Present(nodes)));
@@ -98,7 +103,7 @@ fn whoever_may_make_one_machine_anew_takes_no_other_name_no_other_instance_and_n
 }
 
 #[test]
-fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
+fn machine_without_instance_id_is_rebuilt_on_same_hardware_only() {
     let cases =
         [(Some(UUID[1]), None), (Some(UUID[7]), Some("TOKEN_FOREIGN")), (None, Some("IDENTITY_INCOMPLETE"))];
     for (uuid, wanted) in cases {
@@ -107,7 +112,7 @@ fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
         let first = world.known(&before);
         let id =
             world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
-        let claimed = anew(|own| {
+        let claimed = rebuilt(|own| {
             (own.identity.instance_id, own.identity.system_uuid) = (None, uuid.map(Into::into));
         });
         match (wanted, world.enrol(&id, &claimed)) {
@@ -118,7 +123,7 @@ fn one_that_knows_no_instance_is_made_anew_on_its_own_hardware() {
 }
 
 #[test]
-fn a_name_in_another_roster_takes_no_invitation_from_the_machine_that_it_is_for() {
+fn same_name_in_another_roster_takes_no_invitation() {
     let mut world = World::new();
     let first = world.known(&machine(1));
     let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
@@ -127,14 +132,14 @@ fn a_name_in_another_roster_takes_no_invitation_from_the_machine_that_it_is_for(
     namesake.facts.hostname = "w-1".into();
     certified(world.enrol(&elsewhere, &namesake));
     world.restart();
-    assert_eq!(certified(world.branch().enrol(&id, &anew(|_| {}))), first);
+    assert_eq!(certified(world.branch().enrol(&id, &rebuilt(|_| {}))), first);
     // An invitation made now still means the first machine: it says the machine's roster.
     let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some("w-1".into()), Some(Reimage::AtOnce)));
-    assert_eq!(certified(world.enrol(&id, &anew(|_| {}))), first);
+    assert_eq!(certified(world.enrol(&id, &rebuilt(|_| {}))), first);
 }
 
 #[test]
-fn an_invitation_of_before_that_does_not_say_which_record_is_meant_is_for_whom_it_names() {
+fn old_invitation_without_record_is_for_the_named_machine() {
     let mut world = World::new();
     let first = world.known(&machine(1));
     let id = world.invite(|wish| (wish.machine, wish.reimage) = (Some(MID[1].into()), Some(Reimage::AtOnce)));
@@ -144,5 +149,5 @@ fn an_invitation_of_before_that_does_not_say_which_record_is_meant_is_for_whom_i
         }
     }
     world.registry = Registry::restore(Settings::default(), world.now, &world.records);
-    assert_eq!(certified(world.enrol(&id, &anew(|_| {}))), first);
+    assert_eq!(certified(world.enrol(&id, &rebuilt(|_| {}))), first);
 }

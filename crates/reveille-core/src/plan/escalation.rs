@@ -1,27 +1,27 @@
 //! Classes of repair that a roster switches, and the causes against which a step is of no use or left to a person.
 //!
-//! Static tables. [`crate::remedies::list`] says which steps (rungs) a fault escalates through; the interlock decides
+//! Static tables. [`crate::remedies::list`] says which repair steps a fault escalates through; the interlock decides
 //! whether a step may be taken *now*.
 
 use std::sync::Arc;
 
 use crate::model::cause::Cause;
 use crate::model::incident::FaultKind;
-use crate::remedies::Rung;
+use crate::remedies::RepairStep;
 
-/// Why a rung is of no use against a cause, if it is not: as the catalogue that names the cause says.
+/// Why a repair step is of no use against a cause, if it is not: as the catalogue that names the cause says.
 ///
-/// Causes that the engine concludes itself are outside of the machine's own system, and no rung is in vain for them.
-pub fn no_use(rung: Rung, cause: &Cause) -> Option<Arc<str>> {
+/// Causes that the engine concludes itself are outside of the machine's own system, and no repair step is in vain for them.
+pub fn no_use(repair_step: RepairStep, cause: &Cause) -> Option<Arc<str>> {
     let entry = cause.entry()?;
-    match rung {
-        Rung::Reboot => entry.no_reboot.clone(),
-        Rung::Replace => entry.no_replace.clone(),
+    match repair_step {
+        RepairStep::Reboot => entry.no_reboot.clone(),
+        RepairStep::Replace => entry.no_replace.clone(),
         _ => None,
     }
 }
 
-/// What the rest of the ladder is for faults that only a person can end.
+/// What the rest of the escalation is for faults that only a person can end.
 pub const fn ask(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::StuckDeleting => {

@@ -1,7 +1,8 @@
 //! The loop of both kinds of repair: look, decide, record, act, record, look again.
 //!
-//! A [`Ladder`] is made from its order and the lines of its book; a restart is the same call with the lines that are there. What
-//! it keeps beside the book (since when looks agree) starts again from nothing, so that a restart only makes it wait longer.
+//! A [`Escalation`] is made from its order and the lines of its book; a restart is the same call with the lines that are there.
+//! What it keeps beside the book (since when looks agree) starts again from nothing, so that a restart only makes it wait
+//! longer.
 //!
 //! Answers carry the number of their request: an answer that comes twice, late, or from before a restart matches no pending
 //! request.
@@ -170,7 +171,7 @@ enum Phase {
 
 /// A repair on its way.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ladder {
+pub struct Escalation {
     order: Order,
     pace: Pace,
     book: Book,
@@ -182,12 +183,12 @@ pub struct Ladder {
     told: String,
 }
 
-impl Ladder {
+impl Escalation {
     /// Begins, or goes on from what the book says. The first thing is a look, either way.
     pub fn begin(order: Order, pace: Pace, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
         let mut book = Book::with(lines);
         book.earlier = book.intents().count();
-        let mut ladder = Self {
+        let mut escalation = Self {
             order,
             pace,
             book,
@@ -198,11 +199,11 @@ impl Ladder {
             began: now,
             told: String::new(),
         };
-        if let Some(how) = ladder.book.closed().cloned() {
-            return (ladder, vec![Effect::End(End::Closed(how))]);
+        if let Some(how) = escalation.book.closed().cloned() {
+            return (escalation, vec![Effect::End(End::Closed(how))]);
         }
-        let effects = ladder.look(now);
-        (ladder, effects)
+        let effects = escalation.look(now);
+        (escalation, effects)
     }
 
     /// One event, and what follows from it.

@@ -156,7 +156,7 @@ impl State {
             let id = incident.id;
             incident.findings.clone_from(&findings);
             self.ripe.insert(key.clone());
-            self.outbox.record(Record::Diagnosed { at: now, incident: id, findings });
+            self.tell_findings(key, Record::Diagnosed { at: now, incident: id, findings });
         }
         if let Some(used_up) = counted {
             self.count_lapse(key, used_up);
@@ -164,6 +164,31 @@ impl State {
         // It has the fault: that it was well, in this process or in an earlier one, is no news for the next one any more.
         if self.incidents.get_mut(key).is_some_and(|case| case.outlasted.take().is_some()) {
             self.record_escalation(key);
+        }
+    }
+
+    /// A kubelet writes the conditions of its Node as often as it likes: of a machine whose findings change again and again the
+    /// ledger is told seldom.
+    fn tell_findings(&mut self, key: &IncidentKey, told: Record) {
+        match &key.subject {
+            Subject::Machine(machine) if !self.findings_told.may_tell(machine, self.now) => {
+                self.findings_told.put_off(machine, false);
+            }
+            _ => self.outbox.record(told),
+        }
+    }
+
+    /// Tells what is found now on machines whose findings changed too often.
+    pub(super) fn tell_findings_put_off(&mut self) {
+        for machine in self.findings_told.due(self.now) {
+            self.findings_told.take(&machine);
+            self.findings_told.may_tell(&machine, self.now);
+            let subject = Subject::Machine(machine);
+            let open = self.incidents.of(&subject);
+            let told = open.map(|case| (case.incident.id, case.incident.findings.clone()));
+            for (incident, findings) in told.collect::<Vec<_>>() {
+                self.outbox.record(Record::Diagnosed { at: self.now, incident, findings });
+            }
         }
     }
 

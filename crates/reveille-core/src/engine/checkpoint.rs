@@ -47,11 +47,13 @@ impl State {
             let successor = None;
             records.push(Record::Width { at: since, domain, width, not_before, failures, proved, successor });
         }
+        let arrived = |(pool, newcomer)| arrived(at, pool, newcomer);
+        records.extend(self.newcomers.successors_alone().map(arrived));
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
             records.push(Record::FaultSeen { at, pool, instance, fault });
         }
-        records.extend(self.newcomers.all().map(|(pool, newcomer)| arrived(at, pool, newcomer)));
+        records.extend(self.newcomers.witnesses().map(arrived));
         for (repair_step, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(repair_step.name()), requested, verified });
         }

@@ -67,6 +67,7 @@ impl State {
         self.rollouts.over(jump, self.roster.timing.rollout_quiet);
         self.pauses.over(jump);
         self.newcomers.over(jump);
+        self.alive_before = None;
         self.out_of_sight.over(jump);
         self.traces.over(jump);
         self.routes.over(jump);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
-use crate::model::time::{Span, Time};
+use crate::model::time::{ServiceTime, Span, Time};
 use crate::plan::context::Case;
 use crate::plan::others::OTHERS_HOLD;
 
@@ -20,6 +20,9 @@ use super::State;
 /// Starts of ours, each of which may have missed that others gave a machine back, hold its repair for so long at most: as long as
 /// a pool is held in which others are at work.
 const UNKNOWN_HOLD: Span = OTHERS_HOLD;
+
+/// The last listing of a process that died may have begun so long before.
+const LISTED_WITHIN: Span = Span::from_min(2);
 
 impl State {
     /// Machines that others may have had in hand in the sight of an earlier process, and when each was given back: those that
@@ -86,8 +89,15 @@ impl State {
         machines.collect()
     }
 
+    /// How long ago the process before listed the machines at the earliest.
+    fn unwatched_for(&self) -> Option<Span> {
+        self.alive_before.map(|at| self.now.since(at) + LISTED_WITHIN)
+    }
+
     /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
-    /// while no process was looking.
+    /// while no process was looking. Of one that its cloud made since the last process was alive, by the cloud's own clock, the
+    /// whole life is known, as of one that is made in sight: the next process knows that as well, if its Node is not Ready by
+    /// then. An older one was marked meanwhile.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
         let in_question: BTreeSet<InstanceId> = self
             .incidents
@@ -99,11 +109,17 @@ impl State {
             })
             .collect();
         let served = self.served_before(cloud);
+        let (unwatched, may_have_served) = (self.unwatched_for(), self.is_long_unseen());
         let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let since = view.listed_begun.zip(unwatched).map(|(begun, unwatched)| begun.earlier_by(unwatched));
         for (id, seen) in &mut view.instances {
             seen.was_ready |= served.contains(id);
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
+            let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
+            if seen.made_meanwhile && created.zip(since).is_some_and(|(created, since)| created > since) {
+                (seen.born_in_sight, seen.may_have_served) = (true, may_have_served);
+            }
         }
     }
 }

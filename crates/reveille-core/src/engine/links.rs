@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use crate::model::node::Ready;
+use crate::model::node::{Provider, Ready};
 use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
@@ -122,6 +122,10 @@ impl State {
     /// A node is gone. If it went with a sign of intent on it, its machine is not expected back.
     pub(super) fn unlink(&mut self, gone: &NodeSeen) {
         self.dirty.insert(MachineKey::Node(gone.node.name.clone()));
+        if let Provider::Instance(named) = &gone.node.provider {
+            // A client that makes Nodes with made-up ids and deletes them leaves nothing behind.
+            self.clouds.values_mut().for_each(|view| view.forget_reads_of_unknown(named));
+        }
         let Some((cloud, instance)) = self.stood_for(gone) else { return self.remember_early(gone) };
         if let Some(link) = &gone.link {
             self.detach(link, &gone.node.name);
@@ -160,6 +164,7 @@ impl State {
         // The ledger takes it for one that joins still.
         let is_told_unready = comes_new && seen.joined.is_some();
         let is_first = ready && !seen.was_ready && (seen.born_in_sight || seen.made_meanwhile);
+        let is_made_meanwhile = seen.made_meanwhile;
         let arrival = seen.pool().filter(|_| is_first).cloned();
         seen.was_ready |= ready;
         // A second Node that names the machine and does not answer is not its coming back.
@@ -170,14 +175,18 @@ impl State {
             was_away |= seen.left.take().is_some();
             seen.joined_uid = Some(node.node.uid.clone());
         }
-        let joined_before = seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready);
+        // It goes on under the name that it joined as while that Node is its own and Ready: two that change in turn were told of
+        // a thousand times in twenty seconds.
+        let serves_as = seen.joined.as_ref().filter(|joined| self.cluster.serves(joined, &machine));
+        let joined_before =
+            seen.joined.as_ref() == Some(name) || serves_as.is_some() || (seen.joined.is_some() && !ready);
         let pool = seen.pool().cloned();
         if !joined_before {
             seen.joined = Some(name.clone());
         }
         if let Some(pool) = arrival {
             // Of one that was made while no process ran only this is known: it is no successor of what this one replaces.
-            let after = if comes_new { self.numbers.intent } else { self.inherited };
+            let after = if is_made_meanwhile { self.inherited } else { self.numbers.intent };
             self.note_newcomer(pool, machine.clone(), after);
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.

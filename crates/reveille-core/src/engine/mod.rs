@@ -147,6 +147,10 @@ pub struct State {
     requests: Requests,
     /// How often the ledger was told of the signs on each machine.
     signs_told: ToldSeldom,
+    /// The same for pauses, locks and marks that begin or end.
+    holds_told: ToldSeldom,
+    /// The same for what is found on machines.
+    findings_told: ToldSeldom,
     rollouts: Rollouts,
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
@@ -188,6 +192,8 @@ pub struct State {
     newly_joined: Vec<Joined>,
     /// The last intent of an earlier process.
     inherited: IntentId,
+    /// When the process before was alive last, by a clock that has not jumped since.
+    alive_before: Option<Time>,
     outbox: Outbox,
 }
 
@@ -224,6 +230,8 @@ impl State {
             own_users: BTreeMap::new(),
             requests: Requests::default(),
             signs_told: ToldSeldom::default(),
+            holds_told: ToldSeldom::default(),
+            findings_told: ToldSeldom::default(),
             rollouts: Rollouts::default(),
             asked_in_full: BTreeMap::new(),
             freezes: Freezes::default(),
@@ -252,6 +260,7 @@ impl State {
             reads: Reads::default(),
             newly_joined: Vec::new(),
             inherited: IntentId::default(),
+            alive_before: None,
             outbox: Outbox::default(),
         }
     }
@@ -283,6 +292,7 @@ impl State {
         self.ring_timers();
         self.review_doubted();
         self.tell_put_off();
+        self.tell_findings_put_off();
         self.hear_put_off();
         self.judge_dirty();
         self.review_projects();

@@ -72,19 +72,50 @@ pub(super) struct Newcomers {
     successors: BTreeMap<PoolName, Vec<Newcomer>>,
     /// Those that came since something was last counted against their pool: who came before says nothing of that.
     witnesses: BTreeMap<PoolName, Vec<Newcomer>>,
+    /// Witnesses of before the last deletion of their pool that was counted, while it may come to nothing.
+    aside: BTreeMap<PoolName, Vec<Newcomer>>,
 }
 
 impl Newcomers {
+    /// The pool's count of failures goes on with a deletion that may come to nothing.
+    pub(super) fn set_witnesses_aside(&mut self, pool: &PoolName) {
+        if let Some(witnesses) = self.witnesses.remove(pool) {
+            self.aside.insert(pool.clone(), witnesses);
+        }
+    }
+
+    /// Nothing was deleted, and nothing is counted: they prove what they proved before. The next process does not know them.
+    pub(super) fn bring_witnesses_back(&mut self, pool: &PoolName) {
+        for witness in self.aside.remove(pool).into_iter().flatten() {
+            push(self.witnesses.entry(pool.clone()).or_default(), witness);
+        }
+    }
+
     /// The pool's count of failures starts, or ends. Machines that joined before that prove nothing about machines that
     /// join after it.
     pub(super) fn dismiss_witnesses(&mut self, pool: &PoolName) {
         self.witnesses.remove(pool);
+        self.aside.remove(pool);
     }
 
-    /// Every newcomer that something may rest on, with its pool, for the ledger's checkpoint.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
-        let all = self.witnesses.iter().chain(&self.successors);
-        all.flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
+    /// Every newcomer that something may rest on, with its pool.
+    fn all(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+        self.successors_alone().chain(self.witnesses())
+    }
+
+    /// Those that came before something was counted against their pool. For the ledger's checkpoint: told after the count, they
+    /// would prove that it is over, and told after those that came later, they would prove other replacements.
+    pub(super) fn successors_alone(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+        let is_witness = |pool: &PoolName, one: &Newcomer| {
+            let witnesses = self.witnesses.get(pool).into_iter().flatten();
+            witnesses.into_iter().any(|witness| witness.machine == one.machine)
+        };
+        each(&self.successors).filter(move |(pool, one)| !is_witness(pool, one))
+    }
+
+    /// Those that came since.
+    pub(super) fn witnesses(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+        each(&self.witnesses)
     }
 
     /// The successor that proves this replacement: the oldest that may be it, so that an older replacement leaves the others to
@@ -107,23 +138,31 @@ impl Newcomers {
         }
     }
 
+    fn everyone(&mut self) -> impl Iterator<Item = &mut Newcomer> {
+        let Self { successors, witnesses, aside } = self;
+        [successors, witnesses, aside].into_iter().flat_map(BTreeMap::values_mut).flatten()
+    }
+
     /// Who answers, and since when.
     fn look(&mut self, now: Time, counts: &Counts) {
-        for one in self.successors.values_mut().chain(self.witnesses.values_mut()).flatten() {
+        for one in self.everyone() {
             one.well_since = counts.is_present(&one.machine).then(|| one.well_since.unwrap_or(now));
         }
     }
 
     /// Whether one answered meanwhile was not seen in a gap.
     pub(super) fn over(&mut self, jump: Jump) {
-        let Self { successors, witnesses } = self;
-        for one in successors.values_mut().chain(witnesses.values_mut()).flatten() {
+        for one in self.everyone() {
             match jump {
                 Jump::Back { .. } => jump.stands(&mut one.well_since),
                 Jump::Gap { .. } => one.well_since = None,
             }
         }
     }
+}
+
+fn each(of: &BTreeMap<PoolName, Vec<Newcomer>>) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
+    of.iter().flat_map(|(pool, all)| all.iter().map(move |one| (pool, one)))
 }
 
 fn push(newcomers: &mut Vec<Newcomer>, newcomer: Newcomer) {

@@ -229,7 +229,7 @@ impl State {
     pub(super) fn count_fault_of(&mut self, counted: &Counted) -> bool {
         let Counted { pool, instance, fault } = counted.clone();
         let new = self.book.count_fault(&pool, &instance, &fault);
-        self.newcomers.dismiss_witnesses(&pool);
+        self.newcomers.set_witnesses_aside(&pool);
         let at = self.now;
         self.outbox.record(Record::FaultSeen { at, pool, instance, fault });
         new
@@ -241,6 +241,7 @@ impl State {
         self.book.not_deleted(&operation.call);
         if let Some(counted) = &operation.counted {
             self.book.uncount_fault(counted);
+            self.newcomers.bring_witnesses_back(&counted.pool);
         }
         if outcome.never_happened() && operation.repair_step.class().is_destructive() {
             let began = match operation.phase {

@@ -36,7 +36,7 @@ impl State {
         let MachineKey::Instance(cloud, id) = self.out_of_sight.joined_as(&gone.node.name)? else {
             return None;
         };
-        may_be_of(&gone.node, id).then(|| (cloud.clone(), id.clone()))
+        (whose(&gone.node, id) != Whose::Anothers).then(|| (cloud.clone(), id.clone()))
     }
 
     pub(super) fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {
@@ -91,8 +91,16 @@ impl State {
             let is_its = |name: &&NodeName| applied.contains(name) && !self.cluster.is_anothers(name, id);
             let name = memory.node.as_ref().filter(is_its);
             let node = name.and_then(|name| self.cluster.nodes.get(name));
-            let Some(node) = node.filter(|node| may_be_of(&node.node, id)) else { continue };
+            let Some(node) = node else { continue };
             let signs = memory.signs.clone().on(&node.node);
+            let is_its = match whose(&node.node, id) {
+                Whose::Its => true,
+                Whose::Unsaid => signs.holds_more_than(&memory.signs),
+                Whose::Anothers => false,
+            };
+            if !is_its {
+                continue;
+            }
             if memory.signs != signs {
                 let before = std::mem::replace(&mut memory.signs, signs.clone());
                 changed.push((key.clone(), before, signs));
@@ -107,7 +115,10 @@ impl State {
     fn tell_signs(&mut self, key: &MachineKey, before: &Signs, signs: Signs) {
         let MachineKey::Instance(_, id) = key else { return };
         let ends = before.ends_with(&signs);
-        if !self.signs_told.may_tell(key, self.now) {
+        // Others may cordon and uncordon the Node again and again: what an operator holds and lets go of is told all the same.
+        let is_held = ends || before.paused != signs.paused;
+        let told = if is_held { &mut self.holds_told } else { &mut self.signs_told };
+        if !told.may_tell(key, self.now) {
             if ends {
                 self.pauses.note_return(id, self.now);
             }
@@ -220,13 +231,24 @@ fn is_apart(seen: &Seen) -> bool {
     seen.pool().is_none() || by_group
 }
 
-/// The Node does not say that it is another machine's. Until a cloud is listed, its Nodes are linked to no machine, and the
-/// Node of a namesake would unsay what stood on this machine's.
-fn may_be_of(node: &Node, id: &InstanceId) -> bool {
+/// What a Node says of whether it is this machine's, which had joined under its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Its,
+    /// It names no instance, and its UUID is no instance's that is meant: as on bare metal and with k3s, where both are the
+    /// hardware's. Until a cloud is listed, the Node of a namesake looks the same, and would unsay what stood on this machine's:
+    /// only what holds the machine is taken from it.
+    Unsaid,
+    Anothers,
+}
+
+fn whose(node: &Node, id: &InstanceId) -> Whose {
     let uuid = node.system_uuid.as_ref();
-    let named = match &node.provider {
-        Provider::Instance(named) => named == id,
-        _ => uuid.is_none(),
-    };
-    named || uuid == Some(id)
+    match &node.provider {
+        _ if uuid == Some(id) => Whose::Its,
+        Provider::Instance(named) if named == id => Whose::Its,
+        Provider::Instance(_) => Whose::Anothers,
+        _ if uuid.is_none() => Whose::Its,
+        _ => Whose::Unsaid,
+    }
 }

@@ -19,7 +19,7 @@ use crate::model::incident::{Asked, Incident, IncidentKey};
 use crate::model::jump::Jump;
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Counted, Operation, Phase, Tried, Width};
+use crate::plan::budget::{Counted, Operation, Phase, REPLACEMENT_FAILED, Tried, Width};
 use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::RepairStep;
@@ -210,7 +210,11 @@ impl Replay {
                 self.state.book.set_width(domain, Width { width, not_before, failures, since: at, proved });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
-                self.state.newcomers.dismiss_witnesses(&pool);
+                let newcomers = &mut self.state.newcomers;
+                match &*fault {
+                    REPLACEMENT_FAILED => newcomers.dismiss_witnesses(&pool),
+                    _ => newcomers.set_witnesses_aside(&pool),
+                }
                 if self.state.book.count_fault(&pool, &instance, &fault) {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }
@@ -357,6 +361,7 @@ impl Replay {
         state.dirty.extend(state.out_of_sight.unseen().keys().cloned());
         // The clock may have gone back since the ledger was written. This finds each trace its place, too: none has one yet.
         state.go_back_to(how.now);
+        state.alive_before = how.last_alive.filter(|last| *last <= how.now);
         state
     }
 }

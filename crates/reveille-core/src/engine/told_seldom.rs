@@ -27,6 +27,8 @@ pub(super) struct ToldSeldom {
     until: BTreeMap<MachineKey, Time>,
     /// Machines that the ledger is to be told of, and whether they were let go of meanwhile.
     put_off: BTreeMap<MachineKey, bool>,
+    /// When it was last looked for what is due, and when something is next: nothing is looked through before that.
+    looked: Option<(Time, Time)>,
 }
 
 impl ToldSeldom {
@@ -46,6 +48,7 @@ impl ToldSeldom {
     /// The ledger is told of this machine later.
     pub(super) fn put_off(&mut self, machine: &MachineKey, let_go: bool) {
         *self.put_off.entry(machine.clone()).or_default() |= let_go;
+        self.looked = None;
     }
 
     /// It is told now. Whether it was let go of by what was put off.
@@ -55,12 +58,17 @@ impl ToldSeldom {
 
     /// What was put off, of machines that may be told of by now.
     pub(super) fn due(&mut self, now: Time) -> Vec<MachineKey> {
-        let mut due: Vec<MachineKey> = self.put_off.keys().cloned().collect();
-        due.retain(|machine| {
-            let until = self.until(machine, now);
+        if self.put_off.is_empty() || self.looked.is_some_and(|(looked, next)| looked <= now && now < next) {
+            return Vec::new();
+        }
+        let (mut due, mut next) = (Vec::new(), now + TOLD_AGAIN);
+        for machine in self.put_off.keys().cloned().collect::<Vec<_>>() {
+            let until = self.until(&machine, now);
             self.until.insert(machine.clone(), until);
-            until + TOLD_AGAIN <= latest(now)
-        });
+            let at = until + TOLD_AGAIN - Span::from_ms(AT_ONCE * TOLD_AGAIN.ms);
+            if at <= now { due.push(machine) } else { next = next.min(at) }
+        }
+        self.looked = Some((now, next));
         due
     }
 

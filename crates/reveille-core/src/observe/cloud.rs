@@ -489,6 +489,13 @@ impl CloudView {
         if answered { self.unread.answered(id) } else { self.unread.note(now, id) }
     }
 
+    /// No Node names this instance any more: where no machine that is known has the id, there is nothing left to read.
+    pub fn forget_reads_of_unknown(&mut self, id: &InstanceId) {
+        if !self.instances.contains_key(id) {
+            self.unread.answered(id);
+        }
+    }
+
     /// The last reads of this id failed; `None`: the last one was answered, or it was never asked for.
     pub fn failed_reads(&self, id: &InstanceId) -> Option<Failed> {
         self.unread.of(id)

@@ -431,7 +431,8 @@ impl ClusterView {
         }
         // Until a cloud is listed, its Nodes stand for no machines: one Ready Node of a small cloud proved a list without the
         // leases of the others.
-        if !ready.is_empty() && clouds_are_listed {
+        // One that is believed because no other comes needs no proof: the doubt about the next one would last as long again.
+        if !ready.is_empty() && clouds_are_listed || lacks_too_many {
             self.leases.prove();
         }
         let is_known = |name: &NodeName| nodes.contains_key(name) || is_machine(name);
@@ -447,6 +448,12 @@ impl ClusterView {
     /// Leases are listed, and the lists cannot be true.
     pub fn is_blind_to_leases(&self, now: Time) -> bool {
         self.leases.hides_leases(now)
+    }
+
+    /// This Node is linked to this machine, and Ready.
+    pub fn serves(&self, name: &NodeName, machine: &MachineKey) -> bool {
+        let node = self.nodes.get(name).filter(|seen| !seen.lost && seen.node.ready == Ready::True);
+        node.and_then(|seen| seen.link.as_ref()).is_some_and(|link| link.machine() == *machine)
     }
 
     /// This node stands for this machine, or for none that is known.

@@ -38,6 +38,12 @@ impl Signs {
         over(|it| it.paused) || over(|it| it.locked) || over(|it| it.apart) || over(Self::is_marked)
     }
 
+    /// Nothing that holds the machine is taken back, and something more does.
+    pub fn holds_more_than(&self, before: &Self) -> bool {
+        let keeps = (self.paused || !before.paused) && (self.removal.is_some() || before.removal.is_none());
+        keeps && self != before
+    }
+
     /// A program works on its Node, or takes it away.
     fn is_marked(&self) -> bool {
         self.removal.as_deref().is_some_and(signs::is_mark)

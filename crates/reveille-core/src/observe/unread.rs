@@ -22,6 +22,9 @@ const WAIT_MAX: Span = Span::from_min(5);
 /// The controller forgets a failed read that it did not repeat for this long.
 const FORGOTTEN_AFTER: Span = Span::from_min(180);
 
+/// So few are not looked through.
+const LOOKED_THROUGH: usize = 64;
+
 /// The reads by id that failed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread(BTreeMap<InstanceId, Failed>);
@@ -44,7 +47,10 @@ impl Failed {
 
 impl Unread {
     pub(super) fn note(&mut self, now: Time, id: &InstanceId) {
-        self.0.retain(|_, failed| now.since(failed.at) < FORGOTTEN_AFTER);
+        // Looked through each time that their number has doubled: at each failed read, that was a square.
+        if self.0.len() >= LOOKED_THROUGH && self.0.len().is_power_of_two() {
+            self.0.retain(|_, failed| now.since(failed.at) < FORGOTTEN_AFTER);
+        }
         let failed = self.0.entry(id.clone()).or_insert(Failed { at: now, times: 0 });
         *failed = Failed { at: now, times: failed.times.saturating_add(1) };
     }
@@ -89,8 +95,10 @@ mod tests {
     #[test]
     fn unread_ids_without_requests_are_forgotten() {
         let mut unread = Unread::default();
-        unread.note(Time::from_ms(0), &"i1".into());
-        unread.note(Time::from_ms(0) + FORGOTTEN_AFTER, &"i2".into());
+        for number in 0..LOOKED_THROUGH {
+            unread.note(Time::from_ms(0), &format!("i{number}").as_str().into());
+        }
+        unread.note(Time::from_ms(0) + FORGOTTEN_AFTER, &"last".into());
         assert_eq!(unread.0.len(), 1);
     }
 }

@@ -76,9 +76,10 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
 /// It ran before we looked, never joined in sight, and nothing says that its first boot failed: it may have served.
 fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
     let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.is_known_since_birth();
-    let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
-        let is_proved = finding.confidence == Confidence::Sure && !finding.is_of_events_alone();
-        finding.cause.is_of_the_first_boot() && is_proved
+    // Each client may write events: as they permit nothing, they prevent nothing, also where they stand first.
+    let first = case.incident.findings.iter().find(|finding| !finding.is_of_events_alone());
+    let first_boot_failed = first.is_some_and(|finding| {
+        finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
     });
     unknown_history && !first_boot_failed
 }

@@ -9,6 +9,13 @@ use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
+use super::steps::made;
+use super::steps::min;
+use super::steps::roster_with;
+use super::steps::set;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Mode;
 
 /// The watch tells of this Node as it is now, with no time between.
 fn writes(field: &mut Field, change: impl FnOnce(&mut Node)) {
@@ -109,4 +116,136 @@ fn request_after_a_quiet_time_is_heard_at_once() {
     ask(&mut field, "of-a-person");
     let heard = |record: &Record| matches!(record, Record::Asked { value, .. } if **value == *"of-a-person");
     assert!(field.records.iter().any(heard));
+}
+
+/// A client creates a Node with a made-up providerID, whose read fails, and deletes it; and so on. What is kept of each of them
+/// is kept for three hours.
+#[test]
+fn failed_reads_for_deleted_nodes_are_forgotten() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(5));
+    let mut ids = Vec::new();
+    for number in 0..500 {
+        let id = format!("made-up-{number}");
+        field.cell_down = Some(id.clone());
+        field.nodes.insert(id.clone(), super::fixture::node(&id, Ready::Unknown));
+        field.run(Span::from_s(10));
+        field.nodes.remove(&id);
+        ids.push(id);
+    }
+    field.run(Span::from_s(40));
+    let view = &field.state.context().clouds[&super::fixture::CLOUD.into()];
+    let kept = ids.iter().filter(|id| view.failed_reads(&id.as_str().into()).is_some()).count();
+    assert!(kept < 50, "{kept} of {} ids of Nodes that are gone are kept", ids.len());
+}
+
+/// A client that may create Nodes gives a serving machine a second one, Ready, and annotates the two in turn. Each change is a
+/// record.
+#[test]
+fn two_changing_nodes_of_one_machine_fill_no_ledger() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    let mut twin = super::fixture::node("i003", Ready::True);
+    (twin.name, twin.uid) = ("node-twin".into(), "uid-twin".into());
+    field.nodes.insert("twin".into(), twin);
+    field.run(min(2));
+    let before = field.records.len();
+    for number in 0..500_u32 {
+        for id in ["i003", "twin"] {
+            let mut node = field.nodes[id].clone();
+            node.intent.asks =
+                Some(Box::new(Asks { confirm: Some(format!("inc-{number}").into()), ..Asks::default() }));
+            field.nodes.insert(id.into(), node.clone());
+            field.feed(Event::Cluster(ClusterFact::Applied(Arc::new(node))));
+        }
+    }
+    let joined = |record: &&Record| matches!(record, Record::Joined { .. });
+    let told = field.records[before..].iter().filter(joined).count();
+    assert!(told < 100, "{told} records of joins: {:?}", field.records.last());
+}
+
+/// A kubelet may write the Ready condition of its own Node, fifty times a second. Each finding that differs is a record.
+#[test]
+fn changing_findings_fill_no_ledger() {
+    let mut told = Vec::new();
+    for turns in [[Ready::False, Ready::Unknown], [Ready::False, Ready::True]] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::False);
+        field.run(min(2));
+        let before = field.records.len();
+        for _ in 0..500 {
+            for ready in turns {
+                applies(&mut field, |node| node.ready = ready);
+            }
+        }
+        told.push((turns, field.records.len() - before));
+    }
+    assert!(told.iter().all(|(_, told)| *told < 100), "records in twenty seconds: {told:?}");
+}
+
+/// Others change the signs on a machine's Node again and again. A person pauses it, is done, and reboots it by hand; we are
+/// restarted in that minute. The next process does not know that it was let go of, and reboots it while it boots.
+#[test]
+fn released_machine_gets_time_to_boot_amid_a_cordon_quarrel() {
+    let wanted = || {
+        roster_with(|pool| {
+            (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, Some(min(60)));
+        })
+    };
+    for changes in [0, 30] {
+        let mut field = Field::new(wanted()).populate(10);
+        field.run(min(20));
+        for number in 0..changes {
+            applies(&mut field, |node| node.cordoned = number % 2 == 0);
+        }
+        applies(&mut field, |node| node.intent.paused = true);
+        field.now = field.now + Span::from_s(20);
+        applies(&mut field, |node| node.intent.paused = false);
+        let mut field = field.restarted(wanted());
+        field.run(min(1));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(40));
+        assert_eq!(field.calls, [], "after {changes} changes: {:?}", made(&field));
+    }
+}
+
+/// Two programs quarrel about the cordon of a dead machine. A person pauses it, looks, takes the pause away, and asks for a repair
+/// two minutes later: they know what was done before. What was put off is told a moment after that, as if they had let go of the
+/// machine then, and their request waits for the time of a boot.
+#[test]
+fn request_after_pause_is_carried_out_amid_a_cordon_quarrel() {
+    let wanted = || {
+        roster_with(|pool| {
+            (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, Some(min(60)));
+        })
+    };
+    for changes in [0, 30] {
+        let mut field = Field::new(wanted()).populate(10);
+        field.run(min(20));
+        set(&mut field, "i004", Ready::Unknown);
+        field.run(min(1));
+        for number in 0..changes {
+            applies(&mut field, |node| node.cordoned = number % 2 == 0);
+        }
+        applies(&mut field, |node| node.intent.paused = true);
+        applies(&mut field, |node| node.intent.paused = false);
+        field.watch_for(Span::from_s(110));
+        field.unanswered = Some(Vec::new());
+        let asks = Asks { repair: Some("OPS-1".into()), ..Asks::default() };
+        applies(&mut field, |node| node.intent.asks = Some(Box::new(asks)));
+        field.watch_for(Span::from_s(20));
+        field.answer_all();
+        field.watch_for(min(20));
+        let held = field.case("i004", FaultKind::NotReady).map(|_| field.held("i004", FaultKind::NotReady));
+        assert!(!field.calls.is_empty(), "after {changes} changes: {held:?}");
+    }
+}
+
+fn applies(field: &mut Field, change: impl FnOnce(&mut Node)) {
+    let node = field.nodes.get_mut("i004").unwrap();
+    change(node);
+    let node = Arc::new(node.clone());
+    field.now = field.now + Span::from_ms(20);
+    field.feed(Event::Cluster(ClusterFact::Applied(node)));
 }

@@ -13,7 +13,11 @@ use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, roster};
+use super::replacing::deletes;
+use super::steps::made;
+use super::steps::min;
 use super::steps::{set, without_rejoin};
+use reveille_core::model::incident::FaultKind;
 
 /// What a catalogue may make of one line of an event.
 fn told_by_an_event(change: impl FnOnce(&mut Entry)) -> Told {
@@ -76,4 +80,45 @@ fn event_alone_holds_no_machine_for_ever() {
     set(&mut field, "i004", Ready::Unknown);
     field.run(Span::from_min(12 * 60));
     assert!(field.destructive_calls() > 0, "held for twelve hours");
+}
+
+/// Of a machine of unknown history the console proves that its first boot failed: it is replaced. Words of events about a Node of
+/// its name, which outrank that by their number, or come first by their stage, prevented it for good.
+#[test]
+fn event_alone_prevents_nothing_that_a_console_permits() {
+    for with_event in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        let first_boot = told(Source::Console, |entry| {
+            (entry.first_boot, entry.no_reboot) = (true, Some("a first boot is not repeated".into()));
+        });
+        field.told =
+            if with_event { vec![told(Source::Events, |_| {}), first_boot] } else { vec![first_boot] };
+        field.add_machine("old", false);
+        field.instances.get_mut("old").unwrap().marks = Arc::default();
+        field.run(min(30));
+        field.instances.get_mut("old").unwrap().marks = super::fixture::instance("old").marks;
+        field.run(min(24 * 60));
+        let held =
+            field.case("old", FaultKind::NeverJoined).map(|_| field.held("old", FaultKind::NeverJoined));
+        assert!(deletes(&field) > 0, "with an event: {with_event}: {:?}: {held:?}", made(&field));
+    }
+}
+
+fn told(source: Source, change: impl FnOnce(&mut Entry)) -> Told {
+    let mut entry = Entry::named("RV901".into(), "by-words".into(), Stage::FetchConfig);
+    change(&mut entry);
+    Told {
+        cause: Cause::Catalogued(Arc::new(entry)),
+        stage: Stage::FetchConfig,
+        confidence: Confidence::Sure,
+        unanswered: false,
+        no_lease: false,
+        proof: vec![Quote {
+            source,
+            text: "some words".into(),
+            line: Line { number: 0, times: 1, sign: "a-sign".into() },
+        }],
+        against: Vec::new(),
+        follows: Vec::new(),
+    }
 }

@@ -12,7 +12,9 @@ use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, node, roster};
+use super::steps::roster_with;
 use super::steps::{made, min, run_with, set, without_rejoin};
+use reveille_core::model::roster::Mode;
 
 /// As [`Field::run`], with lists of leases that lack what this says for the number of the step.
 fn run_lacking<'a>(field: &mut Field, span: Span, lacks: impl Fn(usize) -> &'a [&'a str]) {
@@ -334,5 +336,24 @@ fn empty_lease_list_is_refused_for_one_ready_node_after_restart() {
             Some(if is_empty { Leases::default() } else { full })
         });
         assert_eq!(field.calls, [], "empty: {is_empty}: {:?}", made(&field));
+    }
+}
+
+/// Kubelets that keep no leases: each list is empty. After half an hour such lists are believed. A second cloud of the roster
+/// cannot be listed: no list proves anything, and each believed list is followed by another half an hour of doubt, so that each
+/// repair waits for the ten seconds between the two.
+#[test]
+fn lease_doubt_ends_once_although_one_cloud_is_unlisted() {
+    for clouds in [1, 2] {
+        let mut wanted = roster_with(|pool| pool.repair.rejoin = Mode::Off);
+        if clouds == 2 {
+            wanted.clouds.push("away".into());
+        }
+        let mut field = Field::new(wanted).populate(12);
+        run_with(&mut field, min(65), |_| Some(Leases::from_iter([])));
+        set(&mut field, "i003", Ready::Unknown);
+        run_with(&mut field, min(20), |_| Some(Leases::from_iter([])));
+        let held = field.case("i003", FaultKind::NotReady).map(|_| field.held("i003", FaultKind::NotReady));
+        assert!(!field.calls.is_empty(), "{clouds} clouds: {held:?}");
     }
 }

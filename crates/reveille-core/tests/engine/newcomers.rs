@@ -10,6 +10,9 @@ use super::replacing::{
     blamed, counted, deletes, fails, is_made, proved, three_fail, three_failed_replacements,
 };
 use super::steps::{made, min, roster_with, set};
+use reveille_core::effect::Outcome;
+use reveille_core::model::instance::Fault;
+use std::sync::Arc;
 
 /// The Node of a successor registers, and is not Ready before its network is there. Meanwhile we are restarted.
 #[test]
@@ -162,5 +165,121 @@ fn machine_that_its_cell_denied_for_a_while_is_no_newcomer() {
         field.nodes.insert(id.into(), node);
         field.run(min(60));
         assert_eq!(counted(&field), 3, "{id}");
+    }
+}
+
+/// As `newcomers::successor_whose_node_was_not_ready_yet_at_a_restart_proves_its_replacement`: the successor was made in the
+/// seconds in which no process ran, and we are restarted once more before its Node is Ready.
+#[test]
+fn successor_made_unwatched_counts_after_a_second_restart() {
+    for second in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        fails(&mut field, "i004");
+        field.run_until(min(20), |field| deletes(field) > 0);
+        field.run(min(3));
+        field.add_machine("n004", true);
+        set(&mut field, "n004", Ready::False);
+        let mut field = field.restarted(roster());
+        field.run(Span::from_s(40));
+        if second {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_s(40));
+        set(&mut field, "n004", Ready::True);
+        field.run(min(60));
+        assert_eq!(blamed(&field), [""; 0], "second restart: {second}");
+    }
+}
+
+/// The same, where three replacements are counted against the pool.
+#[test]
+fn successor_made_unwatched_unblocks_pool_after_second_restart() {
+    for second in [false, true] {
+        let mut field = three_failed_replacements();
+        field.add_machine("new1", true);
+        set(&mut field, "new1", Ready::False);
+        let mut field = field.restarted(roster());
+        field.run(Span::from_s(40));
+        if second {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_s(40));
+        set(&mut field, "new1", Ready::True);
+        field.run(min(24 * 60));
+        assert_eq!(counted(&field), 0, "second restart: {second}");
+    }
+}
+
+/// Joining may take for ever, as in `newcomers::machine_that_joins_for_as_long_as_it_takes_is_not_rebooted_after_a_restart`: this
+/// one was made in the seconds of the restart, and its Node registers in our sight.
+#[test]
+fn machine_made_during_restart_joins_as_long_as_it_takes() {
+    let wanted = || roster_with(|pool| (pool.repair.rejoin, pool.deadlines.join_within) = (Mode::Off, None));
+    let mut field = Field::new(wanted()).populate(10);
+    field.run(min(20));
+    field.add_machine("new1", false);
+    let mut field = field.restarted(wanted());
+    field.run(min(2));
+    field.nodes.insert("new1".into(), super::fixture::node("new1", Ready::False));
+    field.run(min(60));
+    assert_eq!(field.calls, [], "{:?}", made(&field));
+}
+
+/// A witness answers within its dwell, and is about to prove that two failed replacements are over. A third machine fails, and
+/// the deletion is refused for want of a right: nothing was deleted, and nothing is counted. The witness counts still.
+#[test]
+fn denied_deletion_takes_no_witness_away() {
+    for denied in [false, true] {
+        let mut wanted = roster_with(|pool| pool.deadlines.dwell = min(10));
+        wanted.limits.per_hour = 12;
+        let mut field = Field::new(wanted).populate(12);
+        field.run(min(20));
+        for id in ["i001", "i002"] {
+            fails(&mut field, id);
+            let calls = field.calls.len();
+            field.run_until(min(180), |field| field.calls.len() > calls);
+            field.run(min(60));
+        }
+        assert_eq!(counted(&field), 2);
+        is_made(&mut field, "new1");
+        field.run(min(2));
+        let calls = field.calls.len();
+        if denied {
+            field.denial = Some(Outcome::Denied { text: "403: Policy does not allow it".into() });
+            fails(&mut field, "i005");
+            field.instances.get_mut("i005").unwrap().fault =
+                Some(Fault { code: 500, message: "No valid host was found.".into() });
+        }
+        field.run(min(6 * 60));
+        assert_eq!(counted(&field), 0, "denied: {denied}: {} calls since", field.calls.len() - calls);
+    }
+}
+
+/// A deletion was answered with 504, and a person took the marks off the machine to save it: whether that deletion comes late is
+/// open for good. A machine joins after it. Days later three replacements fail, and the pool is held. The ledger is rotated, and
+/// we are restarted: who joined before anything was counted is no witness that it is over.
+#[test]
+fn newcomer_before_count_is_no_witness_after_rotation() {
+    for (restart, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(roster()).populate(12);
+        field.run(min(20));
+        fails(&mut field, "i009");
+        (field.fails, field.deaf) = (true, true);
+        field.run_until(min(60), |field| deletes(field) > 0);
+        field.instances.get_mut("i009").unwrap().marks = Arc::default();
+        field.run(min(5));
+        (field.fails, field.deaf) = (false, false);
+        is_made(&mut field, "old");
+        field.run(min(3 * 60));
+        three_fail(&mut field);
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restart {
+            field = field.restarted(roster());
+        }
+        field.run(min(30));
+        assert_eq!(counted(&field), 3, "restart: {restart}, rotated: {rotated}");
     }
 }

@@ -430,3 +430,103 @@ fn foreign_node_of_same_name_removes_no_unmarked_machine() {
         assert!(reboots > 0, "cordoned: {cordoned}: {:?}", made(&field));
     }
 }
+
+/// A fleet as k3s makes it, on bare metal or on EC2: the provider ID names no instance, and the system UUID is the hardware's and
+/// not the instance's id. Each Node is linked by its name and its address.
+fn without_identity(mut field: Field) -> Field {
+    for (id, node) in &mut field.nodes {
+        node.provider = Provider::Unread(format!("k3s://node-{id}").as_str().into());
+        node.system_uuid = Some(format!("hardware-{id}").as_str().into());
+        node.addresses = field.ports[id].addresses.clone();
+    }
+    field
+}
+
+/// A person takes the marks off a machine, pauses or drains it, and deletes its Node. A while later they put the marks back: it
+/// left on purpose.
+#[test]
+fn machine_taken_out_while_unmarked_is_left_alone_by_any_uuid() {
+    let mut touched = Vec::new();
+    for (hardware, paused) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut field = Field::new(roster()).populate(10);
+        if hardware {
+            field = without_identity(field);
+        }
+        field.run(min(20));
+        let marks = std::mem::take(&mut field.instances.get_mut("i003").unwrap().marks);
+        field.run(min(5));
+        take_out(&mut field, paused);
+        field.run(min(5));
+        field.nodes.remove("i003");
+        field.run(min(60));
+        field.instances.get_mut("i003").unwrap().marks = marks;
+        field.run(min(6 * 60));
+        if !field.calls.is_empty() {
+            touched.push((hardware, paused, made(&field)));
+        }
+    }
+    assert!(touched.is_empty(), "UUIDs of hardware, paused: {touched:#?}");
+}
+
+fn take_out(field: &mut Field, paused: bool) {
+    let node = field.nodes.get_mut("i003").unwrap();
+    (node.intent.paused, node.cordoned) = (paused, !paused);
+}
+
+/// The same as `machine_taken_out_while_unmarked_is_left_alone_by_any_uuid`, where it was drained by the
+/// autoscaler: a mark of a program stood on its Node when that went.
+#[test]
+fn machine_drained_while_unmarked_is_left_alone_by_any_uuid() {
+    for hardware in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        if hardware {
+            field = without_identity(field);
+        }
+        field.run(min(20));
+        let marks = std::mem::take(&mut field.instances.get_mut("i003").unwrap().marks);
+        field.run(min(5));
+        field.nodes.get_mut("i003").unwrap().intent.leaving = Some("ToBeDeletedByClusterAutoscaler".into());
+        field.run(min(5));
+        field.nodes.remove("i003");
+        field.run(min(5));
+        field.instances.get_mut("i003").unwrap().marks = marks;
+        field.run(min(6 * 60));
+        assert_eq!(made(&field), [""; 0], "UUIDs of hardware: {hardware}");
+    }
+}
+
+/// We are restarted, and the cloud cannot be read for a quarter of an hour. Meanwhile a person pauses or drains a machine and deletes its
+/// Node, in our sight: it left on purpose.
+#[test]
+fn machine_taken_out_before_first_listing_is_left_alone() {
+    let mut touched = Vec::new();
+    for (hardware, paused) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut field = Field::new(roster()).populate(10);
+        if hardware {
+            field = without_identity(field);
+        }
+        field.run(min(20));
+        let mut field = field.restarted(roster());
+        let away = |field: &mut Field, span: Span| {
+            let end = field.now + span;
+            while field.now < end {
+                field.now = field.now + Span::from_s(10);
+                field.list_leases();
+                field.feed(Event::Cluster(ClusterFact::Alive));
+            }
+        };
+        field.sync_nodes();
+        away(&mut field, min(5));
+        let node = field.nodes.get_mut("i003").unwrap();
+        (node.intent.paused, node.cordoned) = (paused, !paused);
+        let node = node.clone();
+        field.feed(Event::Cluster(ClusterFact::Applied(Arc::new(node.clone()))));
+        away(&mut field, min(5));
+        field.nodes.remove("i003");
+        field.feed(Event::Cluster(ClusterFact::Deleted { name: node.name, uid: node.uid }));
+        away(&mut field, min(5));
+        field.run(min(24 * 60));
+        touched.push((hardware, paused, made(&field)));
+    }
+    assert!(touched.iter().all(|(_, _, made)| made.is_empty()), "hardware, paused: {touched:#?}");
+}

@@ -9,7 +9,9 @@ use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
 use super::replacing::{blamed, counted, deletes, fails, is_made, proved};
+use super::steps::roster_with;
 use super::steps::{made, min, run_with, set};
+use reveille_core::model::instance::Fault;
 
 fn under_way(field: &Field) -> usize {
     field.state.context().book.operations.len()
@@ -292,5 +294,47 @@ fn successor_joining_before_late_deletion_proves_replacement() {
         field.cell_down = None;
         field.run(min(60));
         assert_eq!((proved(&field).len(), blamed(&field).len()), (1, 0), "{answered}");
+    }
+}
+
+/// Two machines are replaced, each in a zone of its own. The first one's successor joins; then the second is deleted for a fault
+/// that is counted, and its successor joins as well. The ledger is rotated and we are restarted before the two were well for
+/// their dwell: each has proved its replacement in the end.
+#[test]
+fn successors_keep_their_order_after_a_rotation() {
+    let wanted = || {
+        let mut wanted = roster_with(|pool| pool.deadlines.dwell = min(10));
+        (wanted.limits.at_once, wanted.limits.per_hour) = (4, 12);
+        wanted
+    };
+    for (restart, rotated) in [(false, false), (true, false), (true, true)] {
+        let mut field = Field::new(wanted()).populate(12);
+        for number in 6..12 {
+            field.instances.get_mut(&format!("i{number:03}")).unwrap().zone = Some("z2".into());
+        }
+        field.run(min(30));
+        fails(&mut field, "i001");
+        field.run_until(min(20), |field| deletes(field) == 1);
+        field.run(min(1));
+        is_made(&mut field, "a");
+        field.run(min(1));
+        fails(&mut field, "i007");
+        field.instances.get_mut("i007").unwrap().fault =
+            Some(Fault { code: 500, message: "No valid host was found.".into() });
+        field.run_until(min(8), |field| deletes(field) == 2);
+        assert_eq!(deletes(&field), 2, "{:?}", made(&field));
+        field.run(min(1));
+        is_made(&mut field, "b");
+        field.run(min(1));
+        assert_eq!(proved(&field), [], "too early for this test");
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        if restart {
+            field = field.restarted(wanted());
+        }
+        field.run(min(90));
+        let (proved, blamed) = (proved(&field), blamed(&field));
+        assert_eq!(blamed, [""; 0], "restart: {restart}, rotated: {rotated}; proved {proved:?}");
     }
 }

@@ -28,6 +28,7 @@ impl Replay {
                 self.state.book.not_deleted(&operation.call);
                 if let Some(counted) = &operation.counted {
                     self.state.book.uncount_fault(counted);
+                    self.state.newcomers.bring_witnesses_back(&counted.pool);
                 }
             }
             if outcome.never_happened() && operation.repair_step.class().is_destructive() {

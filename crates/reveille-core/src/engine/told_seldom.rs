@@ -7,7 +7,8 @@
 //!
 //! A kubelet may annotate its own Node fifty times a second. Each change was a line on disk, and what the ledger knew of all
 //! other machines was out of its history within a night. The first changes after a quiet time are told at once. A process that
-//! begins while something is put off reads it from the Node; it is lost only where that Node is deleted with no process there.
+//! begins while something is put off reads it from the Node; it is lost where that Node is deleted with no process there. What
+//! an operator holds and lets go of cannot be read later, and is told under a bound of its own (`holds_told`).
 
 use std::collections::BTreeMap;
 

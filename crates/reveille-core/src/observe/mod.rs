@@ -28,6 +28,7 @@ pub mod nodes_listed;
 mod pack;
 mod ports;
 pub mod remembered;
+mod seen;
 pub mod sharing;
 pub mod source;
 mod unread;

@@ -210,9 +210,9 @@ fn released_machine_gets_time_to_boot_amid_a_cordon_quarrel() {
     }
 }
 
-/// Two programs quarrel about the cordon of a dead machine. A person pauses it, looks, takes the pause away, and asks for a repair
-/// two minutes later: they know what was done before. What was put off is told a moment after that, as if they had let go of the
-/// machine then, and their request waits for the time of a boot.
+/// Two programs quarrel about the cordon of a dead machine. A person pauses it, looks, takes the pause away, and asks for a
+/// repair two minutes later: they know what was done before. What was put off is told a moment after that, as if they had let
+/// go of the machine then, and their request waits for the time of a boot.
 #[test]
 fn request_after_pause_is_carried_out_amid_a_cordon_quarrel() {
     let wanted = || {

@@ -495,8 +495,8 @@ fn machine_drained_while_unmarked_is_left_alone_by_any_uuid() {
     }
 }
 
-/// We are restarted, and the cloud cannot be read for a quarter of an hour. Meanwhile a person pauses or drains a machine and deletes its
-/// Node, in our sight: it left on purpose.
+/// We are restarted, and the cloud cannot be read for a quarter of an hour. Meanwhile a person pauses or drains a machine and
+/// deletes its Node, in our sight: it left on purpose.
 #[test]
 fn machine_taken_out_before_first_listing_is_left_alone() {
     let mut touched = Vec::new();

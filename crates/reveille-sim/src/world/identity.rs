@@ -72,7 +72,12 @@ impl World {
 
     /// A person, or the owner's tool, sets the marks of a machine: those of its own pool, or none.
     pub(super) fn set_marks(&mut self, id: &InstanceId, marked: bool) {
-        let Some(pool) = self.project.servers.get(id).and_then(|server| server.pool.clone()) else { return };
+        let Some(server) = self.project.servers.get(id) else { return };
+        let Some(pool) = server.pool.clone() else { return };
+        // Its owner does not give marks to a machine that it deletes: no client would see them before it is gone.
+        if marked && server.actions.first().is_some_and(|newest| &*newest.action == "delete") {
+            return;
+        }
         let own = Self::marks(&pool);
         if let Some(since) = self.identity.unclaimed.get_mut(id).filter(|_| marked) {
             since.get_or_insert(self.now);

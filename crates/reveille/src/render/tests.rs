@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_core::engine::{Start, State};
+use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{AgentFact, CloudFact, ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::agent::{AgentReport, ApiSaid, KubeletSaid, StageError, StageSaid, Who, Work};
 use reveille_core::model::id::Fence;
@@ -17,7 +17,7 @@ use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::{Asks, Node, NodeEvent, Ready};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
-use reveille_wire::report::{Report, Side};
+use reveille_wire::report::{Answers, Report, Side};
 
 use super::output_style::Paper;
 use super::{incidents, plan, roll, why};
@@ -296,6 +296,28 @@ fn exit_codes_follow_the_worst_news() {
     assert_eq!(code(&field), Exit::Problems);
     let key = MachineKey::Instance("os".into(), "i3".into());
     assert!(field.state.standing(&key).is_some());
+}
+
+/// w-1 is Ready, and its port lacks a group. The next process reads neither the cloud nor the cluster: the ledger alone tells of
+/// w-1, and it counted as not Ready, with exit code 1.
+#[test]
+fn machine_known_by_the_ledger_alone_is_unknown() {
+    use crate::cli::exit::Exit;
+    let mut field = Field::of(3, false);
+    field.look();
+    let (_, port) = field.cloud.ports.first_mut().unwrap();
+    *port = Arc::new(fixture::port("1", &[]));
+    field.pass(Span::from_s(10));
+    let how = Restored {
+        start: Start { fence: Fence(2), acting: false },
+        now: field.now,
+        last_alive: Some(field.now),
+    };
+    field.state = State::restore(fixture::roster(), how, field.state.checkpoint());
+    let Report::RollReport(report) = report(&field, Ask::Roll) else { panic!("no status") };
+    let [machine] = &*report.machines else { panic!("{:?}", report.machines) };
+    assert_eq!((machine.answers, &*machine.name, report.summary.absent), (Answers::Unknown, "w-1", 0));
+    assert_eq!(view::roll::exit(&report), Exit::CannotTell);
 }
 
 /// A machine that never joined, whose agent reports its stage and the reason, and then falls silent.

@@ -25,6 +25,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) standing: Option<Standing>,
     /// Its cloud and instance, where there is one.
     pub(crate) seen: Option<(&'a CloudView, &'a Seen)>,
+    /// Whether the data source that would show it, its cloud or the cluster, can be believed now.
+    pub(crate) is_read: bool,
     /// Its open incidents, the one to act on first.
     pub(crate) cases: Vec<&'a Case>,
 }
@@ -58,7 +60,12 @@ pub(crate) fn one<'a>(context: &PlanContext<'a>, key: MachineKey) -> Machine<'a>
     // Of several problems the one at the earliest stage comes first: without a security group, pod ranges do not matter yet.
     let stage = |case: &Case| case.incident.findings.first().map(|finding| finding.stage);
     cases.sort_by_key(|case| (rank(case, absent), stage(case), case.incident.id));
-    Machine { key, standing, seen, cases }
+    let source = match &key {
+        MachineKey::Instance(cloud, _) => context.clouds.get(cloud).map(|view| &view.source),
+        MachineKey::Node(_) => Some(&context.cluster.source),
+    };
+    let is_read = source.is_some_and(|source| source.trust(context.now).is_given());
+    Machine { key, standing, seen, is_read, cases }
 }
 
 /// A problem that explains another one comes before it.
@@ -114,8 +121,9 @@ impl<'a> Machine<'a> {
             Some(Standing::Absent(_)) => Answers::No,
             Some(Standing::CannotTell(_)) => Answers::Unknown,
             Some(Standing::Excused(_) | Standing::Starting(_)) => Answers::Excused,
-            // A Node without an instance is listed only because it has a problem.
-            None if self.root().is_some() => Answers::No,
+            // A Node without an instance is listed only because it has a problem. While its source cannot be read, the ledger
+            // alone tells of the machine, and a machine that was Ready with a port at fault may be Ready.
+            None if self.is_read && self.root().is_some() => Answers::No,
             None => Answers::Unknown,
         }
     }

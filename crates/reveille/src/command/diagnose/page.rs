@@ -103,12 +103,9 @@ fn inputs(page: &mut String, report: &Report, paper: &Paper) {
     let lines: u64 = report.inputs.iter().map(|input| input.lines).sum();
     let noted: Vec<_> = report.inputs.iter().filter(|input| input.note.is_some()).collect();
     let count = report.inputs.len();
-    let plural = if count == 1 { "" } else { "s" };
-    let _ = write!(
-        page,
-        "\n{}\n",
-        paper.tone(Tone::Faint, format!("Read {lines} lines of {count} source{plural}."))
-    );
+    let (line_s, source_s) = (if lines == 1 { "" } else { "s" }, if count == 1 { "" } else { "s" });
+    let read = format!("Read {lines} line{line_s} of {count} source{source_s}.");
+    let _ = write!(page, "\n{}\n", paper.tone(Tone::Faint, read));
     for input in noted.iter().take(NAMED_MAX) {
         let note = input.note.as_deref().unwrap_or_default();
         let _ = writeln!(
